@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import betaincinv, expit, ndtr, ndtri
 
 from calibrary.inference.draw.members import RedrawnTruths
-from calibrary.inference.methods.members import redrawn_pvalue
+from calibrary.inference.methods.members import exchanged_pvalue
 from calibrary.secondorder.calibration import (
-    Asked,
+    HowAsked,
     cox,
     decided,
     judged_mean,
@@ -74,7 +74,7 @@ def draws_world(**world: Any) -> Callable[[int], dict[str, float]]:
         each = rows.labels[:, None].astype(float)
         truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
         found = spread_of(rows, "draws", LEVEL, DRAWS, seed)
-        mean = redrawn_pvalue(judged_mean(rows.p, rows.counts, each), truths, DRAWS, seed)
+        mean = exchanged_pvalue(judged_mean(rows.p, each), truths, rows.counts, DRAWS, seed)
         true = true_variance(**world)
         return {
             "mean rejects": mean <= 0.05, "spread rejects": found.pvalue <= 0.05,
@@ -119,7 +119,7 @@ def mixture_world(n: int, m: int, kind: str, r: int = 2) -> Callable[[int], dict
         y = (rng.random((n, r)) < q[:, None]).astype(int)
         rows = given(y, p, None, None)
         found = spread_of(rows, "mixture", LEVEL, DRAWS, seed)
-        mean_test = decided(rows, rows.p.mean(axis=1), Asked("mixture", LEVEL, DRAWS, seed))
+        mean_test = decided(rows, rows.p.mean(axis=1), HowAsked("mixture", LEVEL, DRAWS, seed))
         return {"spread rejects": found.pvalue <= 0.05, "mean rejects": mean_test <= 0.05}
 
     return run
@@ -138,7 +138,7 @@ def fitted_world(n: int, m: int, weights: str) -> Callable[[int], dict[str, floa
             q = expit(1.6 * np.log(q / (1 - q)))
         y = (rng.random(n) < q).astype(int)
         rows = given(y, p, None, None)
-        found = mixture_of(rows, Asked("mixture", LEVEL, DRAWS, seed))
+        found = mixture_of(rows, HowAsked("mixture", LEVEL, DRAWS, seed))
         return {"mixture rejects": found.pvalue <= 0.05}
 
     return run
@@ -251,7 +251,7 @@ WORLDS["features, right, all known, N = 2000, M = 5"] = features_world(2000, 5, 
 WORLDS["features, too narrow, all known, N = 2000, M = 5"] = features_world(2000, 5, 30.0, 8.0, 1.0)
 WORLDS["features, too narrow, half known, N = 2000, M = 5"] = features_world(2000, 5, 30.0, 8.0, 0.5)
 #: Costly worlds are run a third as often.
-COSTLY = ("features", "best mixture", "open set", "mixture")
+COSTLY = ("features", "best mixture", "open set")
 
 
 def wilson(share: float, n: int, z: float = 2.5758) -> tuple[float, float]:

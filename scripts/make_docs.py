@@ -35,11 +35,11 @@ from navigation import heading, in_order  # noqa: E402
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup.by_name import _ranked  # noqa: E402
-from calibrary.lookup.study_findings import shown  # noqa: E402
+from calibrary.lookup.study_findings import shown, stored  # noqa: E402
 from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.public import PUBLIC, Name  # noqa: E402
-from calibrary.study import stored_study  # noqa: E402
+from calibrary.study import StudyResult  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded
 RESPONSE_ROWS = 400  # of scripts/make_responses.py
@@ -244,7 +244,7 @@ def _picture(e: Entry) -> list[str]:
 
 def _studied(e: Entry) -> list[str]:
     """What the study of metrics against known truth found; of a metric of several numbers, for each of them."""
-    found = stored_study()
+    found = StudyResult(stored())
     named = [name for name in found.names if name == e.id or name.startswith(f"{e.id}.")]
     lines = [line for name in named for line in _study_table(found, name, e.better == "perfect")]
     if not lines:

@@ -94,7 +94,8 @@ def test_the_page_of_a_metric_tells_what_the_study_found(make_docs):
     both = make_docs.metric_page(cal.catalogue["cis"])
     assert "`cis.slope`:" in both
     assert "Its own test at 1,000 rows finds" in both
-    assert "no boxes" in make_docs.metric_page(cal.catalogue["d_ece"])
+    assert "| 1,000 |" in make_docs.metric_page(cal.catalogue["d_ece"])
+    assert "Not in [the study]" in make_docs.metric_page(cal.catalogue["knn_reliability"])
 
 
 def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):

@@ -12,7 +12,7 @@ from scipy.special import expit
 import calibrary as cal
 from calibrary.base.claims import RULES, KnownTruth, holds
 from calibrary.inference.draw.members import RedrawnTruths
-from calibrary.inference.methods.members import redrawn_pvalue
+from calibrary.inference.methods.members import exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.calibration import cox, judged_mean, mixture_weights, slope_of
 from calibrary.secondorder.given import given
 from calibrary.secondorder.spread import CANNOT, judged_spread, spread_of
@@ -77,16 +77,31 @@ def test_what_is_judged_leaves_every_member_out_in_turn():
     y, p, _ = world(2, n=50, m=3)
     rows = given(y, p, None, None)
     each = rows.labels[:, None].astype(float)
-    spread, mean = judged_spread(rows.p, rows.counts, each, "draws"), judged_mean(rows.p, rows.counts, each)
-    for i, m in itertools.product(range(50), range(3)):
-        others = [p[i, j] for j in range(3) if j != m]
-        mu = sum(others) / 2
-        product = (y[i, 0] - mu) * (y[i, 1] - mu)
-        assert spread.residual[i, m] == pytest.approx(product - (p[i, m] - mu) ** 2)
-        assert mean.residual[i, m] == pytest.approx(y[i].mean() - p[i, m])
-    place = np.array([[3 * i + i % 3 for i in range(50)]])
-    again = spread.of_counts(place, rows.counts[None])
-    assert again[0] == pytest.approx(spread.residual[np.arange(50), np.arange(50) % 3])
+    spread, mean = judged_spread(rows.p, each, "draws"), judged_mean(rows.p, each)
+    for m in range(3):
+        place = np.array([3 * np.arange(50) + m])
+        pairs, shares = spread.shown(place, rows.counts[None])[0], mean.shown(place, rows.counts[None])[0]
+        for i in range(50):
+            mu = sum(p[i, j] for j in range(3) if j != m) / 2
+            assert pairs[i] == pytest.approx((y[i, 0] - mu) * (y[i, 1] - mu))
+            assert shares[i] == pytest.approx(y[i].mean())
+            assert spread.claim[i, m] == pytest.approx((p[i, m] - mu) ** 2)
+            assert mean.claim[i, m] == pytest.approx(p[i, m])
+
+
+def test_labels_that_change_places_change_the_sign():
+    """The law of the test is that of random signs, so p-values of exchangeable labels are even."""
+    rng = np.random.default_rng(8)
+    found = []
+    for seed in range(120):
+        a = rng.beta(0.2, 4.0, (60, 3))  # events are rare, and rows few
+        y = rng.random((60, 2)) < a[:, 2:]
+        rows = given(y, a[:, :2], None, None)
+        each = rows.labels[:, None].astype(float)
+        truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
+        found.append(exchanged_pvalue(judged_spread(rows.p, each, "draws"), truths, rows.counts, 99, seed))
+    assert np.mean(np.array(found) <= 0.05) <= 0.12
+    assert np.mean(np.array(found) <= 0.5) <= 0.68
 
 
 def test_redrawn_labels_come_from_the_member_that_is_the_truth():
@@ -245,8 +260,8 @@ def pvalues_of(seed, **asked):
     each = rows.labels[:, None].astype(float)
     truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
     return (
-        redrawn_pvalue(judged_mean(rows.p, rows.counts, each), truths, 99, seed),
-        redrawn_pvalue(judged_spread(rows.p, rows.counts, each, "draws"), truths, 99, seed),
+        exchanged_pvalue(judged_mean(rows.p, each), truths, rows.counts, 99, seed),
+        exchanged_pvalue(judged_spread(rows.p, each, "draws"), truths, rows.counts, 99, seed),
     )
 
 
@@ -272,7 +287,7 @@ def test_binning_by_all_members_would_reject_a_right_posterior():
         rows = given(y, p, None, None)
         each = rows.labels[:, None].astype(float)
         truths = RedrawnTruths(rows.p, rows.labels, rows.weight, False)
-        found.append(redrawn_pvalue(judged_spread(rows.p, rows.counts, each, "mixture"), truths, 99, seed))
+        found.append(redrawn_pvalue(judged_spread(rows.p, each, "mixture"), truths, rows.counts, 99, seed))
     assert sum(p <= 0.05 for p in found) >= 6
 
 

@@ -133,6 +133,26 @@ class ReportCommand:
     inclusion: Annotated[
         str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
     ] = None
+    members: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--members", help="Members of an ensemble: columns, or an array (.npy, .npz) of rows and members."
+        ),
+    ] = None
+    members_are: Annotated[
+        str, typer.Option("--members-are", help="What members are: draws (of a posterior), or a mixture.")
+    ] = "draws"
+    features: Annotated[
+        list[str] | None,
+        typer.Option("--features", help="Columns that show how much spread is there (with --members)."),
+    ] = None
+    outside: Annotated[
+        str | None,
+        typer.Option("--outside", help="Column that says which rows belong to no class; they have no label."),
+    ] = None
+    prevalence_outside: Annotated[
+        float | None, typer.Option("--prevalence-outside", help="Share of such rows where the model is used.")
+    ] = None
     title: Title = None
     purpose: Purpose = ""
     author: Author = ""
@@ -251,10 +271,33 @@ class ReportCommand:
             percent=self.percent, rng=self.seed, n_resamples=self.resamples or 999,
         )  # fmt: skip
 
+    def answered_members(self, source: str | list[str]) -> Any:
+        """The report of the mean of an ensemble, or of the rows inside: members and rows outside have a section."""
+        from calibrary.cli.members import SecondOrderOptions, second_order_of
+
+        files = [source] if isinstance(source, str) else source
+        named = list(files[1:]) if self.members else []  # after --members, what is no file is one more of them
+        if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
+            raise InputError("--members and --outside read one file at a time")
+        asked = SecondOrderOptions(
+            [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
+            listed(self.features), self.label, self.prob, self.positive, self.percent,
+        )  # fmt: skip
+        draws = self.resamples or 999
+        found = second_order_of(files[0], asked, rng=self.seed, n_resamples=draws)
+        what = "mean of the members" if found.ensemble is not None else "rows inside"
+        chosen = replace(
+            self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
+            title=self.title or f"{Path(files[0]).name}: {what}",
+        )  # fmt: skip
+        return cal.report(found.y, found.mean, pos_label=self.positive, settings=chosen)
+
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The reports of a file, one for each model, and the comparison of its models."""
         if self.sampled:
             return [self.answered_sampled(source)], ()
+        if self.members or self.outside:
+            return [self.answered_members(source)], ()
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
@@ -352,7 +395,9 @@ def report(asked: ReportCommand) -> None:
         gates.apply(batch(asked.files, asked.folder, forms, asked.answered, asked.quiet))
         return
     reports, comparisons = asked.answered(asked.files)
-    _given_out(reports, comparisons, asked, told=len(reports) == 1 and not asked.sampled)
+    _given_out(
+        reports, comparisons, asked, told=len(reports) == 1 and not (asked.sampled or asked.members or asked.outside)
+    )
     gates.apply(reports)
 
 

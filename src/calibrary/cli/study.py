@@ -36,9 +36,9 @@ from calibrary.cli.shared import (
     written,
 )  # fmt: skip
 from calibrary.lookup import catalogue
-from calibrary.lookup.study_findings import shown
+from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.presets import PRESETS
-from calibrary.study.result import StudyResult, rows_of, stored_study
+from calibrary.study.result import StudyResult, rows_of
 
 app = typer.Typer(help="What metrics show where the truth is known.", no_args_is_help=True)
 
@@ -185,7 +185,7 @@ def _function(text: str) -> tuple[str, Callable[..., Any]]:
 
 def _read(source: Path | None) -> StudyResult:
     if source is None:
-        return stored_study()
+        return StudyResult(stored())
     return StudyResult.load(source / "study.json.gz" if source.is_dir() else source)
 
 
@@ -238,7 +238,8 @@ def _of_one(found: StudyResult, name: str) -> Table:
         table.add_row(
             f"{n:,}", shown(name, row.get("null")), number(row.get("null_sd")), percent(row.get("power")),
             percent(row.get("within")), percent(row.get("across")), number(row.get("bias_over_sd")),
-            f"{1000 * row['seconds']:.2g}", f"{row['draws']} / {row['null_draws']}",
+            "" if row.get("seconds") is None else f"{1000 * row['seconds']:.2g}",
+            f"{row['draws']} / {row['null_draws']}",
         )  # fmt: skip
     return table
 
@@ -257,7 +258,7 @@ def _lines(found: StudyResult, name: str) -> Iterator[str]:
             f"the best of three misstated sets of probabilities has {number(whole['lie'])} times the error of the "
             "true ones"
         )
-    if whole["largest_n"] != max(found.sizes):
+    if whole["largest_n"] != max(found.sizes) and not whole.get("own_worlds"):
         yield f"read on up to {whole['largest_n']:,} rows only, for its cost"
     for n, by in found.found["tests"].items():
         if whole["metric"] in by:

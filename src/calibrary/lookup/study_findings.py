@@ -274,8 +274,19 @@ def _each(known: list[tuple[int, Finding]], field: str) -> str:
 
 @functools.cache
 def stored() -> dict[str, Any]:
-    """The summary of the study that comes with the library."""
-    path = files("calibrary") / "datasets" / "study.json.gz"
+    """The summary of the study that comes with the library, and of its worlds with boxes, features and fits."""
+    study, rest = (_unpacked(name) for name in ("study.json.gz", "study_portfolio.json.gz"))
+    for n, rows in rest["sizes"].items():
+        study["sizes"].setdefault(n, {}).update(rows)
+    for name, about in rest["numbers"].items():
+        kind = "options" if "," in name else "metric"
+        study["numbers"][name] = {**about, "kind": kind, "limit": {}, "own_worlds": True}
+    study["left_out"] = {id: why for id, why in study["left_out"].items() if id not in rest["numbers"]}
+    return study | {"portfolio": rest}
+
+
+def _unpacked(name: str) -> dict[str, Any]:
+    path = files("calibrary") / "datasets" / name
     return json.loads(gzip.decompress(path.read_bytes()))  # type: ignore[no-any-return]
 
 
@@ -288,6 +299,8 @@ def why_not(metric: str) -> str:
     if name not in study["numbers"]:
         return "it was not read"
     largest = study["numbers"][name]["largest_n"]
+    if study["numbers"][name].get("own_worlds"):
+        return ""
     most = max(int(n) for n in study["sizes"])
     return "" if largest == most else f"read on up to {largest:,} rows only, for its cost"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from calibrary.reporting import (  # each enters the sections, or the forms, that it can give a report
     affected,
     decisions,
+    ensembles,
     help,
     html,
     period,

@@ -20,7 +20,10 @@ from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 
 #: The order on the page, whatever the order of entering.
-ORDER = ("sampled", "judge", "target", "shift", "help", "affected", "classes", "time", "decisions", "provenance")
+ORDER = (
+    "sampled", "judge", "ensemble", "outside", "target", "shift", "help", "affected", "classes", "time", "decisions",
+    "provenance",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ class Asked:
     command : how the report was asked for: a line, or its words
     primary : the metric of the headline, where the table does not mark it
     decision : what was decided; None where nothing is resampled
-    sampled, judge : results of ``sampled_answers`` and ``judged`` that the page shows
+    sampled, judge, ensemble, outside : results of ``sampled_answers``, ``judged``, ``ensemble`` and ``outside_rows``
+        that the page shows
     target, shift : results of ``under_shift`` and ``shift_curve`` that the page shows
     prevalence : shares of the classes for which it is judged what would help; None: those of the rows
     """
@@ -96,6 +100,8 @@ class Asked:
     target: Any = None
     shift: Any = None
     prevalence: Any = None
+    ensemble: Any = None
+    outside: Any = None
 
 
 @dataclass(frozen=True)

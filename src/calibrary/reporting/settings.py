@@ -68,6 +68,10 @@ class ReportSettings:
     prevalence : float or sequence, optional
         Share of the positive class (or of every class) where the model will be used: what would help is judged there,
         under label shift, with :class:`calibrary.recalibrate.PriorShift` among the maps.
+    ensemble : EnsembleResult, optional
+        What :func:`calibrary.ensemble` says, in a section of its own; the rows are those of the mean.
+    outside : OutsideResult, optional
+        What :func:`calibrary.outside_rows` says, in a section of its own; the rows are the others.
     title, notes
         What stands above the page, and sentences that stand below it.
     purpose, author, date : str, optional
@@ -114,6 +118,8 @@ class ReportSettings:
     target: Any = None
     shift: Any = None
     prevalence: Any = None
+    ensemble: Any = None
+    outside: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -156,7 +162,7 @@ class ReportSettings:
             by = {"group": as_array(self.groups, "groups").astype(str)}
         return Asked(
             by, self.thresholds, self.units, self.time, self.source, self.command, primary, decision, self.sampled,
-            self.judge, self.target, self.shift, self.prevalence,
+            self.judge, self.target, self.shift, self.prevalence, self.ensemble, self.outside,
         )  # fmt: skip
 
 

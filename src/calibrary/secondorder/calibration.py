@@ -13,7 +13,7 @@ from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, cells_by, redrawn_pvalue
+from calibrary.inference.methods.members import Judged, cells_by, exchanged_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.inference.overall.decision import decide
 from calibrary.inference.verbs.interval import interval
@@ -115,7 +115,7 @@ class EnsembleMixture(Result):
 
 
 @dataclass(frozen=True)
-class Asked:
+class HowAsked:
     """How intervals and tests are made."""
 
     kind: str
@@ -127,14 +127,14 @@ class Asked:
 # -- the mean -----------------------------------------------------------------------------------------
 
 
-def mean_of(given: Members, asked: Asked) -> EnsembleMean:
+def mean_of(given: Members, asked: HowAsked) -> EnsembleMean:
     """Is the mean calibrated?"""
     mean = given.p.mean(axis=1)
     estimate, low, high = error_of(given, mean, asked)
     if asked.kind == "draws":
         truths = RedrawnTruths(given.p, given.labels, given.weight, True)
-        judged = judged_mean(given.p, given.counts, given.labels[:, None].astype(np.float64))
-        p_value = redrawn_pvalue(judged, truths, asked.n_resamples, asked.seed)
+        judged = judged_mean(given.p, given.labels[:, None].astype(np.float64))
+        p_value = exchanged_pvalue(judged, truths, given.counts, asked.n_resamples, asked.seed)
     else:
         p_value = decided(given, mean, asked)
     slope = slope_of([cox(*seen(given, mean), given.weight)], asked.level)
@@ -142,7 +142,7 @@ def mean_of(given: Members, asked: Asked) -> EnsembleMean:
     return replace(found, sentence=_mean_sentence(found, given, asked))
 
 
-def error_of(given: Members, p: Array, asked: Asked) -> tuple[float, float, float]:
+def error_of(given: Members, p: Array, asked: HowAsked) -> tuple[float, float, float]:
     """The expected calibration error of these probabilities, with its interval."""
     found = interval(
         "ece", given.as_data(p), n_resamples=asked.n_resamples, confidence_level=asked.level, rng=asked.seed,
@@ -151,7 +151,7 @@ def error_of(given: Members, p: Array, asked: Asked) -> tuple[float, float, floa
     return float(found.estimate), float(found.low), float(found.high)
 
 
-def decided(given: Members, p: Array, asked: Asked) -> float:
+def decided(given: Members, p: Array, asked: HowAsked) -> float:
     """The p-value of the usual decision."""
     question = Question(
         rng=asked.seed, n_resamples=asked.n_resamples, confidence_level=asked.level,
@@ -160,28 +160,25 @@ def decided(given: Members, p: Array, asked: Asked) -> float:
     return decide(given.as_data(p), question, detectable=False).pvalue
 
 
-def judged_mean(p: Array, counts: Array, labels: Array) -> Judged:
+def judged_mean(p: Array, labels: Array) -> Judged:
     """Labels against the member left out, judged by the mean of the others."""
     n, m, _ = p.shape
     mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
     top = mean.argmax(axis=2)[..., None]  # the class that the others predict; of one column that column
     confidence, claim = (np.take_along_axis(x, top, axis=2)[..., 0] for x in (mean, p))
-    share = counts / labels
-    hit = np.take_along_axis(np.broadcast_to(share[:, None], p.shape), top, axis=2)[..., 0]
-    flat_top, flat_claim = top.reshape(-1), claim.reshape(-1)
+    flat_top = top.reshape(-1)
 
-    def residual(place: Indices, drawn: Array) -> Array:
-        happened = np.take_along_axis(drawn, flat_top[place][..., None], axis=2)[..., 0] / labels[:, 0]
-        result: Array = happened - flat_claim.take(place)
-        return result
+    def shown(place: Indices, drawn: Array) -> Array:
+        happened: Array = np.take_along_axis(drawn, flat_top[place][..., None], axis=2)[..., 0] / labels[:, 0]
+        return happened
 
     odds = logit(np.clip(confidence, 1e-6, 1.0 - 1e-6))
     factors = np.stack([np.ones_like(odds), odds - odds.mean(), 1.0 - 2.0 * confidence], axis=2)
     cell, n_cells = cells_by(confidence, None, n, (_CELLS, 1))
-    return Judged(hit - claim, residual, factors, cell, n_cells)
+    return Judged(shown, claim, factors, cell, n_cells)
 
 
-def _expected(given: Members, asked: Asked) -> float:
+def _expected(given: Members, asked: HowAsked) -> float:
     """Mean error where the truth is a member that is left out (draws), or the mean itself (mixture)."""
     n, m, _ = given.p.shape
     draws = asked.kind == "draws"
@@ -253,7 +250,7 @@ def slope_of(fits: list[_Cox], level: float) -> tuple[float, float, float, float
 # -- members -----------------------------------------------------------------------------------------------
 
 
-def members_of(given: Members, asked: Asked) -> EnsembleMembers:
+def members_of(given: Members, asked: HowAsked) -> EnsembleMembers:
     """Every member by itself, and Cox's slope over all of them."""
     fits = [cox(*seen(given, given.p[:, m]), given.weight) for m in range(given.m)]
     rows = []
@@ -281,7 +278,7 @@ def _log(given: Members, p: Array) -> Array:
 # -- the mixture --------------------------------------------------------------------------------------------
 
 
-def mixture_of(given: Members, asked: Asked) -> EnsembleMixture:
+def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
     """The cross-fitted mixture of least log loss, and the usual decision on it."""
     row, label = given.single
     chance = given.p[row, :, 0] if given.p.shape[2] == 1 else given.p[row, :, label]
@@ -333,7 +330,7 @@ def mixture_weights(chance: Array, weight: Array) -> Array:
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _mean_sentence(f: EnsembleMean, given: Members, asked: Asked) -> Sentence:
+def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence:
     level = percent(asked.level)
     first = (
         f"The expected calibration error of the mean is {number(f.estimate)} ({level} interval {ends(f.low, f.high)}); "
@@ -351,7 +348,7 @@ def _mean_sentence(f: EnsembleMean, given: Members, asked: Asked) -> Sentence:
     return Sentence(f"{first} {second}", *claims)
 
 
-def _members_sentence(f: EnsembleMembers, asked: Asked) -> Sentence:
+def _members_sentence(f: EnsembleMembers, asked: HowAsked) -> Sentence:
     rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
     text = (
         f"By themselves {rejected} of {counted(len(f.rows), 'member')} are not calibrated by the overall test; their "
@@ -370,7 +367,7 @@ def _leaning(f: EnsembleMembers) -> str:
     return ", which is under-confident" if f.low > 1.0 else ""
 
 
-def _mixture_sentence(f: EnsembleMixture, asked: Asked) -> Sentence:
+def _mixture_sentence(f: EnsembleMixture, asked: HowAsked) -> Sentence:
     level = percent(asked.level)
     first = (
         f"The expected calibration error of the mixture that predicts best is {number(f.estimate)} ({level} interval "

@@ -67,8 +67,8 @@ class Scored:
 def detector(s: Scored, level: float, n_resamples: int, seed: int) -> Detector:
     """AUROC, false positive rate at 95% kept, and detection error, with intervals."""
     if not len(s.found) or not len(s.others):
-        nothing = [math.nan] * 10
-        return Detector(s.name, *nothing, len(s.found), len(s.others))
+        x = math.nan
+        return Detector(s.name, x, x, x, x, x, x, x, x, x, x, len(s.found), len(s.others))
     area, low, high, p_value = auroc(s, level)
     fpr = _missed(s, level, n_resamples, seed)
     error = _detection_error(s, level, n_resamples, seed)
@@ -88,7 +88,7 @@ def placements(s: Scored) -> tuple[Array, Array]:
 def _share_below(rows: Array, weight: Array, at: Array) -> Array:
     order = np.argsort(rows, kind="stable")
     ranked, total = rows[order], np.concatenate([[0.0], np.cumsum(weight[order])])
-    left, right = (np.searchsorted(ranked, at, side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    left, right = (np.searchsorted(ranked, at, side=side) for side in ("left", "right"))
     result: Array = 0.5 * (total[left] + total[right]) / total[-1]
     return result
 

@@ -54,12 +54,12 @@ class Members:
     @property
     def m(self) -> int:
         """Members."""
-        return self.p.shape[1]
+        return int(self.p.shape[1])
 
     @property
     def k(self) -> int:
         """Classes."""
-        return max(self.p.shape[2], 2)
+        return max(int(self.p.shape[2]), 2)
 
     @property
     def weighted(self) -> bool:
@@ -177,7 +177,8 @@ def _members(p: Any, least: int) -> Array:
 
 def _normal(p: Array) -> Array:
     """Rows that sum to one; a mean of rows may miss it by rounding."""
-    return p / p.sum(axis=1, keepdims=True)
+    result: Array = p / p.sum(axis=1, keepdims=True)
+    return result
 
 
 def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -189,11 +190,11 @@ def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         raise RefusedError(
             f"y_true has shape {rows.shape} and y_prob has {n} rows: give one label for each row, or several"
         )
+    missing = np.zeros(rows.shape, dtype=bool)
     if rows.dtype.kind == "O":
-        flat = rows.ravel().tolist()
-        missing = np.array([v is None or v != v for v in flat], dtype=bool).reshape(rows.shape)
-    else:
-        missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, dtype=bool)
+        missing[:] = np.array([v is None or v != v for v in rows.ravel().tolist()], dtype=bool).reshape(rows.shape)
+    elif rows.dtype.kind == "f":
+        missing[:] = np.isnan(rows)
     return rows, missing
 
 

@@ -226,15 +226,14 @@ def _there(c: Array, w: Array, level: float) -> ConfidenceThere:
 
 def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
     """Expected calibration error and area under the risk-coverage curve of confidence."""
-    made = []
     equal = bool(np.allclose(w, w[0]))
-    for metric in ("ece", "aurc"):
-        one = interval(
-            metric, hit, np.clip(c, 0.0, 1.0), lens="binary", sample_weight=None if equal else w, rng=seed,
-            n_resamples=n_resamples, confidence_level=level, weight_type="frequency" if equal else "importance",
-        )  # fmt: skip
-        made.append(RiskWithOutside(float(one.estimate), float(one.low), float(one.high), float(one.pvalue)))
-    return made
+    options = {
+        "lens": "binary", "sample_weight": None if equal else w, "rng": seed, "n_resamples": n_resamples,
+        "confidence_level": level, "weight_type": "frequency" if equal else "importance",
+    }  # fmt: skip
+    c = np.clip(c, 0.0, 1.0)
+    found = [interval("ece", hit, c, **options), interval("aurc", hit, c, **options)]
+    return [RiskWithOutside(float(x.estimate), float(x.low), float(x.high), float(x.pvalue)) for x in found]
 
 
 def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:

@@ -18,7 +18,7 @@ from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, cells_by, redrawn_pvalue
+from calibrary.inference.methods.members import Judged, cells_by, exchanged_pvalue, redrawn_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import shuffled
@@ -126,16 +126,16 @@ def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resample
     there = _product(counts, each, mean) - (claimed / given.m if kind == "draws" else 0.0)
     estimate, low, high = interval_of(there, w, level)
     difference = interval_of(there - claimed, w, level)
-    judged = judged_spread(p, counts, each, kind)
     truths = RedrawnTruths(p, labels, w, kind == "draws")
-    p_value = redrawn_pvalue(judged, truths, n_resamples, seed)
+    test = exchanged_pvalue if kind == "draws" else redrawn_pvalue
+    p_value = test(judged_spread(p, each, kind), truths, counts, n_resamples, seed)
     shown = _groups(claimed, there, w, level)
     return EnsembleSpread(
         estimate, low, high, p_value, _mean(claimed, w), *difference, "label pairs", len(rows), shown, level
     )
 
 
-def judged_spread(p: Array, counts: Array, labels: Array, kind: str) -> Judged:
+def judged_spread(p: Array, labels: Array, kind: str) -> Judged:
     """Pairs of labels against the claim, judged by the other members (draws) or by all (mixture)."""
     n, m, columns = p.shape
     if kind == "draws":
@@ -149,15 +149,13 @@ def judged_spread(p: Array, counts: Array, labels: Array, kind: str) -> Judged:
     possible = np.maximum((mean * (1.0 - mean)).sum(axis=2), 1e-12)
     share = np.sqrt(np.where(inner > 1e-14, inner, 0.0) / possible)
     cell, n_cells = cells_by(mean.max(axis=2) if columns > 1 else mean[..., 0], share, n, _CELLS)
-    flat_mean, flat_claim = mean.reshape(-1, columns), claim.reshape(-1)
+    flat_mean = mean.reshape(-1, columns)
 
-    def residual(place: Indices, drawn: Array) -> Array:
-        result: Array = _product(drawn, labels, flat_mean[place]) - flat_claim.take(place)
-        return result
+    def shown(place: Indices, drawn: Array) -> Array:
+        return _product(drawn, labels, flat_mean[place])
 
-    observed = _product(counts[:, None], labels[:, None], mean) - claim
     factors = np.stack([np.ones_like(share), share - share.mean()], axis=2)
-    return Judged(observed, residual, factors, cell, n_cells)
+    return Judged(shown, claim, factors, cell, n_cells)
 
 
 def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:

@@ -12,7 +12,7 @@ from calibrary.base.numbers import ends, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.metrics.machinery.declare import Result
-from calibrary.secondorder.calibration import Asked
+from calibrary.secondorder.calibration import HowAsked
 from calibrary.secondorder.detector import Detector, Scored, detector, selective_curve
 from calibrary.secondorder.given import Members
 from calibrary.secondorder.spread import interval_of
@@ -78,7 +78,7 @@ def variance_parts(p: Array) -> Array:
     return np.column_stack([total, aleatoric, np.maximum(total - aleatoric, 0.0)])
 
 
-def decomposition_of(given: Members, asked: Asked) -> EnsembleDecomposition:
+def decomposition_of(given: Members, asked: HowAsked) -> EnsembleDecomposition:
     """Both decompositions, and the epistemic part by entropy as a detector."""
     parts = [_parts(of(given.p), given.weight, asked.level) for of in (entropy_parts, variance_parts)]
     epistemic = parts[0].rows[:, 2]
@@ -116,7 +116,7 @@ def _parts(rows: Array, w: Array, level: float) -> UncertaintyParts:
     return UncertaintyParts(total, aleatoric, epistemic, max(low, 0.0), high, rows)
 
 
-def _sentence(d: EnsembleDecomposition, asked: Asked) -> Sentence:
+def _sentence(d: EnsembleDecomposition, asked: HowAsked) -> Sentence:
     share = d.entropy.epistemic / d.entropy.total if d.entropy.total > 0.0 else 0.0
     first = (
         f"Of an entropy of {number(d.entropy.total)} the members' disagreement is {number(d.estimate)} "

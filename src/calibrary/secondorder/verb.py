@@ -7,7 +7,7 @@ from typing import Any
 from calibrary.base.errors import one_of
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.numerics.draw import seed_of
-from calibrary.secondorder.calibration import Asked, mean_of, members_of, mixture_of
+from calibrary.secondorder.calibration import HowAsked, mean_of, members_of, mixture_of
 from calibrary.secondorder.given import given
 from calibrary.secondorder.outside import outside_of
 from calibrary.secondorder.result import EnsembleResult
@@ -67,9 +67,10 @@ def ensemble(
 
     Notes
     -----
-    For draws the truth and the members can change places: every member in turn is left out, and the labels are
-    compared with what it claims in cells that the others make. The null redraws which member is the truth, and labels
-    from it. What can be known depends on the labels: from one label per row and no features, nothing of the spread.
+    For draws the truth and the members can change places: every member in turn is left out, the others judge the
+    labels of the row and labels drawn from the one left out, and random signs give the exact law of the difference, for
+    any number of members, rows and events. What can be known depends on the labels: from one label per row and no
+    features, nothing of the spread.
 
     References
     ----------
@@ -93,7 +94,7 @@ def ensemble(
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))
     rows = given(y_true, y_prob, outside, sample_weight, features, labels=labels, pos_label=pos_label)
-    asked = Asked(members, level, n_resamples, seed_of(rng))
+    asked = HowAsked(members, level, n_resamples, seed_of(rng))
     return EnsembleResult(
         mean=mean_of(rows, asked),
         members=members_of(rows, asked),

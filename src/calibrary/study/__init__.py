@@ -7,6 +7,7 @@ from calibrary.study.construction import Bias, BiasByConstruction, Candidate
 from calibrary.study.curves import CURVES, CalibrationCurve
 from calibrary.study.laws import LAWS, Law
 from calibrary.study.mine import Mine, mine
+from calibrary.study.portfolio import PORTFOLIO, DetectorWorld, FeatureWorld, FittedWorld, portfolio
 from calibrary.study.presets import PRESETS, Preset, Size
 from calibrary.study.reading import NullReading, null_reading
 from calibrary.study.real import halves_agree, real_sets
@@ -17,10 +18,11 @@ from calibrary.study.temperature import TemperatureSweep, temperature_sweep
 from calibrary.study.world import Truth, World
 
 __all__ = [
-    "CURVES", "LAWS", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate", "ClassWorld", "Law",
-    "Mine", "NullReading", "Objectives", "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth",
-    "World", "by_temperature", "gather", "halves_agree", "least_at_one", "mine", "null_reading", "objectives",
-    "real_sets", "run", "stored_study", "temperature_sweep",
+    "CURVES", "LAWS", "PORTFOLIO", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate",
+    "ClassWorld", "DetectorWorld", "FeatureWorld", "FittedWorld", "Law", "Mine", "NullReading", "Objectives",
+    "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth", "World", "by_temperature", "gather",
+    "halves_agree", "least_at_one", "mine", "null_reading", "objectives", "portfolio", "real_sets", "run",
+    "stored_study", "temperature_sweep",
 ]  # fmt: skip
 
 

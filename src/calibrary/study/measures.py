@@ -247,6 +247,16 @@ def test_levels(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
 test_levels.__test__ = False  # type: ignore[attr-defined]
 
 
+def portfolio_row(field: Field) -> dict[str, Any]:
+    """What is told of a number that needs more than labels and confidences, at one size."""
+    order = {name: value for name, value in field.order().items() if "distance" not in name}
+    values = np.concatenate(field.errors)
+    return {
+        **field.null(), **field.power(), **order, "undefined": float(np.mean(~np.isfinite(values))),
+        "draws": field.draws, "null_draws": min((len(e) for e in field.nulls.values()), default=0),
+    }  # fmt: skip
+
+
 def class_measures(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
     """One number of several classes at one size: its reading and power in every family, for each law."""
     found: dict[str, Any] = {}

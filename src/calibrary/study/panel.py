@@ -74,7 +74,7 @@ class Number:
 def left_out(entry: Entry) -> str:
     """Why a metric of the catalogue is not in the study; empty where it is."""
     if entry.reads == "matches":
-        return "it reads matched detections, and the study's worlds have no boxes"
+        return "it reads matched detections: study.portfolio has worlds with boxes"
     missing = [need for need in entry.needs if need not in _AT_HAND]
     if missing:
         return f"it needs {' and '.join(missing)}, and the study's worlds have labels and confidences alone"

@@ -1,99 +1,95 @@
-"""Members of an ensemble as truths: labels redrawn from a member that is drawn for each row.
+"""Tests of what the members of an ensemble claim: by members that change places with the truth, and by redrawn truths.
 
-If the truth is one more draw of the kind that the members are, then a member and the truth can change places. Every
-member in turn is left out and the others judge: what the labels show beside what the one left out would show has mean 0
-in every cell that the others make. Its law is found by redrawing which member is the truth of a row, and its labels.
-Sums over rows are divided by the root of their own sum of squares, so that the spread of the members among each other,
-which the redrawn rows have in another measure, does not enter the level.
+If the truth is one more draw of the kind that the members are, then a member and the truth can change places. In every
+row one member is left out, each in turn, and as many labels are drawn from it as the row has. The other members judge
+both: what the row's own labels show less what the drawn ones show changes its sign with probability 1/2 whatever the
+others say. So random signs give the exact law, for any number of members, rows and events.
+
+If the truth of a row is one of its members, labels are drawn from a member that is drawn for each row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.methods.multiplicity import step_down_max_t
-from calibrary.numerics.draw import generator
+from calibrary.numerics.draw import coin_signs, generator
 
 #: Rows that a cell should have at least.
 LEAST_IN_CELL = 20
+#: Signs that are drawn at once.
+_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What each row shows beside what is claimed, once for each way of judging it.
+    """What labels show in the eyes of those who judge them: each of several judges, or one.
 
     Attributes
     ----------
-    residual : (rows, judges): what the labels show, less what is claimed
-    of_counts : the same of redrawn labels: places (row times judges plus judge) and counts of labels in, residuals out
-    factor : (rows, judges, columns): each column is a sum of residuals times its factor
+    shown : places (row times judges plus judge) and counts of labels in, what they show out
+    claim : (rows, judges): what is claimed in its place
+    factor : (rows, judges, columns): each column of the test is a sum times its factor
     cell, n_cells : (rows, judges): cells whose sums are squared and added up
     """
 
-    residual: Array
-    of_counts: Callable[[Indices, Array], Array]
+    shown: Callable[[Indices, Array], Array]
+    claim: Array
     factor: Array
     cell: Indices
     n_cells: int
 
-
-def redrawn_pvalue(judged: Judged, truths: RedrawnTruths, n_resamples: int, rng: object) -> float:
-    """The p-value of the hypothesis that every residual has mean 0: the largest statistic against redrawn ones."""
-    n, judges = judged.residual.shape
-    observed = _statistics(*_observed_sums(judged, truths.weight))
-    factor = judged.factor.reshape(n * judges, -1)
-    cell = judged.cell.reshape(-1)
-    drawn = []
-    for place, counts in truths.draws(n_resamples, generator(rng, "members")):
-        residual = truths.weight * judged.of_counts(place, counts)
-        drawn.append(_statistics(*_sums(residual, factor, cell, place, judged.n_cells)))
-    columns = judged.factor.shape[2]
-    tails = ["two-sided"] * columns + ["greater"]
-    _, adjusted = step_down_max_t(observed[0], np.vstack(drawn), tails)
-    return float(np.nanmin(adjusted)) if np.isfinite(adjusted).any() else np.nan
+    def columns(self, place: Indices) -> Array:
+        """(rows, columns and cells): what the contribution of each row is multiplied by, judged at these places."""
+        factor = self.factor.reshape(-1, self.factor.shape[2])[place]
+        cells = np.zeros((len(place), self.n_cells))
+        cells[np.arange(len(place)), self.cell.reshape(-1)[place]] = 1.0
+        return np.hstack([factor, cells])
 
 
-def _observed_sums(judged: Judged, weight: Array) -> tuple[Array, Array, Array, Array]:
-    """Sums over the rows and sums of squares; a row is the mean over those who judge it."""
-    n, judges = judged.residual.shape
-    moved = (judged.residual[..., None] * judged.factor).mean(axis=1) * weight[:, None]
-    place = (np.arange(n)[:, None] * judged.n_cells + judged.cell).ravel()
-    each = np.bincount(place, (weight[:, None] * judged.residual / judges).ravel(), n * judged.n_cells)
-    in_cells = each.reshape(n, judged.n_cells)
-    return (
-        moved.sum(axis=0)[None], (moved**2).sum(axis=0)[None], in_cells.sum(axis=0)[None],
-        (in_cells**2).sum(axis=0)[None],
-    )  # fmt: skip
+def exchanged_pvalue(judged: Judged, truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any) -> float:
+    """The p-value of the hypothesis that the truth is one more member: every member left out in turn."""
+    source = generator(rng, "members")
+    place, drawn = next(truths.draws(1, source))
+    difference = truths.weight * (judged.shown(place, counts[None]) - judged.shown(place, drawn))[0]
+    rows = difference[:, None] * judged.columns(place[0])
+    squares, n_factors = (rows**2).sum(axis=0), judged.factor.shape[2]
+    signs = coin_signs(len(rows), n_resamples, source, max(1, _AT_ONCE // len(rows)))
+    table = np.vstack([_statistics(each @ rows, squares, n_factors) for each in signs])
+    return _largest(_statistics(rows.sum(axis=0)[None], squares, n_factors)[0], table, n_factors)
 
 
-def _sums(
-    residual: Array, factor: Array, cell: Indices, place: Indices, n_cells: int
-) -> tuple[Array, Array, Array, Array]:
-    """The same of redrawn rows, each judged once."""
-    size = len(residual)
-    sums, squares = np.empty((2, size, factor.shape[1]))
-    for j, column in enumerate(factor.T):
-        moved = residual * column.take(place)
-        sums[:, j], squares[:, j] = moved.sum(axis=1), (moved**2).sum(axis=1)
-    where = (cell.take(place) + n_cells * np.arange(size)[:, None]).ravel()
-    in_cells, cell_squares = (
-        np.bincount(where, x.ravel(), size * n_cells).reshape(size, n_cells) for x in (residual, residual**2)
-    )
-    return sums, squares, in_cells, cell_squares
+def redrawn_pvalue(judged: Judged, truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any) -> float:
+    """The p-value of the hypothesis that the truth of each row is one of its members, by truths drawn anew."""
+    place = np.arange(len(counts))
+    columns, claim = judged.columns(place), judged.claim[:, 0]
+    n_factors = judged.factor.shape[2]
+
+    def statistics(labels: Array) -> Array:
+        residual = truths.weight * (judged.shown(np.broadcast_to(place, labels.shape[:2]), labels) - claim)
+        return _statistics(residual @ columns, residual**2 @ columns**2, n_factors)
+
+    drawn = np.vstack([statistics(labels) for _, labels in truths.draws(n_resamples, generator(rng, "members"))])
+    return _largest(statistics(counts[None])[0], drawn, n_factors)
 
 
-def _statistics(sums: Array, squares: Array, in_cells: Array, cell_squares: Array) -> Array:
+def _statistics(sums: Array, squares: Array, n_factors: int) -> Array:
     """The columns in their own standard errors, and the sum over cells of the squares of such numbers."""
     some = squares > 0.0
     z = np.where(some, sums / np.sqrt(np.where(some, squares, 1.0)), 0.0)
-    known = cell_squares > 0.0
-    chi = np.where(known, in_cells**2 / np.where(known, cell_squares, 1.0), 0.0).sum(axis=1)
-    return np.column_stack([z, chi])
+    return np.column_stack([z[:, :n_factors], (z[:, n_factors:] ** 2).sum(axis=1)])
+
+
+def _largest(observed: Array, drawn: Array, n_factors: int) -> float:
+    """The adjusted p-value of the most extreme statistic."""
+    _, adjusted = step_down_max_t(observed, drawn, ["two-sided"] * n_factors + ["greater"])
+    return float(np.nanmin(adjusted)) if np.isfinite(adjusted).any() else np.nan
 
 
 def cells_by(first: Array, second: Array | None, n: int, most: tuple[int, int]) -> tuple[Indices, int]:

@@ -1,0 +1,153 @@
+"""``--members`` and ``--outside``: the members of an ensemble, and rows that belong to no class, from files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.cli.files import InputError, open_table
+from calibrary.cli.read import _label_column, _missing, _model_columns, _numbers, _require
+from calibrary.cli.shared import listed
+
+_ARRAYS = (".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class SecondOrder:
+    """Rows inside with their first label and the mean of the members, and what is said of members and rows outside."""
+
+    y: NDArray[Any]
+    mean: NDArray[np.float64]
+    ensemble: Any
+    outside: Any
+
+
+@dataclass(frozen=True)
+class SecondOrderOptions:
+    """What was said of members and rows outside."""
+
+    members: list[str]
+    kind: str = "draws"
+    outside: str | None = None
+    prevalence: float | None = None
+    features: list[str] | None = None
+    label: str | None = None
+    prob: list[str] | None = None
+    positive: str | None = None
+    percent: bool = False
+
+
+def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> SecondOrder:
+    """The answers for a file: labels, members (columns, or an array with a third axis) and rows outside."""
+    from calibrary.secondorder.outside import outside_rows
+    from calibrary.secondorder.verb import ensemble
+
+    columns, array = _columns_of(source, asked)
+    y = np.column_stack([columns.labels[name] for name in columns.labels]).astype(object)
+    gone = np.column_stack([_missing(columns.labels[name]) for name in columns.labels])
+    y[gone] = None
+    p = array if array is not None else columns.probability
+    if len(p) != len(y):
+        raise InputError(f"the members have {len(p):,} rows and {source} has {len(y):,}: they must be as many")
+    given = {
+        "pos_label": asked.positive,
+        "outside": columns.outside,
+        "prevalence_outside": asked.prevalence,
+        **settings,
+    }
+    if not asked.members:
+        found = outside_rows(y[:, 0], p if p.shape[1] > 1 else p[:, 0], **given)
+        inside = ~gone.all(axis=1)
+        return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found)
+    answer = ensemble(y, p, members=asked.kind, features=columns.features, **given)
+    inside = ~gone.all(axis=1)
+    first = np.array([row[~missing][0] for row, missing in zip(y[inside], gone[inside], strict=True)])
+    mean = p[inside].mean(axis=1)
+    if mean.ndim == 2:
+        mean = mean / mean.sum(axis=1, keepdims=True)
+    return SecondOrder(first, mean, answer, answer.outside)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    labels: dict[str, NDArray[Any]]
+    probability: NDArray[np.float64]
+    outside: NDArray[np.bool_] | None
+    features: NDArray[np.float64] | None
+
+
+def _columns_of(source: str, asked: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
+    array = _array_of(source, asked.members)
+    table, notes = open_table(source), list[str]()
+    names = list(table.names)
+    labels = listed([asked.label]) if asked.label else None
+    labels = [_require(names, name) for name in labels] if labels else [_label_column(names, None, notes)]
+    features = [_require(names, name) for name in asked.features or []]
+    beside = [*labels[1:], *features, *([_require(names, asked.outside)] if asked.outside else [])]
+    if array is not None:
+        members: list[str] = []
+    elif asked.members:
+        members = [_require(names, name) for name in asked.members]
+    else:
+        found = _model_columns(names, labels[0], asked.prob, None, set(beside), notes)
+        members = [column for each in found.values() for column in each]
+    values = table.columns(list(dict.fromkeys([*labels, *members, *beside])))
+    scale = 100.0 if asked.percent else 1.0
+    p = [_numbers(values[name], name, asked.percent) / scale for name in members]
+    return _Columns(
+        {name: values[name] for name in labels},
+        np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
+        _flags(values[asked.outside], asked.outside) if asked.outside else None,
+        np.column_stack([_numbers(values[name], name) for name in features]) if features else None,
+    ), array
+
+
+def _flags(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
+    """A column of truth values, written as the files of the world write them."""
+    words = {"true": True, "yes": True, "1": True, "1.0": True, "false": False, "no": False, "0": False, "0.0": False,
+             "": False}  # fmt: skip
+    said = [str(value).strip().lower() for value in values.tolist()]
+    wrong = next((value for value in said if value not in words), None)
+    if wrong is not None:
+        raise InputError(f"column {name!r} holds {wrong!r}: --outside needs true and false, yes and no, or 1 and 0")
+    return np.array([words[value] for value in said])
+
+
+def _array_of(source: str, members: list[str]) -> NDArray[np.float64] | None:
+    """One array of all members: of a file of its own, or by its name in the NPZ file of the predictions."""
+    if len(members) != 1:
+        return None
+    named = members[0]
+    if named.lower().endswith(_ARRAYS):
+        if not Path(named).is_file():
+            raise InputError(f"--members {named}: there is no such file")
+        found = _loaded(named)
+        if isinstance(found, np.ndarray):
+            return _as_members(found, named)
+        if len(found.files) != 1:
+            raise InputError(f"--members {named} holds {len(found.files)} arrays: pass one with a single array")
+        return _as_members(found[found.files[0]], named)
+    if source.lower().endswith(".npz") and Path(source).is_file():
+        found = _loaded(source)
+        if named in found.files:
+            return _as_members(found[named], named)
+    return None
+
+
+def _loaded(path: str) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as an array of numbers") from error
+
+
+def _as_members(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if array.ndim not in (2, 3) or array.dtype.kind not in "fiub":
+        raise InputError(
+            f"{name} has {array.ndim} axes: --members needs numbers by row and member, or by row, member and class"
+        )
+    return array.astype(np.float64)

@@ -1,0 +1,96 @@
+"""The sections about ensembles and about rows that belong to no class."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from calibrary.base.numbers import ends, number, percent, pvalue_cell, with_interval
+from calibrary.reporting.sections import Context, Figure, Section, Table, section
+
+#: Members that a page shows one by one.
+_MOST_MEMBERS = 30
+_KINDS = {
+    "draws": "Members: they are taken as draws, of which the truth would be one more.",
+    "mixture": "Members: they are taken as a mixture, and the truth of a row as one of them.",
+}
+
+
+@section("ensemble")
+def ensemble(context: Context) -> Section | None:
+    """What an ensemble claims and what is there, where members were given."""
+    found = context.asked.ensemble
+    if found is None:
+        return None
+    parts = (found.mean, found.members, found.mixture, found.spread, found.decomposition)
+    sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
+    head = ("what", "estimate", "interval", "p")
+    tables = [Table(head, tuple(found.rows())), _members(found)]
+    figures = ()
+    if len(found.spread.groups):
+        figures = (
+            Figure(
+                "Claimed and found spread",
+                "Variance that is there against variance that the members claim, in groups of rows by what they claim, "
+                "with intervals; on the line the claim is right, above it members claim too little.",
+                partial(found.plot, caption=False),
+            ),
+        )
+    data = {"kind": found.kind, "n": found.n, "n_members": found.n_members, "answers": _plain(found)}
+    return Section("ensemble", "Members of the ensemble", sentences, tuple(tables), figures, data)
+
+
+def _members(found: Any) -> Table:
+    rows = tuple(
+        (f"member {row.member}", number(row.error), with_interval(row.slope, row.slope_low, row.slope_high),
+         number(row.log_loss), pvalue_cell(row.pvalue))
+        for row in found.members.rows[:_MOST_MEMBERS]
+    )  # fmt: skip
+    more = len(found.members.rows) - len(rows)
+    caption = "Each member by itself" + (f"; {more} more are not shown" if more > 0 else "")
+    return Table(("member", "ECE", "slope", "log loss", "p"), rows, caption, folded=True)
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    """The numbers of the five answers."""
+    names = ("mean", "members", "mixture", "spread", "decomposition")
+    each = {name: getattr(found, name) for name in names}
+    return {
+        name: {"estimate": x.estimate, "low": x.low, "high": x.high, "pvalue": x.pvalue, "sentence": str(x.sentence)}
+        for name, x in each.items()
+    }
+
+
+@section("outside")
+def outside(context: Context) -> Section | None:
+    """What the model says of rows that belong to no class, where there are any."""
+    found = context.asked.outside
+    if found is None:
+        return None
+    rows = [
+        ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
+        ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),
+        ("AUROC of confidence", _with(found.detector), "1/2: it does not tell them apart"),
+        ("pass at 95% kept", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
+         f"{percent(found.detector.fpr_high)})", "rows outside above the threshold"),
+        ("detection error", with_interval(found.detector.error, found.detector.error_low, found.detector.error_high),
+         "at the best threshold"),
+        ("open-set calibration error", _with(found.open_set_error), f"{percent(found.prevalence_outside)} outside"),
+        ("the same inside", _with(found.closed_error), ""),
+        ("selective risk (AURC)", _with(found.selective_risk), f"inside: {number(found.closed_risk.estimate)}"),
+    ]  # fmt: skip
+    rows += [(f"AUROC of {score.name}", _with(score), "") for score in found.scores]
+    table = Table(("number", "value (interval)", "about"), tuple(rows))
+    data = {
+        "n_outside": found.n_outside, "prevalence": found.prevalence_outside,
+        "auroc": found.detector.estimate, "fpr": found.detector.fpr, "open_set_error": found.open_set_error.estimate,
+        "intervals": {"auroc": ends(found.detector.low, found.detector.high)},
+    }  # fmt: skip
+    title = "Rows that belong to no class"
+    return Section(
+        "outside", title, (found.sentence, "Rows: the rest of this page is about the others."), (table,), (), data
+    )
+
+
+def _with(x: Any) -> str:
+    return with_interval(x.estimate, x.low, x.high)

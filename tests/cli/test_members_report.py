@@ -1,0 +1,114 @@
+"""``calibrary report --members`` and ``--outside``: columns and arrays lead to the sections of a page."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+
+QUICK = ("--metrics", "ece", "--resamples", 39, "-q")
+
+
+def command(*words):
+    """Run the command line in this process."""
+    from calibrary.cli.main import main
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(io.StringIO()) as out,
+        redirect_stderr(io.StringIO()) as err,
+    ):
+        patch.setattr("sys.argv", ["calibrary", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return ended.value.code or 0, " ".join(out.getvalue().split()), " ".join(err.getvalue().split())
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    a = rng.random(200)
+    q, p = rng.beta(4 * a, 4 * (1 - a)), rng.beta(40 * a[:, None], 40 * (1 - a[:, None]), (200, 3))
+    y = (rng.random((200, 2)) < q[:, None]).astype(int).astype(object)
+    y[180:] = None
+    return y, p
+
+
+@pytest.fixture
+def file(rows, tmp_path):
+    y, p = rows
+    path = tmp_path / "members.csv"
+    lines = [
+        ",".join([*("" if v is None else str(v) for v in y[i]), *(repr(float(v)) for v in p[i]), str(int(i >= 180))])
+        for i in range(200)
+    ]
+    path.write_text("\n".join(["y1,y2,a,b,c,out", *lines]))
+    return path
+
+
+def sections(path):
+    saved = json.loads(path.read_text())
+    return saved, {section["key"]: section for section in saved["sections"]}
+
+
+def test_members_of_columns_have_a_section(rows, file, tmp_path):
+    y, p = rows
+    page = tmp_path / "page.json"
+    status, _, err = command("report", file, "--label", "y1,y2", "--members", "a", "b", "c", "-o", page, *QUICK)
+    assert status == 0, err
+    saved, found = sections(page)
+    whole = cal.ensemble(y, p, rng=0, n_resamples=39)
+    assert found["ensemble"]["data"]["answers"]["spread"]["estimate"] == pytest.approx(whole.spread.estimate)
+    assert found["ensemble"]["data"]["answers"]["spread"]["pvalue"] == pytest.approx(whole.spread.pvalue)
+    assert [figure["name"] for figure in found["ensemble"]["figures"]] == ["Claimed and found spread"]
+    assert str(whole.spread.sentence) in found["ensemble"]["sentences"]
+    assert found["outside"]["data"]["n_outside"] == 20
+    assert saved["data"]["rows"] == 180
+
+
+def test_members_of_an_array_are_the_same(rows, file, tmp_path):
+    y, p = rows
+    np.save(tmp_path / "p.npy", np.stack([1 - p, p], axis=2))
+    label = np.array([-1.0 if v is None else float(v) for v in y[:, 0]])
+    np.savez(tmp_path / "all.npz", label=np.where(label < 0, np.nan, label), members=p)
+    page, again = tmp_path / "page.json", tmp_path / "again.json"
+    status, _, err = command("report", file, "--label", "y1", "--members", tmp_path / "p.npy", "-o", page, *QUICK)
+    assert status == 0, err
+    status, _, err = command("report", tmp_path / "all.npz", "--members", "members", "-o", again, *QUICK)
+    assert status == 0, err
+    one, two = (sections(path)[1]["ensemble"]["data"]["answers"] for path in (page, again))
+    assert one["mean"]["estimate"] == pytest.approx(two["mean"]["estimate"])
+    assert "cannot be known from one label per row" in one["spread"]["sentence"]
+
+
+def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
+    y, p = rows
+    page = tmp_path / "page.html"
+    asked = ("--label", "y1", "--prob", "a", "--outside", "out", "--prevalence-outside", 0.2)
+    status, _, err = command("report", file, *asked, "-o", page, *QUICK)
+    assert status == 0, err
+    found = cal.outside_rows(y[:, 0], p[:, 0], prevalence_outside=0.2, rng=0, n_resamples=39)
+    assert "Rows that belong to no class" in page.read_text()
+    assert str(found.sentence).split(".")[0] in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--members", "a"), "y_prob has one member"),
+        (("--members", "a,x"), "no column is called 'x'"),
+        (("--members", "a,b", "--members-are", "samples"), "members='samples' is not known"),
+        (("--members", "nowhere.npy"), "there is no such file"),
+        (("--prob", "a", "--outside", "a"), "--outside needs true and false"),
+        (("--members", "a,b", "--prevalence-outside", "2"), "prevalence_outside=2.0 must be a share"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(file, words, said):
+    status, _, err = command("report", file, "--label", "y1", *words, *QUICK)
+    assert status == 2
+    assert said in err
