@@ -22,6 +22,8 @@ from calibrary import results as results
 from calibrary import scale as scale
 from calibrary import sklearn as sklearn
 from calibrary import study as study
+from calibrary.application.notebook import AppFrame as AppFrame
+from calibrary.application.notebook import app as app
 from calibrary.base.errors import CalibrationWarning as CalibrationWarning
 from calibrary.base.errors import RefusedCallError as RefusedCallError
 from calibrary.base.errors import RefusedError as RefusedError

@@ -27,6 +27,7 @@ class Name(NamedTuple):
 _TABLE = {
     # what people call besides the metrics
     "verb": """
+        0.3 application.notebook app
         0.1 data.arrays matched_detections
         0.1 data.boxes boxes
         0.1 data.checks sigmoid softmax
@@ -240,6 +241,7 @@ _TABLE = {
     """,
     # what is only returned; they stand in ``calibrary.results``, and ``dir`` does not list them here
     "result": """
+        0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
         0.1 diagnostics.binomial MultipleBinomialResult
         0.2 diagnostics.coverage CoverageCurve

@@ -119,12 +119,12 @@ def _remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of processes that were killed while they wrote."""
     for path in folder.glob(f"{_TEMPORARY}*"):
         pid = path.name.removeprefix(_TEMPORARY).partition("-")[0]
-        if pid.isdigit() and not _runs(int(pid)):
+        if pid.isdigit() and not runs(int(pid)):
             with suppress(OSError):  # another process removed it, or may write here and we may not
                 path.unlink()
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     """Is there a process with this number? Where that cannot be asked, there may be."""
     if os.name != "posix":
         return True

@@ -20,7 +20,10 @@ def main() -> None:
             return
         try:
             with extra("cli", "the command line"):
-                from calibrary.cli.main import main as run
+                if sys.argv[1:2] == ["app"]:  # the other commands would load what only its child processes need
+                    from calibrary.cli.app_start import main as run
+                else:
+                    from calibrary.cli.main import main as run
         except ModuleNotFoundError as error:
             print(f"calibrary: {error}", file=sys.stderr)
             raise SystemExit(2) from None

@@ -325,7 +325,7 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
 
     def read(wanted: Sequence[str]) -> Columns:
         table = arrow(wanted)
-        found = _from_arrow(table, wanted, name)
+        found = from_arrow(table, wanted, name)
         text = [column for column in wanted if _may_be_text(found[column])]
         if text:  # numbers to Arrow, but ids or codes: two of them must not become one
             as_written = arrow(text, column_types=dict.fromkeys(text, pa.string()))
@@ -379,7 +379,7 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
             if not _is_large(content):
                 _refuse_unpacked(name, _parquet_bytes(opened.metadata, wanted))
             table = opened.read(columns=list(wanted), use_threads=_is_large(content))
-        return _from_arrow(table, wanted, name)
+        return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
 
@@ -427,7 +427,7 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
             table = pa.Table.from_batches(batches, schema)
             table.validate(full=True)  # Arrow trusts the places of texts that a file gives, also outside of its memory
-            return _from_arrow(table, wanted, name)
+            return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
 
@@ -440,7 +440,8 @@ def _batches(reader: Any) -> Iterator[Any]:
         yield from reader
 
 
-def _from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
+def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
+    """The columns of a table of Arrow as arrays."""
     import pyarrow as pa
 
     found: Columns = {}

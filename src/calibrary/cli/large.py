@@ -135,6 +135,11 @@ def is_state(path: Path) -> bool:
     return _about(path) is not None
 
 
+def is_scanned(path: Path) -> bool:
+    """Is it a state, or a file that becomes one because it is too large to be read whole?"""
+    return is_state(path) or _large(path) is not None
+
+
 def _about(path: Path) -> dict[str, Any] | None:
     if path.suffix != ".parquet" or not path.is_file():
         return None

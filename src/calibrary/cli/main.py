@@ -6,19 +6,17 @@ Each command lives in the file named for it; this one puts them together and tur
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import traceback
 from pathlib import Path
-from typing import IO, Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 import calibrary as cal
 from calibrary.base.numbers import counted, number
-from calibrary.cli import catalogue, monitor, plan, recalibrate, report, scan, single, study, validate
-from calibrary.cli.shared import Resamples, err, mistake, out, plain, say
+from calibrary.cli import app_start, catalogue, monitor, plan, recalibrate, report, scan, single, study, validate
+from calibrary.cli.ending import run
+from calibrary.cli.shared import Resamples, out, plain, say
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -36,6 +34,7 @@ app.command()(catalogue.notation)
 app.command()(plan.plan)
 app.command()(monitor.monitor)
 app.command()(validate.validate)
+app.command("app")(app_start.app)
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)
@@ -59,70 +58,9 @@ def options(
     """Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE."""
 
 
-#: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.
-FAILURE = 2
-#: The exit status of a shell for Ctrl-C.
-STOPPED = 130
-
-
 def main() -> None:
-    """Run the command line; whatever goes wrong is one sentence and exit status 2, never a traceback of a mistake."""
-    try:
-        status = app(standalone_mode=False)
-        sys.stdout.flush()  # a full disk shows here and not when Python ends
-    except SystemExit as ended:
-        if ended.code in (0, None):  # the end of a completion
-            sys.exit(0)
-        _closed() if ended.code == 1 else _fail(str(ended.code), FAILURE)  # 1 is click's word for a closed pipe
-    except BrokenPipeError:
-        _closed()
-    except (KeyboardInterrupt, typer.Abort) as error:
-        cut = isinstance(error.__cause__, EOFError)  # which click takes for a wish to stop
-        _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else STOPPED)
-    except Exception as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            error.show()  # type: ignore[attr-defined]
-            sys.exit(FAILURE)
-        _fail(*_sentence(error))
-    else:
-        if status == STOPPED:  # typer has seen Ctrl-C first
-            _fail("stopped", STOPPED)
-        sys.exit(status if isinstance(status, int) else 0)
-
-
-def _sentence(error: Exception) -> tuple[str, int]:
-    """What is printed about an error, and the exit status."""
-    if hasattr(error, "format_message"):  # click's own, which typer brings along under other names
-        return str(error.format_message()), FAILURE
-    known = mistake(error)
-    if known is not None:
-        return known, FAILURE
-    traceback.print_exception(error)
-    return "this is a fault of calibrary and not of yours: please report it with the lines above", FAILURE
-
-
-def _fail(sentence: str, status: int) -> NoReturn:
-    try:
-        err.print(f"[red]calibrary:[/] {plain(sentence)}", soft_wrap=True)
-    except OSError:  # nowhere left to say it; the status says enough
-        _discard(sys.stderr)
-    _discard(sys.stdout)
-    sys.exit(status)
-
-
-def _closed() -> NoReturn:
-    """End without a message: the reader of the output, such as ``head``, closed it when it had enough."""
-    _discard(sys.stdout)
-    sys.exit(FAILURE)
-
-
-def _discard(stream: IO[str]) -> None:
-    """Let what is left in a stream that cannot be written to go nowhere, so that Python ends in silence."""
-    with contextlib.suppress(OSError, ValueError):
-        stream.flush()
-        return
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    """Run the command line."""
+    run(app)
 
 
 @app.command("schema")

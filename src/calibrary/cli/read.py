@@ -314,6 +314,31 @@ def _refuse_unequal(
 # -- which column is what ---------------------------------------------------------------------------
 
 
+def guessed_columns(names: Names, taken: Names = ()) -> tuple[str, list[str], list[str]]:
+    """The label and the probability columns as they are guessed from the names, and why one is not; nothing is read."""
+    notes: list[str] = []
+    label, columns = "", list[str]()
+    try:
+        label = _label_column(names, None, notes)
+    except InputError as error:
+        notes.append(str(error))
+    try:
+        columns = next(iter(_model_columns(names, label, None, None, set(taken), notes).values()))
+    except InputError as error:
+        notes.append(str(error))
+    return label, columns, notes
+
+
+def words_of(values: NDArray[Any], most: int) -> list[str]:
+    """The distinct values of a column as they are named in labels; nothing where there are more than ``most``."""
+    seen: set[Any] = set()
+    for value in values.tolist():
+        seen.add(value)
+        if len(seen) > most:
+            return []
+    return _factor(values[~_missing(values)])[0]
+
+
 def _require(names: Names, name: str) -> str:
     if name in names:
         return name

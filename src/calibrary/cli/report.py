@@ -385,7 +385,7 @@ def report(asked: ReportCommand) -> None:
     outputs, gates = asked.output or [], asked.gates
     check_paths(outputs)
     catalogue[asked.primary]
-    if len(asked.files) == 1 and _is_saved(asked.files[0]):
+    if len(asked.files) == 1 and is_saved(asked.files[0]):
         _show_saved(Path(asked.files[0]), outputs, gates, asked.quiet, asked.everything)
         return
     _runs(asked.blocks)
@@ -524,7 +524,7 @@ def _date(given: str | None) -> str:
     return date.today().isoformat() if given is None else given
 
 
-def _is_saved(file: str) -> bool:
+def is_saved(file: str) -> bool:
     """Is it a report that was saved, rather than rows of predictions?"""
     path = Path(file)
     if path.suffix != ".json" or not path.is_file():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from calibrary.inference.draw.resampling import WATCHED, WorkDone
 _ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)
 #: The part of it that no draws would take.
 _VALUES = 0.25
+
+
+#: Who shows how far the work is, in the place of a bar on a terminal: from its pieces and its expected seconds.
+WATCHER: ContextVar[Callable[[int, float], WorkDone] | None] = ContextVar("WATCHER", default=None)
 
 
 def expected_seconds(n: int, k: int, models: int, draws: int) -> float:
@@ -69,13 +74,18 @@ def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: i
 
     ``pieces`` are the parts of the work, one a model unless given; what is yielded is shown when one is done.
     """
-    work = WorkDone(len(found.models) if pieces is None else pieces)
-    if quiet or not err.is_terminal:
-        yield work
+    parts = len(found.models) if pieces is None else pieces
+    watcher = WATCHER.get()
+    if watcher is None and (quiet or not err.is_terminal):
+        yield WorkDone(parts)
         return
     expected = expected_seconds(len(found.y), len(found.classes), len(found.models), draws)
+    work = WorkDone(parts) if watcher is None else watcher(parts, expected)
     watched = WATCHED.set(work)
     try:
+        if watcher is not None:
+            yield work
+            return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), _Done(work), _Left(work, expected))
         # what is printed meanwhile goes where it belongs, also where standard output is no terminal
         with Progress(*columns, console=err, transient=True, redirect_stdout=False) as bar:

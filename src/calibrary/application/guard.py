@@ -1,0 +1,168 @@
+"""Who may talk to the app: this machine's browser, with the token of the address that was printed.
+
+Four things are asked of every request. The host must be ours, so that no other name that leads here (DNS rebinding) is
+answered. A request that changes something must come from our own page. The cookie, which only our own pages send, must
+be the one that was given for the token or the password. Every answer forbids other pages to show, read or keep it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: Names of this machine that never leave it.
+LOCAL = ("127.0.0.1", "localhost")
+#: Methods that change nothing.
+_SAFE = ("GET", "HEAD")
+#: Paths that may be asked for without a cookie: the first page, and what it is made of.
+_OPEN = ("/", "/login", "/app.css", "/app.js")
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self' "
+    "data:; base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
+)
+#: A report has its own script, which is named by its hash in the page itself; it is in no origin and so reads nothing.
+_REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads allow-modals allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors {ancestors}"
+)
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), clipboard-read=()",
+}
+
+
+@dataclass
+class Secrets:
+    """What a visitor must know: the token of the address, or a password, and then the cookie."""
+
+    password: str | None = None
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    def knows_token(self, given: str) -> bool:
+        """Is it the token? With a password the token opens nothing."""
+        return self.password is None and _same(given, self.token)
+
+    def knows_password(self, given: str) -> bool:
+        return self.password is not None and _same(given, self.password)
+
+    def has_cookie(self, given: str) -> bool:
+        return _same(given, self.cookie)
+
+
+def _same(given: str, true: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), true.encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the app listens, and under which names it is asked for; ``any_ip`` where it listens on all addresses."""
+
+    port: int
+    names: tuple[str, ...] = LOCAL
+    any_ip: bool = False
+
+    def is_ours(self, host: str) -> bool:
+        """Is this the value of a Host header that we answer?"""
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+        if port != str(self.port):
+            return False
+        return name.lower() in self.names or (self.any_ip and _is_ip(name.strip("[]")))
+
+    def is_our_origin(self, origin: str) -> bool:
+        return origin.startswith("http://") and self.is_ours(origin.removeprefix("http://"))
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies do not tell ports apart, and another app may run on another one."""
+        return f"calibrary_{self.port}"
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """The app behind its checks."""
+
+    def __init__(self, app: Asgi, address: Address, known: Secrets, framed: bool = False) -> None:
+        self.app, self.address, self.known = app, address, known
+        # a notebook shows the app in a frame, and runs on a port of this machine that is not known here
+        self.ancestors = "'self' http://localhost:* http://127.0.0.1:*" if framed else "'none'"
+        self.inner = "'self' http://localhost:* http://127.0.0.1:*" if framed else "'self'"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return  # there is nothing here that talks over a websocket
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await _answer(send, *refused, self._own(scope["path"]))
+            return
+
+        async def protected(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = self._own(scope["path"])
+                message["headers"] = [*message.get("headers", []), *((k.encode(), v.encode()) for k, v in own.items())]
+            await send(message)
+
+        await self.app(scope, receive, protected)
+
+    def _own(self, path: str) -> dict[str, str]:
+        """The headers of an answer."""
+        report = path.endswith("/page")
+        policy = (_REPORT_POLICY if report else _POLICY).format(ancestors=self.inner if report else self.ancestors)
+        return {**_HEADERS, "content-security-policy": policy}
+
+    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        """The status and the sentence of a refusal, or None."""
+        if not self.address.is_ours(headers.get("host", "")):
+            return 421, "This is not the address of the app: open the one that was printed."
+        if scope["method"] not in _SAFE:
+            if not self.address.is_our_origin(headers.get("origin", "")):
+                return 403, "This request does not come from the page of the app."
+            if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+                return 403, "This request comes from another page."
+        elif headers.get("sec-fetch-site") == "cross-site" and scope["path"] != "/":
+            return 403, "This request comes from another page."
+        if scope["path"] not in _OPEN and not self.has_cookie(headers):
+            return 403, "This app needs the address with its token: open the one that was printed."
+        return None
+
+    def has_cookie(self, headers: dict[str, str]) -> bool:
+        """Did the browser send the cookie that we gave it?"""
+        try:
+            sent = SimpleCookie(headers.get("cookie", ""))
+        except CookieError:
+            return False
+        found = sent.get(self.address.cookie_name)
+        return found is not None and self.known.has_cookie(found.value)
+
+
+async def _answer(send: Send, status: int, sentence: str, headers: dict[str, str]) -> None:
+    own = {**headers, "content-type": "text/plain; charset=utf-8", "connection": "close"}
+    sent = [(name.encode(), value.encode()) for name, value in own.items()]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
+    await send({"type": "http.response.body", "body": sentence.encode()})

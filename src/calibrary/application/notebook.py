@@ -1,0 +1,128 @@
+"""The app in a notebook: ``cal.app(df)`` shows it in a frame."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from calibrary.base.errors import RefusedCallError, extra
+from calibrary.base.markup import element, markup
+
+#: Seconds until the server of an app must have answered.
+_READY = 30.0
+
+
+class AppFrame:
+    """An app that runs until :meth:`stop` or the end of the notebook; a notebook shows it as a frame.
+
+    Attributes
+    ----------
+    url : str
+        The address that opens it in a tab of its own.
+    """
+
+    def __init__(self, server: Any, url: str, framed_url: str, thread: threading.Thread, height: int) -> None:
+        self.url, self.height = url, height
+        self._server, self._framed_url, self._thread = server, framed_url, thread
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """End the app, its work and its files."""
+        self._server.stop()
+        self._thread.join(timeout=_READY)
+        atexit.unregister(self.stop)
+
+    def __repr__(self) -> str:
+        return f"The app runs at {self.url} until .stop() is called."
+
+    def _repr_html_(self) -> str:
+        link = element("a", "open it in a tab", href=self.url, target="_blank", rel="noopener")
+        style = f"width:100%;height:{self.height}px;border:1px solid #ccc"
+        frame = element("iframe", src=self._framed_url, style=style, title="calibrary")
+        hint = ("The app runs on this machine until .stop() is called; if the frame stays closed, ", link, ".")
+        return markup(frame, element("p", hint))
+
+
+def app(data: Any = None, *, height: int = 900) -> AppFrame:
+    """Show the app in a notebook, with a table or files already dropped.
+
+    The app is the one of ``calibrary app``: a page to choose columns, measure and download the report. It listens on
+    this machine alone, and its files are removed when it ends. A notebook that runs on another machine cannot show it:
+    there, use :func:`calibrary.report`.
+
+    Parameters
+    ----------
+    data : data frame, mapping of columns, path or list of paths, optional
+        A pandas, polars or Arrow table, a dictionary of arrays, or files that ``calibrary report`` reads.
+    height : int
+        Height of the frame in pixels.
+
+    Returns
+    -------
+    AppFrame
+        It has the address ``url`` and the method ``stop()``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> frame = cal.app({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]})  # doctest: +SKIP
+    >>> frame.stop()  # doctest: +SKIP
+    """
+    with extra("app", "calibrary.app"):
+        from calibrary.application.server import AppServer, LocalApp, address_of, listening
+
+    heard = listening("127.0.0.1", 0)
+    local = LocalApp(address_of("127.0.0.1", heard.getsockname()[1]), framed=True)
+    try:
+        _drop(local.uploads, data)
+    except BaseException:
+        heard.close()
+        local.close()
+        raise
+    server = AppServer(local)
+    thread = threading.Thread(target=server.run_until_stopped, args=(heard,), daemon=True, name="calibrary app")
+    thread.start()
+    # notebooks are opened at localhost, and a browser gives a frame of another name no cookies
+    return AppFrame(server, local.url, local.url.replace("127.0.0.1", "localhost", 1), thread, height)
+
+
+def _drop(uploads: Any, data: Any) -> None:
+    """Put what was passed among the files of the app."""
+    if data is None:
+        return
+    for file in data if isinstance(data, list | tuple) else [data]:
+        if isinstance(file, str | PathLike):
+            place = uploads.put(Path(file).name)
+            place.write_bytes(Path(file).read_bytes())
+        else:
+            place = uploads.put("table.parquet")
+            _write_table(file, place)
+        uploads.keep(place)
+
+
+def _write_table(table: Any, place: Path) -> None:
+    """Write a table as Parquet, whatever library it is of."""
+    with extra("app", "calibrary.app"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+    if isinstance(table, Mapping):
+        table = pa.table({str(name): pa.array(_plain(values)) for name, values in table.items()})
+    elif hasattr(table, "to_arrow"):  # polars
+        table = table.to_arrow()
+    elif hasattr(table, "iloc"):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    if not isinstance(table, pa.Table):
+        kind = type(table).__name__
+        raise RefusedCallError(f"data: {kind} is no table: pass a data frame, columns by name, or a path")
+    pq.write_table(table, place)
+
+
+def _plain(values: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(values)

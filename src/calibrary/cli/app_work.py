@@ -1,0 +1,392 @@
+"""The work of the app, in a process of its own: one job as a line of JSON, answers as lines of JSON.
+
+A ``job`` is ``preview``, which looks at files, ``report``, which measures them as ``calibrary report`` does, or
+``pdf``, which prints a report. Limits of memory and time hold before anything that was dropped is read.
+
+``python -m calibrary.cli.app_work MEMORY SECONDS`` takes its job from standard input and answers on standard output.
+With the number of a socket as a third word it loads the libraries, waits, and copies itself for every job that comes
+through the socket: a copy starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+#: Seconds between two words about how far the work is.
+_OFTEN = 0.25
+#: Libraries that a report loads when it is first needed.
+_LIBRARIES = ("matplotlib.figure", "matplotlib.backends.backend_svg", "pyarrow.csv", "pyarrow.parquet", "scipy.stats")
+#: Bytes of a file that the work may write.
+_LARGEST_FILE = 4 << 30
+#: Options that a person can choose on the page: names of columns, lists of them, switches, numbers.
+_WORDS = (
+    "label", "weight", "unit", "time", "positive", "labels", "id_column", "model_column", "class_column", "scorer",
+)  # fmt: skip
+_LISTS = ("prob", "model", "by")
+_SWITCHES = ("logits", "percent", "drop_missing", "drop_invalid", "ordinal", "sampled")
+_NUMBERS = ("resamples", "seed")
+
+
+def limited(memory: int, seconds: int) -> None:
+    """Bound the memory and the processor time of this process and of those that it starts."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows: the server bounds the time alone
+        return
+    # on Linux this is memory that is really asked for, and not files that are mapped into it
+    kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
+    bounds = {kind: memory, resource.RLIMIT_CPU: 4 * seconds, resource.RLIMIT_FSIZE: _LARGEST_FILE,
+              resource.RLIMIT_CORE: 0}  # fmt: skip
+    for which, most in bounds.items():
+        hard = resource.getrlimit(which)[1]
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with suppress(ValueError, OSError):  # a system that has no such limit
+            resource.setrlimit(which, (least, hard))
+
+
+def unlimited() -> None:
+    """Lift the limits again for a browser: it reserves far more memory than it uses, and what it prints is ours."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return
+    for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS, resource.RLIMIT_FSIZE):
+        hard = resource.getrlimit(which)[1]
+        resource.setrlimit(which, (hard, hard))
+
+
+class Speaker:
+    """Writes lines of JSON to whoever started this process."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream, self.pid = stream, os.getpid()
+
+    def say(self, **what: Any) -> None:
+        """Say one thing; a copy of this process, which evaluates its share of the draws, says nothing."""
+        if os.getpid() == self.pid:
+            self.stream.write(json.dumps(what) + "\n")
+            self.stream.flush()
+
+
+def main() -> None:
+    """Do one job from standard input, or copy this process for each job that a socket brings."""
+    memory, seconds = int(sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app, which ends its children
+    if len(sys.argv) > 3:
+        copied(socket.socket(fileno=int(sys.argv[3])), memory, seconds)
+        return
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    one_job(os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(answers, "w", encoding="utf-8"), memory, seconds)
+
+
+def one_job(asked: IO[str], answers: IO[str], memory: int, seconds: int) -> None:
+    """Wait for a job, do it within the limits, say what came of it."""
+    limited(memory, seconds)
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # an app that was killed reads no more: end at the next word
+    speaker = Speaker(answers)
+    speaker.say(pid=os.getpid())
+    line = asked.readline()
+    if line:
+        done(json.loads(line), speaker)
+
+
+def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
+    """Copy this process for each line that the app sends through the socket, until the app has ended."""
+    _load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a copy: the end of its line says enough
+    own = os.getpid()
+    while True:
+        word, lines, _, _ = socket.recv_fds(jobs, 1, 1)
+        if not word:
+            return
+        if os.fork() == 0:
+            break
+        os.close(lines[0])
+    jobs.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()  # so that what it starts ends with it
+    _end_with(own)
+    line = socket.socket(fileno=lines[0])
+    try:
+        one_job(line.makefile("r", encoding="utf-8"), line.makefile("w", encoding="utf-8"), memory, seconds)
+    finally:
+        os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """Have the system end this process when the one that it is a copy of has ended: then the app has ended."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(0)
+
+
+def _load() -> None:
+    """Load what a job will need while nobody waits."""
+    from importlib import import_module
+
+    for name in ("calibrary.cli.app_columns", "calibrary.plots", "calibrary.reporting", *_LIBRARIES):
+        import_module(name)
+
+
+def done(job: dict[str, Any], speaker: Speaker) -> None:
+    """Do one job; whatever goes wrong is one sentence."""
+    from calibrary.cli.shared import mistake
+
+    try:
+        JOBS[job["job"]](job, speaker)
+    except Exception as error:
+        sentence = mistake(error)
+        if sentence is None:
+            trace = traceback.format_exc()
+            speaker.say(fault=f"this is a fault of calibrary, please report it: {error!r}", traceback=trace)
+        else:
+            speaker.say(error=in_words_of_the_page(sentence))
+
+
+def _preview(job: dict[str, Any], speaker: Speaker) -> None:
+    from calibrary.cli.app_columns import preview, together
+
+    found = [preview(Path(path), job.get("scorer")) for path in job["files"]]
+    shown = together(found)
+    speaker.say(result={**shown, "notes": [in_words_of_the_page(note) for note in shown["notes"]]})
+
+
+def _pdf(job: dict[str, Any], speaker: Speaker) -> None:
+    from calibrary.base.files import write_atomically
+    from calibrary.reporting.pdf import pdf
+
+    folder = Path(job["folder"])
+    unlimited()
+    write_atomically(folder / "report.pdf", pdf((folder / "report.html").read_text(encoding="utf-8")))
+    speaker.say(result={})
+
+
+def _report(job: dict[str, Any], speaker: Speaker) -> None:
+    from calibrary.cli.report import ReportCommand, is_saved
+    from calibrary.reporting.stored import from_json
+    from calibrary.reporting.write import save
+
+    folder = Path(job["folder"])
+    os.chdir(folder / "inputs")
+    outputs = [folder / f"report.{ending}" for ending in ("html", "json", "csv", "md")]
+    asked = ReportCommand(files=list(job["files"]), **options_of(job["options"]))
+    typed = replace(asked, output=[Path("report.html")])
+    speaker.say(command=command_line(typed), python=python_lines(asked))
+    sys.argv = words(typed)  # the page names the command that does the same
+    if len(asked.files) == 1 and is_saved(asked.files[0]):
+        reports, comparisons = from_json(Path(asked.files[0]))
+    else:
+        reports, comparisons = _answered(asked, speaker)
+    save(reports, outputs, comparisons)
+    shown = reports[0]
+    speaker.say(headline=shown.headline, statements=list(shown.statements), notes=_notes(reports))
+    speaker.say(result={})
+
+
+def _notes(reports: list[Any]) -> list[str]:
+    return list(dict.fromkeys(in_words_of_the_page(note) for report in reports for note in report.notes))
+
+
+def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
+    """The reports, while somebody is told how far they are, and the first answer as soon as it is known."""
+    from calibrary.cli.waiting import WATCHER
+    from calibrary.reporting.compose import ANSWERED
+
+    def tell(found: Any) -> None:
+        speaker.say(headline=found.headline, statements=list(found.statements))
+
+    watcher, answer = WATCHER.set(lambda pieces, expected: _watching(speaker, pieces, expected)), ANSWERED.set(tell)
+    try:
+        cores = min(os.cpu_count() or 1, 4)
+        found: tuple[list[Any], Any] = replace(asked, quiet=True, as_json=True, jobs=cores).answered(asked.files)
+        return found
+    finally:
+        WATCHER.reset(watcher)
+        ANSWERED.reset(answer)
+
+
+def _watching(speaker: Speaker, pieces: int, expected: float) -> Any:
+    """Work that says how far it is."""
+    from calibrary.cli.waiting import seconds_left
+    from calibrary.inference.draw.resampling import WorkDone
+
+    class SpokenWork(WorkDone):
+        """Every step is heard here; few of them are said."""
+
+        def __init__(self) -> None:
+            super().__init__(pieces)
+            self.began, self.said = monotonic(), 0.0
+            self.tell()
+
+        def at(self, fraction: float) -> None:
+            super().at(fraction)
+            if monotonic() - self.said >= _OFTEN:
+                self.tell()
+
+        def tell(self) -> None:
+            self.said = monotonic()
+            left = seconds_left(self.done, self.said - self.began, expected)
+            speaker.say(done=round(self.done, 4), left=round(left, 1))
+
+    return SpokenWork()
+
+
+# -- from the page to a command ----------------------------------------------------------------------
+
+
+def options_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a report that a page asks for; what is empty is not asked for, and nothing else is taken."""
+    from calibrary.cli.files import InputError
+
+    kinds = {
+        **dict.fromkeys(_WORDS, str), **dict.fromkeys(_LISTS, list), **dict.fromkeys(_SWITCHES, bool),
+        **dict.fromkeys(_NUMBERS, int), "threshold": list, "primary": str, "lens": str,
+    }  # fmt: skip
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in kinds:
+            raise InputError(f"{name!r} is no option of a report on this page")
+        if value in (None, "", [], False):
+            continue
+        if not isinstance(value, kinds[name]) or (kinds[name] is int and isinstance(value, bool)):
+            raise InputError(f"{name}: {value!r} is not what is expected there")
+        found[name] = _list_of(name, value) if kinds[name] is list else value
+    if found.get("resamples", 0) > 9999 or found.get("resamples", 0) < 0 or found.get("seed", 0) < 0:
+        raise InputError("choose 0 to 9,999 draws and a seed of at least 0")
+    return found
+
+
+def _list_of(name: str, values: list[Any]) -> list[Any]:
+    from calibrary.cli.files import InputError
+
+    kind: Any = (int, float) if name == "threshold" else str
+    if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
+        raise InputError(f"{name}: {values!r} is not what is expected there")
+    return [float(v) for v in values] if name == "threshold" else values
+
+
+def words(asked: Any) -> list[str]:
+    """The words of the command that asks for the same report."""
+    from typing import get_args, get_type_hints
+
+    types = get_type_hints(type(asked), include_extras=True)
+    typed: list[str] = []
+    for field in fields(asked):
+        value = getattr(asked, field.name)
+        if field.name == "files" or (field.default is not MISSING and value == field.default):
+            continue
+        info = get_args(types[field.name])[1]
+        declared = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str) and d[:2] == "--"]
+        option = declared[0] if declared else f"--{field.name.replace('_', '-')}"
+        for each in value if isinstance(value, list) else [value]:
+            typed += [option] if each is True else [f"{option}={each}"] if str(each)[:1] == "-" else [option, str(each)]
+    files = list(asked.files)
+    return ["calibrary", "report", *typed, *(["--"] if any(f[:1] == "-" for f in files) else []), *files]
+
+
+def command_line(asked: Any) -> str:
+    """The command that asks for the same report, as it is typed in a shell."""
+    import shlex
+
+    return shlex.join(words(asked))
+
+
+def python_lines(asked: Any) -> str:
+    """The lines of Python that make the same report."""
+    from calibrary.cli.report import is_saved
+
+    if len(asked.files) == 1 and is_saved(asked.files[0]):
+        read = f"reports, comparisons = from_json({asked.files[0]!r})"
+        return _lines("from calibrary.reporting.stored import from_json", _SAVE_IMPORT, "", read, _SAVE)
+    if len(asked.files) > 1 or asked.model or asked.model_column or asked.sampled:
+        call = f"asked = ReportCommand(files={list(asked.files)!r}, {_keywords(_chosen(asked))}as_json=True)"
+        made = "reports, comparisons = asked.answered(asked.files)"
+        return _lines("from calibrary.cli.report import ReportCommand", _SAVE_IMPORT, "", call, made, _SAVE)
+    return _of_one_model(asked)
+
+
+def _of_one_model(asked: Any) -> str:
+    """The lines for one model: read the file, report it."""
+    from calibrary.cli.large import is_scanned
+
+    chosen, file = _chosen(asked), asked.files[0]
+    reading = {"id" if name == "id_column" else name: chosen[name] for name in _READING if name in chosen}
+    others = list(dict.fromkeys(name for name in (asked.unit, asked.time, *asked.split) if name))
+    reading |= {"others": others} if others else {}
+    reading |= {"labels": [name.strip() for name in asked.labels.split(",")]} if asked.labels else {}
+    verb, module = ("scanned", "large") if is_scanned(Path(file)) else ("read_predictions", "read")
+    parts = [f"found.predictions(), title={file!r}"]
+    parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in asked.split)}}}"] if asked.split else []
+    parts += [f"time=found.others[{asked.time!r}]"] if asked.time else []
+    parts += [f"units=found.others[{asked.unit!r}]"] if asked.unit else []
+    parts += [f"{of_python}={chosen[name]!r}" for name, of_python in _SETTINGS.items() if name in chosen]
+    return _lines(
+        "import calibrary as cal",
+        f"from calibrary.cli.{module} import {verb}",
+        "",
+        f"found = {verb}({file!r}, {_keywords(reading)}".removesuffix(", ") + ")",
+        f"report = cal.report({', '.join(parts)}, rng={asked.seed})",
+        'report.save("report.html")',
+    )
+
+
+def _chosen(asked: Any) -> dict[str, Any]:
+    """The options that are not as they are by themselves."""
+    known = {f.name: getattr(asked, f.name) for f in fields(asked) if f.default is not MISSING}
+    return {f.name: known[f.name] for f in fields(asked) if f.name in known and known[f.name] != f.default}
+
+
+def _keywords(given: dict[str, Any]) -> str:
+    return "".join(f"{name}={value!r}, " for name, value in given.items())
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(lines)
+
+
+_SAVE_IMPORT = "from calibrary.reporting.write import save"
+_SAVE = 'save(reports, ["report.html"], comparisons)'
+#: Options that say how a file is read, and those of the report with their names in Python.
+_READING = ("label", "prob", "weight", "positive", "logits", "percent", "drop_missing", "drop_invalid", "scorer",
+            "class_column", "id_column")  # fmt: skip
+_SETTINGS = {"threshold": "thresholds", "primary": "primary", "lens": "lens", "resamples": "n_resamples",
+             "ordinal": "ordinal"}  # fmt: skip
+
+#: What the fields of the page are called that have other names on the command line.
+_FIELDS = {
+    "label": "the field Label", "correct": "the field Label", "prob": "the field Probability",
+    "confidence": "the field Probability", "positive": "the field Class of interest", "weight": "the field Weight",
+    "unit": "the field Unit", "by": "the field Groups", "time": "the field Time", "id": "the field Which row is which",
+    "percent": "the box Percentages", "logits": "the box Logits", "drop-missing": "the box Leave out missing values",
+    "drop-invalid": "the box Leave out invalid rows", "labels": "the field Names of the classes",
+    "scorer": "the field Scorer", "resamples": "the field Draws", "class-column": "the field Class column",
+    "model-column": "the field Model column", "sampled": "the box Sampled answers",
+}  # fmt: skip
+
+
+def in_words_of_the_page(sentence: str) -> str:
+    """A sentence of the command line, with the names of the page's fields in the place of options."""
+    import re
+
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _FIELDS.get(found[1], found[0]), sentence)
+
+
+JOBS = {"preview": _preview, "report": _report, "pdf": _pdf}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""An app in a process of its own, and a visitor that speaks HTTP as a browser does, or as an attacker would."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from paths import ROOT
+
+ENDED = ("done", "failed", "cancelled")
+
+
+class Visitor:
+    """An app that was started for a test; ``ask`` sends what the page would send unless headers say otherwise."""
+
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
+        self.folder = folder
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(folder)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "calibrary", "app", "--port", "0", "--no-browser", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**env, **environment},
+        )  # fmt: skip
+        self.url = self.process.stdout.readline().strip()
+        self.port = int(re.search(r":(\d+)/", self.url)[1])
+        self.host, self.cookie = f"127.0.0.1:{self.port}", ""
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> tuple[Any, bytes]:
+        """The answer and its body; a header of None is left out, an underscore in its name is a hyphen."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        given: dict[str, str | None] = {"host": self.host, "cookie": self.cookie}
+        given |= {} if method == "GET" else {"origin": f"http://{self.host}"}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        sent = {name: value for name, value in given.items() if value}
+        try:
+            text = json.dumps(body) if isinstance(body, dict) else body
+            connection.request(method, path, text, sent, encode_chunked=sent.get("transfer-encoding") == "chunked")
+            answer = connection.getresponse()
+            return answer, answer.read()
+        finally:
+            connection.close()
+
+    def enter(self) -> Visitor:
+        """Open the address that was printed, and keep the cookie."""
+        answer, _ = self.ask("GET", self.url.split(str(self.port))[1])
+        self.cookie = answer.headers["set-cookie"].split(";")[0]
+        return self
+
+    def drop(self, name: str, content: bytes) -> str:
+        answer, said = self.ask("POST", "/files", content, x_file_name=quote(name))
+        assert answer.status == 201, said
+        return json.loads(said)["id"]
+
+    def preview(self, *ids: str) -> tuple[int, dict[str, Any]]:
+        answer, said = self.ask("POST", "/preview", {"files": list(ids)})
+        return answer.status, json.loads(said)
+
+    def measure(self, *ids: str, **options: Any) -> str:
+        answer, said = self.ask("POST", "/runs", {"files": list(ids), "options": {"resamples": 0, **options}})
+        assert answer.status == 202, said
+        return json.loads(said)["id"]
+
+    def run(self, id: str) -> dict[str, Any]:
+        return json.loads(self.ask("GET", f"/runs/{id}")[1])
+
+    def ended(self, id: str) -> dict[str, Any]:
+        """The report when it has ended in whichever way."""
+        return self.until(lambda: (run := self.run(id))["status"] in ENDED and run)
+
+    @staticmethod
+    def until(true: Any) -> Any:
+        """What it gives when it gives something; a machine may be slow, so that it waits for long."""
+        for _ in range(3000):
+            if found := true():
+                return found
+            time.sleep(0.1)
+        raise AssertionError("it never happened")
+
+    @property
+    def private(self) -> list[Path]:
+        """The private folders of apps."""
+        return sorted(self.folder.glob("calibrary-app-*"))
+
+    def children(self) -> list[int]:
+        """The processes that the app has started and that run."""
+        listed = subprocess.run(["ps", "-eo", "pid,ppid,stat"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in listed.splitlines()[1:]]
+        return [int(pid) for pid, parent, state in rows if int(parent) == self.process.pid and state[0] != "Z"]
+
+    def stop(self, how: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(60)
+
+
+def runs(pid: int) -> bool:
+    """Is there such a process that has not ended?"""
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(found.strip()) and found.strip()[0] != "Z"
+
+
+def table(n: int = 200) -> bytes:
+    """A file of predictions with columns for every purpose."""
+    lines = ["patient,site,day,risk,second,outcome"]
+    for i in range(n):
+        p = (37 * i % 100 + 0.5) / 100
+        lines.append(f"{i // 2},{'abc'[i % 3]},2024-01-{1 + i % 28:02d},{p},{p * p:.6f},{int(i * i % 101 < 100 * p)}")
+    return "\n".join(lines).encode()

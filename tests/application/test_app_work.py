@@ -1,0 +1,337 @@
+"""What the child process of the app does: columns guessed, bombs refused, options, commands, files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import shlex
+import socket
+import struct
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from app_visitor import table
+from calibrary.cli import large
+from calibrary.cli.app_columns import preview
+from calibrary.cli.app_work import Speaker, command_line, done, in_words_of_the_page, options_of, python_lines, words
+from calibrary.cli.files import InputError
+from calibrary.cli.report import ReportCommand
+from paths import ROOT
+
+
+class Heard(io.StringIO):
+    """What was said, as objects."""
+
+    @property
+    def said(self):
+        return [json.loads(line) for line in self.getvalue().splitlines()]
+
+
+def work(**job):
+    """Everything that is said about a job that is done in this process."""
+    heard = Heard()
+    done(job, Speaker(heard))
+    return heard.said
+
+
+@pytest.fixture
+def report(tmp_path, monkeypatch):
+    """Make a report of a file with options, as a child process does, without draws."""
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    (tmp_path / "inputs").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def made(name, content, **options):
+        (tmp_path / "inputs" / name).write_bytes(content)
+        given = {"resamples": 0, **options}
+        said = work(job="report", folder=str(tmp_path), files=[name], options=given)
+        monkeypatch.chdir(tmp_path)
+        return {k: v for line in said for k, v in line.items()}
+
+    return made
+
+
+# -- columns ----------------------------------------------------------------------------------------
+
+
+def test_columns_are_guessed_by_name_and_by_what_they_hold(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes(table())
+    seen = preview(path)
+    assert (seen.label, seen.prob, seen.by, seen.unit, seen.time) == ("outcome", ["risk"], "site", "patient", "day")
+    assert (seen.rows, seen.weight, seen.values["site"]) == (200, "", ["a", "b", "c"])
+    path.write_text("patient,site,y,p\n" + "".join(f"{i},s{i},{i % 2},0.5\n" for i in range(100)))
+    seen = preview(path)  # every patient once, and as many sites as rows: nothing belongs together
+    assert (seen.unit, seen.by) == ("", "")
+
+
+def test_a_file_whose_columns_say_nothing_says_so(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("a,b\n1,0.5\n0,0.25\n")
+    seen = preview(path)
+    assert (seen.label, seen.prob) == ("", [])
+    assert seen.first == [["1", "0.5"], ["0", "0.25"]]
+    assert "no column looks like the label" in seen.notes[0]
+
+
+def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path, monkeypatch):
+    from calibrary.cli import app_columns
+
+    monkeypatch.setattr(app_columns, "_LARGE", 1000)
+    monkeypatch.setattr(app_columns, "_BEGINNING", 2000)
+    path = tmp_path / "p.csv"
+    path.write_bytes(table(5000))
+    seen = preview(path)
+    assert (seen.name, seen.rows, seen.label, seen.unit) == ("p.csv", None, "outcome", "patient")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"y": [0, 1] * 3000, "p": list(np.linspace(0, 1, 6000))}), tmp_path / "p.parquet")
+    seen = preview(tmp_path / "p.parquet")
+    assert (seen.rows, seen.prob, seen.first[1][0]) == (None, ["p"], "1")
+
+
+def test_logs_and_saved_reports_are_known(tmp_path, report):
+    log = next((ROOT / "tests" / "data" / "logs").glob("*.json"))
+    assert preview(log).kind == "log"
+    told = report("p.csv", table(60), label="outcome", prob=["risk"])
+    assert told["result"] == {}
+    saved = tmp_path / "report.json"
+    assert preview(saved).kind == "report"
+    again = report("again.json", saved.read_bytes(), resamples=None)
+    assert (again["headline"], again["result"]) == (told["headline"], {})
+    assert "from_json('again.json')" in again["python"]
+
+
+# -- from the page to a command ---------------------------------------------------------------------
+
+ASKED = {
+    "nothing": {},
+    "columns": {"label": "y", "prob": ["p a", "p b"], "by": ["site"], "time": "day", "unit": "id", "weight": "w"},
+    "models": {"model": ["a", "b"], "resamples": 99, "seed": 3},
+    "switches": {"percent": True, "drop_missing": True, "ordinal": True, "threshold": [0.1, 0.25]},
+    "awkward": {"label": "-y", "positive": "it's; rm -rf /", "labels": "a,b"},
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_command_that_is_shown_asks_for_the_same(name, monkeypatch):
+    import typer
+
+    from calibrary.cli.shared import taking
+
+    asked = ReportCommand(files=["a b.csv", "c.csv"], **options_of(ASKED[name]))
+    heard = []
+    alone = typer.Typer()
+    alone.command("report")(taking(ReportCommand)(heard.append))
+    alone.callback()(lambda: None)
+    typed = shlex.split(command_line(asked))
+    assert typed == words(asked)
+    alone(typed[1:], standalone_mode=False)
+    assert heard == [asked]
+
+
+def test_the_lines_of_python_that_are_shown_make_the_same_report(report, tmp_path, monkeypatch):
+    options = {"label": "outcome", "prob": ["risk"], "by": ["site"], "unit": "patient", "threshold": [0.3]}
+    told = report("p.csv", table(), resamples=19, **options)
+    monkeypatch.chdir(tmp_path / "inputs")
+    scope = {}
+    exec(told["python"], scope)
+    assert scope["report"].headline == told["headline"]
+    assert "by={'site': found.others['site']}" in told["python"]
+
+
+def test_the_lines_of_python_for_models_and_for_states():
+    asked = ReportCommand(files=["a.csv", "b.csv"], label="y")
+    scope = {}
+    lines = python_lines(asked).splitlines()
+    exec("\n".join(lines[:4]), scope)
+    assert scope["asked"] == ReportCommand(files=["a.csv", "b.csv"], label="y", as_json=True)
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"output": ["/etc/passwd"]}, "'output' is no option of a report on this page"),
+    ({"junit": "x"}, "'junit' is no option"),
+    ({"prob": "risk"}, "prob: 'risk' is not what is expected there"),
+    ({"prob": [1]}, "prob: [1] is not what is expected"),
+    ({"resamples": 10**9}, "0 to 9,999 draws"),
+    ({"seed": -1}, "a seed of at least 0"),
+    ({"label": ["y"]}, "label: ['y'] is not"),
+    ({"threshold": ["x"]}, "threshold: ['x'] is not"),
+])  # fmt: skip
+def test_only_options_of_the_page_are_taken(given, said):
+    with pytest.raises(InputError) as told:
+        options_of(given)
+    assert said in str(told.value)
+
+
+def test_mistakes_are_sentences_in_the_words_of_the_page(report):
+    assert "3 different labels" in report("p.csv", table(), label="site", prob=["risk"])["error"]
+    assert "the box Percentages" in report("percent.csv", b"y,p\n" + b"1,55\n0,20\n" * 30)["error"]
+    assert report("a.pkl", b"x")["error"].startswith("a.pkl is a pickle, which could run any program")
+    assert in_words_of_the_page("name it with --label; --else stays") == "name it with the field Label; --else stays"
+
+
+def test_a_file_larger_than_memory_goes_through_the_state(report, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(large, "MOST_CSV_BYTES", 1000)
+    told = report("p.csv", table(), label="outcome", prob=["risk"])
+    assert told["result"] == {}
+    assert any("scanned into a state" in note for note in told["notes"])
+    assert "from calibrary.cli.large import scanned" in told["python"]
+
+
+def test_how_far_the_work_is_is_said_and_the_answer_before_the_page(report, tmp_path):
+    (tmp_path / "inputs" / "p.csv").write_bytes(table(60))
+    options = {"label": "outcome", "prob": ["risk"], "resamples": 9}
+    heard = work(job="report", folder=str(tmp_path), files=["p.csv"], options=options)
+    kinds = [next(iter(said)) for said in heard]
+    assert (kinds[0], kinds[-1]) == ("command", "result"), heard[-1]
+    assert heard[1]["done"] == 0
+    assert heard[1]["left"] > 0
+    assert kinds.count("headline") == 2
+
+
+# -- bombs, and the limits of memory ----------------------------------------------------------------
+
+
+def _gzip():
+    return "bomb.csv.gz", gzip.compress(b"y,p\n" + b"0" * (32 << 20)) * 33  # members follow each other
+
+
+def _npz_claim():
+    packed = io.BytesIO()
+    np.savez(packed, y=np.zeros(10), p=np.zeros(10))
+    small = packed.getvalue()
+    place = small.index(b"PK\x01\x02")  # the directory, which says how large a member is when unpacked
+    return "claim.npz", small[: place + 24] + struct.pack("<I", 3 << 30) + small[place + 28 :]
+
+
+def _npz_shape():
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,), }"
+    header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        for name in ("y", "p"):
+            made.writestr(f"{name}.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + b"\0" * 80)
+    return "shape.npz", packed.getvalue()
+
+
+def _excel():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+        made.writestr("[Content_Types].xml", "x")
+        with made.open("xl/worksheets/sheet1.xml", "w") as sheet:
+            for _ in range(300):
+                sheet.write(b"0" * (1 << 20))
+    return "bomb.xlsx", packed.getvalue()
+
+
+def _parquet():
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    words = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), pa.array(["x" * (4 << 20)]))
+    made = io.BytesIO()
+    pq.write_table(pa.table({"y": [0, 1] * 2000, "p": [0.5] * 4000, "site": words}), made, compression="zstd")
+    return "bomb.parquet", made.getvalue()
+
+
+BOMBS = {made.__name__: made for made in (_gzip, _npz_claim, _npz_shape, _excel, _parquet)}
+
+
+@pytest.fixture(scope="module")
+def source():
+    """The process that is copied for each job, with a gigabyte and a half of memory for each."""
+    if sys.platform != "linux":
+        pytest.skip("does not apply: Linux alone copies the process")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "calibrary.cli.app_work", str(3 << 29), "600", str(theirs.fileno())]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
+    theirs.close()
+
+    def asked(**job):
+        here, there = socket.socketpair()
+        socket.send_fds(ours, [b"j"], [there.fileno()])
+        there.close()
+        with here, here.makefile("rw") as line:
+            line.write(json.dumps(job) + "\n")
+            line.flush()
+            return [json.loads(said) for said in line]
+
+    yield asked
+    ours.close()
+    assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_refused_with_a_sentence(source, tmp_path, bomb):
+    name, content = BOMBS[bomb]()
+    assert len(content) < 2_000_000
+    (tmp_path / name).write_bytes(content)
+    pid, told = source(job="preview", files=[str(tmp_path / name)])
+    assert set(pid) == {"pid"}
+    if bomb == "_parquet":  # the column that would fill the memory is shown without its values
+        assert told["result"]["first"][0] == ["0", "0.5", "…"]
+        return
+    assert set(told) == {"error"}
+    assert name.removesuffix(".gz") in told["error"]
+
+
+def test_work_beyond_its_memory_ends_and_the_next_is_done(source, tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes(table())
+    assert source(job="preview", files=[str(path)])[1]["result"]["rows"] == 200
+    code = "import sys; from calibrary.cli.app_work import limited; limited(1 << 30, 60); bytearray(2 << 30)"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    ended = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert "MemoryError" in ended.stderr
+
+
+def test_a_process_of_its_own_does_a_job_where_none_is_copied(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_bytes(table())
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "calibrary.cli.app_work", str(4 << 30), "600"], check=True, text=True, env=env,
+        input=json.dumps({"job": "preview", "files": [str(path)]}) + "\n", capture_output=True,
+    )  # fmt: skip
+    assert json.loads(ended.stdout.splitlines()[-1])["result"]["rows"] == 200
+
+
+# -- starting ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("words_", "password", "said"), [
+    (["--host", "0.0.0.0"], "", "say --i-know"),
+    (["--host", "192.0.2.1"], "long enough password", "say --i-know"),
+    (["--host", "0.0.0.0", "--i-know"], "", "at least 12 characters"),
+    (["--host", "0.0.0.0", "--i-know"], "short", "at least 12 characters"),
+])  # fmt: skip
+def test_other_addresses_are_refused_without_both(words_, password, said, monkeypatch):
+    from typer.testing import CliRunner
+
+    from calibrary.cli.main import app
+
+    monkeypatch.setenv("CALIBRARY_APP_PASSWORD", password)
+    told = CliRunner().invoke(app, ["app", "--no-browser", *words_])
+    assert said in str(told.exception)
+
+
+def test_a_folder_of_an_app_that_was_killed_is_removed_and_no_other(tmp_path):
+    from calibrary.application.folder import PrivateFolder
+
+    dead, mine, other = (tmp_path / f"calibrary-app-{pid}-aa" for pid in (2**22 + 1, os.getpid(), "x"))
+    for folder in (dead, mine, other):
+        folder.mkdir()
+    (tmp_path / "target").mkdir()
+    link = tmp_path / f"calibrary-app-{2**22 + 2}-bb"
+    link.symlink_to(tmp_path / "target")
+    private = PrivateFolder(tmp_path)
+    assert not dead.exists()
+    assert all(path.exists() for path in (mine, other, link, tmp_path / "target"))
+    private.remove()
+    assert not private.path.exists()
