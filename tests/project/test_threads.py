@@ -128,6 +128,7 @@ COMMANDS = {
     "monitor": ["monitor", "--help"],
     "validate": ["validate", "f.csv", "--label", "y", "--features", "p,q", "--resamples", "20", "--repeats", "1"],
     "mcp": ["mcp", "--help"],
+    "app": ["app", "--help"],
 }
 
 

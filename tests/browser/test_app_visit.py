@@ -1,0 +1,130 @@
+"""A whole visit to the app in a real browser: drop, change a column, measure, cancel, measure again, take the PDF home.
+
+With CALIBRARY_SCREENSHOTS=folder every step leaves a picture there: wide, narrow and dark.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from app_visitor import Visitor, table
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+PICTURES = os.environ.get("CALIBRARY_SCREENSHOTS")
+
+#: A file that arrives as one that is dropped does.
+DROP = """
+const files = new DataTransfer(), [name, text] = arguments;
+files.items.add(new File([text], name));
+document.dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true}));
+"""
+
+
+def sized(driver, width, height, dark=False):
+    """Make the page so large; headless windows have a least width."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+
+
+def pictured(driver, step):
+    if PICTURES:
+        for name, how in {"wide": (1280, 1000), "narrow": (390, 844), "dark": (1280, 1000, True)}.items():
+            sized(driver, *how)
+            assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (step, name)
+            driver.save_screenshot(f"{PICTURES}/{step}-{name}.png")
+        sized(driver, 1280, 1000)
+
+
+@pytest.fixture
+def visited(driver):
+    """The page of an app, whose downloads go to a folder; its log must hold no error afterwards."""
+    with tempfile.TemporaryDirectory(prefix="cal") as folder:  # a short name: Chromium's sockets lie in it
+        app = Visitor(Path(folder))
+        driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
+        driver.get_log("browser")
+        driver.get_log("performance")
+        sized(driver, 1280, 1000)
+        driver.get(app.url)
+        yield app, Path(folder)
+        assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+        asked = [e["message"] for e in driver.get_log("performance") if "Network.requestWillBeSent" in e["message"]]
+        assert [m for m in asked if '"url":"http' in m and f'"url":"http://127.0.0.1:{app.port}/' not in m] == []
+        driver.get("about:blank")
+        app.stop()
+        assert app.private == []
+
+
+def test_a_whole_visit(driver, visited):
+    app, folder = visited
+
+    def find(css):
+        return driver.find_element("css selector", css)
+
+    def shown(css):
+        return Visitor.until(lambda: (found := find(css)).is_displayed() and found)
+
+    def chosen(css, text):
+        script = "const [s, v] = arguments; s.value = v; s.dispatchEvent(new Event('change', {bubbles: true}));"
+        driver.execute_script(script, find(css), text)
+        return find(css).get_property("value")
+
+    assert driver.execute_script("return location.search") == ""  # the token is in no address that could be copied
+    assert driver.execute_script("return document.cookie") == ""
+    assert find("#file").get_attribute("type") == "file"
+    pictured(driver, "1-empty")
+
+    driver.execute_script(DROP, "predictions.csv", table().decode())
+    shown("#measure")
+    assert [find(f"#{id}").get_property("value") for id in ("label", "prob", "by", "unit", "time")] == [
+        "outcome", "risk", "site", "patient", "day"
+    ]  # fmt: skip
+    pictured(driver, "2-preview")
+
+    assert chosen("#prob", "second") == "second"
+    for id in ("by", "unit", "time"):
+        assert chosen(f"#{id}", "(none)") == "(none)"
+    used = [cell.text.split("\n")[0] for cell in driver.find_elements("css selector", "th.used")]
+    assert used == ["second", "outcome"]
+
+    driver.execute_script("document.querySelector('#resamples').value = 9999")
+    find("#measure").click()
+    shown("#progress")
+    Visitor.until(lambda: "left" in find("#left").text)
+    pictured(driver, "3-progress")
+    find("#cancel").click()
+    Visitor.until(lambda: find("#trouble").text.startswith("Cancelled"))
+    assert not find("#progress").is_displayed()
+
+    driver.execute_script("document.querySelector('#resamples').value = 20")
+    find("#measure").click()
+    shown("#answer")
+    shown("#page")
+    assert "--prob second" in find("#command").get_property("textContent")
+    headline = find("#headline").text
+    driver.switch_to.frame(find("#page"))
+    assert headline.startswith(Visitor.until(lambda: driver.find_element("css selector", ".headline strong").text)[:20])
+    assert driver.execute_script("return origin") == "null"  # its script can ask the app for nothing
+    driver.switch_to.default_content()
+    driver.execute_script("document.querySelector('#answer').scrollIntoView()")
+    pictured(driver, "4-answer")
+
+    if any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        find("#downloads [data-form=pdf]").click()
+        pdf = Visitor.until(lambda: [path for path in folder.glob("*.pdf") if path.stat().st_size])
+        assert pdf[0].read_bytes()[:5] == b"%PDF-"
+        assert not find("#download-trouble").is_displayed()
+    assert [row.text.split("\n")[0] for row in driver.find_elements("css selector", "#runs b")] == [
+        "predictions.csv"
+    ] * 2
+
+    driver.get(f"http://127.0.0.1:{app.port}/")  # the tab is opened again: the cookie is enough, and nothing is lost
+    Visitor.until(lambda: find("#headline").text == headline)
+    assert find("#files b").text == "predictions.csv"
