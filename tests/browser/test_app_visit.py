@@ -48,17 +48,19 @@ def visited(driver):
     """The page of an app, whose downloads go to a folder; its log must hold no error afterwards."""
     with tempfile.TemporaryDirectory(prefix="cal") as folder:  # a short name: Chromium's sockets lie in it
         app = Visitor(Path(folder))
-        driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
-        driver.get_log("browser")
-        driver.get_log("performance")
-        sized(driver, 1280, 1000)
-        driver.get(app.url)
-        yield app, Path(folder)
-        assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-        asked = [e["message"] for e in driver.get_log("performance") if "Network.requestWillBeSent" in e["message"]]
-        assert [m for m in asked if '"url":"http' in m and f'"url":"http://127.0.0.1:{app.port}/' not in m] == []
-        driver.get("about:blank")
-        app.stop()
+        try:
+            driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": folder})
+            driver.get_log("browser")
+            driver.get_log("performance")
+            sized(driver, 1280, 1000)
+            driver.get(app.url)
+            yield app, Path(folder)
+            assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+            asked = [e["message"] for e in driver.get_log("performance") if "Network.requestWillBeSent" in e["message"]]
+            assert [m for m in asked if '"url":"http' in m and f'"url":"http://127.0.0.1:{app.port}/' not in m] == []
+        finally:
+            driver.get("about:blank")
+            app.stop()
         assert app.private == []
 
 

@@ -191,7 +191,11 @@ async function measure() {
   $("measure").disabled = true;
   try {
     const run = await ask("/runs", "POST", { files: files.filter((file) => file.id).map((file) => file.id), options: options() });
+    show("answer", false);
+    show("working");
+    $("working").scrollIntoView({ block: "center" });
     await follow(run.id);
+    if (!$("finished").hidden) $("answer").scrollIntoView();
   } catch (error) { say("trouble", error.message); }
   $("measure").disabled = false;
 }
