@@ -74,7 +74,7 @@ def test_a_report_can_be_taken_home_and_is_the_one_of_the_command_line(app, fini
         assert answer.headers["content-disposition"].startswith("attachment")
     told = json.loads(taken["json"])
     assert told["headline"] == report.headline == finished["headline"]
-    assert [row["value"] for row in told["metrics"]] == pytest.approx([row.value for row in report.evaluation.rows])
+    assert [row["value"] for row in told["evaluation"]["rows"]] == pytest.approx([row.value for row in report.evaluation.rows])
     assert finished["command"].encode() in taken["json"]  # the page says how to make it again
     scope = {}
     exec(finished["python"], scope)
