@@ -90,10 +90,13 @@ class Visitor:
         return sorted(self.folder.glob("calibrary-app-*"))
 
     def children(self) -> list[int]:
-        """The processes that the app has started and that run."""
+        """The processes that the app has started, and those that they have started, the newest last."""
         listed = subprocess.run(["ps", "-eo", "pid,ppid,stat"], capture_output=True, text=True, check=True).stdout
         rows = [line.split() for line in listed.splitlines()[1:]]
-        return [int(pid) for pid, parent, state in rows if int(parent) == self.process.pid and state[0] != "Z"]
+        found = [self.process.pid]
+        for _ in range(4):  # the process that is copied, its copies, and what they have started
+            found += [int(pid) for pid, parent, state in rows if int(parent) in found and state[0] != "Z"]
+        return list(dict.fromkeys(found[1:]))
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:

@@ -29,10 +29,15 @@ async function ask(path, method = "GET", body) {
 
 // -- files -----------------------------------------------------------------------------------------
 let files = [];      // {id, name, said}, or {name, share} while a file is on its way
+let most = Infinity; // bytes of a file that are taken
 let seen = null;     // what the preview found
 let current = null;  // the id of the report that is shown
 
 function send(file) {
+  if (file.size > most) {
+    say("trouble", `${file.name} is larger than ${Math.round(most / 1e6).toLocaleString("en")} MB: start the app with a larger --most-mb.`);
+    return Promise.resolve();
+  }
   const entry = { name: file.name, share: 0 };
   files.push(entry);
   drawFiles();
@@ -312,7 +317,7 @@ function begin() {
   $("choices").onsubmit = (event) => event.preventDefault();
   $("measure").onclick = measure;
   $("beside").onclick = besideEachOther;
-  ask("/files").then((found) => { files = found.files; drawFiles(); return look(); }).catch((error) => say("trouble", error.message));
+  ask("/files").then((found) => { files = found.files; most = found.most; drawFiles(); return look(); }).catch((error) => say("trouble", error.message));
   ask("/runs").then(({ runs }) => {
     const last = runs.find((run) => run.status === "running" || run.status === "waiting") || runs.find((run) => run.status === "done");
     recent();

@@ -143,7 +143,8 @@ class LocalApp:
     # -- files ---------------------------------------------------------------------------------------
 
     async def listed_files(self, _: Request) -> Response:
-        return JSONResponse({"files": [_about(file) for file in self.uploads.files.values()]})
+        listed = [_about(file) for file in self.uploads.files.values()]
+        return JSONResponse({"files": listed, "most": self.limits.file_bytes})
 
     async def add_file(self, request: Request) -> Response:
         """Take a file as the body of a request, piece by piece."""
@@ -309,7 +310,7 @@ def address_of(host: str, port: int) -> Address:
     return Address(port, tuple(dict.fromkeys(own)) if anywhere else (named,), anywhere)
 
 
-class AppServer(uvicorn.Server):
+class AppServer:
     """A server that ends without waiting for those who still listen."""
 
     def __init__(self, app: LocalApp) -> None:
@@ -317,8 +318,7 @@ class AppServer(uvicorn.Server):
             app.guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False,
             proxy_headers=False, limit_concurrency=_MOST_CONNECTIONS, timeout_graceful_shutdown=1,
         )  # fmt: skip
-        super().__init__(config)
-        self.served = app
+        self.served, self._server = app, uvicorn.Server(config)
 
     def run_until_stopped(self, heard: socket.socket) -> None:
         """Answer until Ctrl-C, the end of the terminal or :meth:`stop`; then remove everything."""
@@ -327,11 +327,11 @@ class AppServer(uvicorn.Server):
                 if hasattr(signal, name):  # uvicorn raises the signal again at its end: there it is the usual end
                     signal.signal(getattr(signal, name), lambda *_: self.stop())
         try:
-            self.run(sockets=[heard])
+            self._server.run(sockets=[heard])
         finally:
             self.served.close()
             heard.close()
 
     def stop(self) -> None:
         """End soon."""
-        self.should_exit = True
+        self._server.should_exit = True
