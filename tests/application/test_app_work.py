@@ -137,7 +137,7 @@ def test_the_command_that_is_shown_asks_for_the_same(name, monkeypatch):
 
 def test_the_lines_of_python_that_are_shown_make_the_same_report(report, tmp_path, monkeypatch):
     options = {"label": "outcome", "prob": ["risk"], "by": ["site"], "unit": "patient", "threshold": [0.3]}
-    told = report("p.csv", table(), resamples=19, **options)
+    told = report("p.csv", table(), resamples=20, **options)
     monkeypatch.chdir(tmp_path / "inputs")
     scope = {}
     exec(told["python"], scope)
@@ -187,7 +187,7 @@ def test_a_file_larger_than_memory_goes_through_the_state(report, monkeypatch):
 
 def test_how_far_the_work_is_is_said_and_the_answer_before_the_page(report, tmp_path):
     (tmp_path / "inputs" / "p.csv").write_bytes(table(60))
-    options = {"label": "outcome", "prob": ["risk"], "resamples": 9}
+    options = {"label": "outcome", "prob": ["risk"], "resamples": 20}
     heard = work(job="report", folder=str(tmp_path), files=["p.csv"], options=options)
     kinds = [next(iter(said)) for said in heard]
     assert (kinds[0], kinds[-1]) == ("command", "result"), heard[-1]
