@@ -253,7 +253,7 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
     """The options of a report that a page asks for; what is empty is not asked for, and nothing else is taken."""
     from calibrary.cli.files import InputError
 
-    kinds = {
+    kinds: dict[str, type] = {
         **dict.fromkeys(_WORDS, str), **dict.fromkeys(_LISTS, list), **dict.fromkeys(_SWITCHES, bool),
         **dict.fromkeys(_NUMBERS, int), "threshold": list, "primary": str, "lens": str,
     }  # fmt: skip
@@ -271,7 +271,7 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _list_of(name: str, values: list[Any]) -> list[Any]:
+def _list_of(name: str, values: Any) -> list[Any]:
     from calibrary.cli.files import InputError
 
     kind: Any = (int, float) if name == "threshold" else str
