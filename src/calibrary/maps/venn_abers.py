@@ -214,7 +214,8 @@ def with_event(w: Array, wy: Array) -> Array:
             end = beyond
         dx, dy = x[end] - left, y[end] - down
     slopes.append(dy / dx)
-    return np.minimum(np.repeat(slopes, np.diff(moves, append=len(w))), 1.0)
+    each: Array = np.repeat(np.array(slopes), np.diff(moves, append=len(w)))
+    return np.minimum(each, 1.0)
 
 
 def _hull(w: Array, wy: Array) -> list[int]:
