@@ -191,7 +191,7 @@ TRENDS = {
     "violated trend, slope 1 to .4, 6 groups": trend_cell(np.linspace(1.0, 0.4, 6), [300] * 6),
     "violated trend, slope 1 to .6, same images": trend_cell(np.linspace(1.0, 0.6, 6), [300] * 6, shared=True),
 }
-TREND_ROUND = 400
+TREND_ROUND = 100
 
 
 def trend_round(name, sample, kept, seed, size=TREND_ROUND):
@@ -249,20 +249,15 @@ def run(seconds, cells=""):
     """Rounds over all cells until the time is over or every cell has its samples."""
     began, stored = time.monotonic(), json.loads(RESULT.read_text()) if RESULT.exists() else {}
     warnings.simplefilter("ignore")
-    for k, (name, sample) in enumerate(TRENDS.items()):
-        if cells in name and name not in stored:
-            stored[name] = {"rounds": 1}
-            trend_round(name, sample, stored[name], 77 + k)
-            RESULT.write_text(json.dumps(stored, indent=1) + "\n")
     for turn in range(MOST // ROUND):
-        for k, (name, cell) in enumerate(CELLS.items()):
+        for k, (name, cell) in enumerate([*CELLS.items(), *TRENDS.items()]):
             if cells not in name:
                 continue
             kept = stored.setdefault(name, {"rounds": 0})
             if kept["rounds"] > turn:
                 continue
             spent = time.process_time()
-            round_of(name, cell, kept, 1000 * k + turn)
+            (trend_round if name in TRENDS else round_of)(name, cell, kept, 1000 * k + turn)
             kept["rounds"] += 1
             kept["cpu_seconds"] = round(kept.get("cpu_seconds", 0.0) + time.process_time() - spent, 1)
             RESULT.write_text(json.dumps(stored, indent=1) + "\n")

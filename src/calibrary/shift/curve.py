@@ -189,12 +189,11 @@ def shift_curve(
     lost, error = pairs.combined(last)
     growth = float(pairs.score[-1] - pairs.score[0])
     share = lost / growth if growth > 0.0 else math.nan
-    columns = np.array(found, dtype=np.float64).T
+    estimate, low, high, band_low, band_high = np.array(found, dtype=np.float64).T
     result = ShiftCurve(
-        names, pairs.size, *columns, trend=slope, trend_pvalue=tested, score=pairs.score, calibration=pairs.squared,
-        accuracy=pairs.score - pairs.squared, growth=growth, calibration_share=share, accuracy_share=1.0 - share,
-        calibration_growth=lost, calibration_growth_se=error, metric=_name(metric), confidence_level=level,
-        n_resamples=n_resamples, n_units=0 if p.units is None else int(p.units.max()) + 1,
+        names, pairs.size, estimate, low, high, band_low, band_high, slope, tested, pairs.score, pairs.squared,
+        pairs.score - pairs.squared, growth, share, 1.0 - share, lost, error, _name(metric), level, n_resamples,
+        0 if p.units is None else int(p.units.max()) + 1,
     )  # fmt: skip
     return ShiftCurve(**{**vars(result), "sentence": _sentence(result, _spoken(metric), trend)})
 
@@ -219,8 +218,8 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
     place = np.full(len(values), -1, dtype=np.intp)
     for i, value in enumerate(known):
         place[values == (value if values.dtype.kind not in "US" else str(value))] = i
-    for i in np.flatnonzero(place < 0):
-        raise RefusedError(f"order does not name the group {values[i]!s}: list every group from first to last")
+    for row in np.flatnonzero(place < 0):
+        raise RefusedError(f"order does not name the group {values[row]!s}: list every group from first to last")
     empty = [str(value) for i, value in enumerate(known) if not (place == i).any()]
     if empty:
         raise RefusedError(f"the group {empty[0]} of order has no rows: leave it out")
