@@ -1,4 +1,4 @@
-"""The app in a notebook: a frame of this machine, with the table already dropped, and nothing left when it is stopped."""
+"""The app in a notebook: a frame of this machine, with the table already dropped, and nothing left at its end."""
 
 from __future__ import annotations
 

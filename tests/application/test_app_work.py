@@ -114,6 +114,7 @@ ASKED = {
     "columns": {"label": "y", "prob": ["p a", "p b"], "by": ["site"], "time": "day", "unit": "id", "weight": "w"},
     "models": {"model": ["a", "b"], "resamples": 99, "seed": 3},
     "switches": {"percent": True, "drop_missing": True, "ordinal": True, "threshold": [0.1, 0.25]},
+    "signed": {"title": "Risk, 2026", "purpose": "audit", "author": "A. Person"},
     "awkward": {"label": "-y", "positive": "it's; rm -rf /", "labels": "a,b"},
 }
 

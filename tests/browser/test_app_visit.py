@@ -114,6 +114,11 @@ def test_a_whole_visit(driver, visited):
     driver.switch_to.frame(find("#page"))
     assert headline.startswith(Visitor.until(lambda: driver.find_element("css selector", ".headline strong").text)[:20])
     assert driver.execute_script("return origin") == "null"  # its script can ask the app for nothing
+    slider = Visitor.until(lambda: driver.find_elements("css selector", "input[type=range]"))[0]
+    before = driver.find_element("css selector", "main").text
+    slide = "const [s] = arguments; s.value = 5; s.dispatchEvent(new Event('input', {bubbles: true}));"
+    driver.execute_script(slide, slider)
+    Visitor.until(lambda: driver.find_element("css selector", "main").text != before)  # the numbers follow
     driver.switch_to.default_content()
     driver.execute_script("document.querySelector('#answer').scrollIntoView()")
     pictured(driver, "4-answer")

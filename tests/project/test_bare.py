@@ -9,7 +9,7 @@ import pytest
 
 OPTIONAL = (
     "torch", "matplotlib", "pandas", "polars", "pyarrow", "sklearn", "typer", "rich", "openpyxl", "dask", "duckdb",
-    "pyspark", "mlflow",
+    "pyspark", "mlflow", "starlette", "uvicorn",
 )  # fmt: skip
 
 WALK = """

@@ -180,8 +180,7 @@ function options() {
   for (const id of SELECTS) if (chosen(id)) given[id] = id === "by" ? [chosen(id)] : chosen(id);
   if (!$("interest").hidden && $("positive").value !== "guess") given.positive = $("positive").value;
   for (const id of SWITCHES) if ($(id).checked) given[id] = true;
-  if ($("labels").value.trim()) given.labels = $("labels").value.trim();
-  if ($("scorer").value.trim()) given.scorer = $("scorer").value.trim();
+  for (const id of ["labels", "scorer", "title", "purpose", "author"]) if ($(id).value.trim()) given[id] = $(id).value.trim();
   if ($("resamples").value) given.resamples = Number($("resamples").value);
   const thresholds = $("threshold").value.split(",").map((part) => part.trim()).filter(Boolean);
   if (thresholds.length) given.threshold = thresholds.map(Number);

@@ -31,6 +31,7 @@ _LARGEST_FILE = 4 << 30
 #: Options that a person can choose on the page: names of columns, lists of them, switches, numbers.
 _WORDS = (
     "label", "weight", "unit", "time", "positive", "labels", "id_column", "model_column", "class_column", "scorer",
+    "title", "purpose", "author",
 )  # fmt: skip
 _LISTS = ("prob", "model", "by")
 _SWITCHES = ("logits", "percent", "drop_missing", "drop_invalid", "ordinal", "sampled")
@@ -330,7 +331,7 @@ def _of_one_model(asked: Any) -> str:
     reading |= {"others": others} if others else {}
     reading |= {"labels": [name.strip() for name in asked.labels.split(",")]} if asked.labels else {}
     verb, module = ("scanned", "large") if is_scanned(Path(file)) else ("read_predictions", "read")
-    parts = [f"found.predictions(), title={file!r}"]
+    parts = [f"found.predictions(), title={(asked.title or file)!r}"]
     parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in asked.split)}}}"] if asked.split else []
     parts += [f"time=found.others[{asked.time!r}]"] if asked.time else []
     parts += [f"units=found.others[{asked.unit!r}]"] if asked.unit else []
@@ -364,7 +365,7 @@ _SAVE = 'save(reports, ["report.html"], comparisons)'
 #: Options that say how a file is read, and those of the report with their names in Python.
 _READING = ("label", "prob", "weight", "positive", "logits", "percent", "drop_missing", "drop_invalid", "scorer",
             "class_column", "id_column")  # fmt: skip
-_SETTINGS = {"threshold": "thresholds", "primary": "primary", "lens": "lens", "resamples": "n_resamples",
+_SETTINGS = {"purpose": "purpose", "author": "author", "threshold": "thresholds", "primary": "primary", "lens": "lens", "resamples": "n_resamples",
              "ordinal": "ordinal"}  # fmt: skip
 
 #: What the fields of the page are called that have other names on the command line.
