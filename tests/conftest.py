@@ -14,10 +14,10 @@ from golden import arrays
 _SKIPPED = pytest.StashKey()
 #: What --quick leaves out: rooms and files that take minutes.
 _LONG = (
-    "application/", "browser/", "cli/", "plots/", "reporting/", "scale/", "study/", "integrations/", "test_inversion.py",
-    "test_threads.py", "test_skce_tests.py", "test_words.py", "test_site.py", "test_bare.py", "test_intervals_agree.py",
-    "test_fuzz.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py", "test_sequential.py",
-    "test_kernel_vector.py", "test_multiplicity.py",
+    "application/", "browser/", "cli/", "plots/", "reporting/", "scale/", "study/", "integrations/",
+    "test_inversion.py", "test_threads.py", "test_skce_tests.py", "test_words.py", "test_site.py", "test_bare.py",
+    "test_intervals_agree.py", "test_fuzz.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py",
+    "test_sequential.py", "test_kernel_vector.py", "test_multiplicity.py",
 )  # fmt: skip
 
 #: No tests: calls for type checkers (some would need files or more rows), and files that pytest itself imports.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def pictured(driver, step):
         for name, how in {"wide": (1280, 1000), "narrow": (390, 844), "dark": (1280, 1000, True)}.items():
             sized(driver, *how)
             assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (step, name)
+            time.sleep(1)  # a frame is laid out by a process of its own
             driver.save_screenshot(f"{PICTURES}/{step}-{name}.png")
         sized(driver, 1280, 1000)
 
@@ -119,6 +121,10 @@ def test_a_whole_visit(driver, visited):
     slide = "const [s] = arguments; s.value = 5; s.dispatchEvent(new Event('input', {bubbles: true}));"
     driver.execute_script(slide, slider)
     Visitor.until(lambda: driver.find_element("css selector", "main").text != before)  # the numbers follow
+    sized(driver, 390, 844)  # a report in a narrow frame is as narrow as the frame
+    Visitor.until(lambda: driver.execute_script("return innerWidth < 390"))
+    assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    sized(driver, 1280, 1000)
     driver.switch_to.default_content()
     driver.execute_script("document.querySelector('#answer').scrollIntoView()")
     pictured(driver, "4-answer")

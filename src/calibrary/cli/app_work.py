@@ -365,8 +365,8 @@ _SAVE = 'save(reports, ["report.html"], comparisons)'
 #: Options that say how a file is read, and those of the report with their names in Python.
 _READING = ("label", "prob", "weight", "positive", "logits", "percent", "drop_missing", "drop_invalid", "scorer",
             "class_column", "id_column")  # fmt: skip
-_SETTINGS = {"purpose": "purpose", "author": "author", "threshold": "thresholds", "primary": "primary", "lens": "lens", "resamples": "n_resamples",
-             "ordinal": "ordinal"}  # fmt: skip
+_SETTINGS = {"purpose": "purpose", "author": "author", "threshold": "thresholds", "primary": "primary", "lens": "lens",
+             "resamples": "n_resamples", "ordinal": "ordinal"}  # fmt: skip
 
 #: What the fields of the page are called that have other names on the command line.
 _FIELDS = {
