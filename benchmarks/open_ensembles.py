@@ -288,11 +288,18 @@ def main() -> None:
             options.out.write_text(json.dumps(kept, indent=1) + "\n")
             if time.monotonic() - began > options.seconds:
                 return
-    for name, row in kept.items():
-        said = "; ".join(
-            f"{what} {row[what][0]:.3f} ({row[what][1]:.3f} to {row[what][2]:.3f})" for what in row["counts"]
-        )
-        print(f"{name} ({row['runs']} runs): {said}")
+    print(table(kept))
+
+
+def table(kept: dict[str, Any]) -> str:
+    """The shares as a Markdown table, one world a row."""
+    columns = list(dict.fromkeys(what for row in kept.values() for what in row["counts"]))
+    lines = [f"| world | runs | {' | '.join(columns)} |", "|" + " --- |" * (len(columns) + 2)]
+    for name in (name for name in WORLDS if name in kept):
+        row = kept[name]
+        cells = [f"{row[w][0]:.3f} ({row[w][1]:.2f} to {row[w][2]:.2f})" if w in row else "" for w in columns]
+        lines.append(f"| {name} | {row['runs']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.lookup.study_findings import target_of
+from calibrary.lookup.study_findings import stored, target_of
 from calibrary.study.figures import FIGURES
 from calibrary.study.measures import FEWEST_NULLS
 from calibrary.study.result import StudyResult, clusters, stored_study
@@ -341,6 +341,9 @@ def page(study: StudyResult) -> str:
         "best_test": best,
         "best_power": share(good[best]["power"]),
         "made": made(f),
+        "rest_worlds": len(stored()["portfolio"]["worlds"]),
+        "rest_table": rest_table(),
+        "rest_words": rest_words(),
     }  # fmt: skip
     return TEMPLATE.read_text(encoding="utf-8").format(**words)
 
@@ -363,10 +366,71 @@ def cluster_words(f: Found) -> str:
     return "\n".join(lines + [f"- {', '.join(f'`{name}`' for name in group)}" for group in groups])
 
 
+REST = (
+    "d_ece", "d_ece, location", "average_calibration_error", "laece", "laace", "egce", "qgc", "sgc", "l1cbod", "oce",
+    "eice", "piece", "pce",
+)  # fmt: skip
+#: Errors of the score, and errors that nothing but places, groups or neighbors show.
+TEMPERATURES = ("over-confident", "under-confident")
+HIDDEN = ("by place", "by group", "far cases")
+
+
+def rest_table() -> str:
+    """What was read of the metrics that need more than labels and confidences."""
+    head = (
+        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "finds, N = 1,000",
+        "finds what is hidden from the score", "orders: same law / across",
+    )  # fmt: skip
+    sizes = stored()["portfolio"]["sizes"]
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for name in REST:
+        at = {n: sizes.get(str(n), {}).get(name, {}) for n in (100, 1000, 10_000)}
+        if not any(at.values()):
+            continue
+        by = at[1000].get("power_by_family") or {}
+        hidden = [by[family] for family in HIDDEN if family in by]
+        lines.append(
+            f"| `{name}` | {' / '.join(calibrated(name, row.get('null')) for row in at.values())} | "
+            f"{share(at[1000].get('power'))} ± {100 * (at[1000].get('power_se') or 0.0):.0f} | "
+            f"{share(float(np.mean(hidden))) if hidden else '–'} | "
+            f"{share(at[1000].get('within'))} / {share(at[1000].get('across'))} |"
+        )
+    return "\n".join(lines)
+
+
+def rest_words() -> str:
+    """What the table says in words, from its numbers."""
+    rows = stored()["portfolio"]["sizes"].get("1000", {})
+
+    def power(name: str, *families: str) -> str:
+        by = rows.get(name, {}).get("power_by_family") or {}
+        known = [by[family] for family in families if family in by]
+        return share(float(np.mean(known)) if known else None)
+
+    return (
+        f"- Errors of the score itself (temperature): `d_ece` finds {power('d_ece', *TEMPERATURES)} "
+        f"at N = 1,000, `l1cbod` {power('l1cbod', *TEMPERATURES)}. `qgc` and `sgc` find "
+        f"{power('qgc', 'over-confident')} of over-confidence and {power('qgc', 'under-confident')} of "
+        "under-confidence: they are scores, and a detector that is better than it says has a good one.\n"
+        f"- Errors by place: `d_ece` of the score alone finds {power('d_ece', 'by place')}, with the position of the "
+        f"box {power('d_ece, location', 'by place')}. Errors by group: `pce` finds {power('pce', 'by group')}, and "
+        f"{power('pce', *TEMPERATURES)} of temperatures, which leave the mean of a group "
+        "nearly as it is.\n"
+        "- `egce`, `qgc`, `sgc` and `oce` count missed objects: what a calibrated detector shows is mostly misses, "
+        "and they order detectors by them.\n"
+        f"- `eice` finds {power('eice', 'overfitted')} of overfitted models, {power('eice', 'too extreme')} of those "
+        f"stated too extremely and {power('eice', 'too timid')} of those stated too timidly: it measures how much a "
+        "fit would change without a row, and reads no labels."
+    )
+
+
 def left_out(f: Found) -> dict[str, list[str]]:
     """The metrics that were not studied, by the reason."""
     by_reason: dict[str, list[str]] = {}
+    studied = stored()["portfolio"]["numbers"]
     for id, why in f.found["left_out"].items():
+        if id in studied:
+            continue
         by_reason.setdefault(why, []).append(f"`{id}`")
     return by_reason
 

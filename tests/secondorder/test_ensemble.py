@@ -272,9 +272,9 @@ def test_a_right_posterior_is_seldom_rejected(m):
 
 
 def test_wrong_posteriors_are_found_out():
-    narrow = [pvalues_of(seed, claimed=40.0, true=4.0, n=600)[1] for seed in range(6)]
-    wide = [pvalues_of(seed, claimed=3.0, true=60.0, n=600)[1] for seed in range(6)]
-    biased = [pvalues_of(seed, bias=0.7, n=600)[0] for seed in range(6)]
+    narrow = [pvalues_of(seed, claimed=40.0, true=4.0, n=1500)[1] for seed in range(6)]
+    wide = [pvalues_of(seed, claimed=3.0, true=60.0, n=1500)[1] for seed in range(6)]
+    biased = [pvalues_of(seed, bias=0.7, n=1500)[0] for seed in range(6)]
     for found in (narrow, wide, biased):
         assert sum(p <= 0.05 for p in found) >= 5
 

@@ -188,8 +188,8 @@ class FeatureWorld:
     ----------
     law, curve : str
         As of :class:`calibrary.study.World`; "by group" errs upwards in two groups and downwards in the two others,
-        "far cases" errs where features lie far from their middle, upwards and downwards alike. By confidence alone
-        nothing is wrong in either.
+        "far cases" errs upwards where features lie near their middle and downwards where they lie far from it. By
+        confidence alone nothing is wrong in either.
 
     Examples
     --------
@@ -228,8 +228,8 @@ class FeatureWorld:
     def chance(self, c: Array, x: Array) -> Array:
         """E[y | x] of rows with these confidences and features."""
         if self.curve == "far cases":
-            near = (x**2).sum(axis=1) < 1.386  # half of the rows
-            return np.where(near, c, _by_side("by place", c, (x[:, 0] > 0.0).astype(np.float64)))
+            near = (x**2).sum(axis=1) < 1.3863  # half of the rows
+            return _by_side("by place", c, near.astype(np.float64))
         return _by_side(self.curve, c, (x[:, 0] > 0.0).astype(np.float64))
 
     def truth(self) -> Errors:

@@ -1,0 +1,81 @@
+# %% [markdown]
+# # An ensemble that claims too little
+#
+# *Data: 4,000 simulated patients, five members of a deep ensemble, and two readers for each scan.* The members agree with each other, so
+# the ensemble looks sure of its probabilities. Is it right to be?
+
+# %%
+import numpy as np
+
+import calibrary as cal
+
+rng = np.random.default_rng(4)
+n, m = 4000, 5
+site = rng.integers(0, 2, n)  # the ensemble does not know it
+shade = rng.normal(0.0, 1.2, n)
+mean = 1 / (1 + np.exp(-shade))
+truth = 1 / (1 + np.exp(-(shade + np.where(site == 1, 0.9, -0.9))))
+p = rng.beta(40 * mean[:, None], 40 * (1 - mean[:, None]), (n, m))
+y = (rng.random((n, 2)) < truth[:, None]).astype(int)
+print(f"members of the first patient: {np.round(p[0], 2)}; true probability {truth[0]:.2f}")
+
+# %% [markdown]
+# ## The mean is not the question
+#
+# The mean of the members is nearly calibrated, and a report of it finds little wrong. What an ensemble adds is its spread: it says which
+# probabilities are possible for this patient. Pass all members.
+
+# %%
+found = cal.ensemble(y, p, rng=0)
+print(found.mean.sentence)
+
+# %% [markdown]
+# ## Claimed and found
+#
+# Two labels of one patient agree more often than labels of two patients with the same prediction just as far as the true probabilities of
+# such patients differ. So pairs of labels show the variance that is there, and the members say the variance that they claim.
+
+# %%
+print(found.spread.sentence)
+
+# %%
+found.plot()
+
+# %% [markdown]
+# The members are taken as draws of a posterior (`members="draws"`): if it were right, the truth would be one more draw. Every member in
+# turn is left out, the others judge the labels and labels drawn from the one left out, and random signs give the exact law of the
+# difference. The mean of few draws would be off by itself, and this test allows for it.
+#
+# ## One label for each patient
+#
+# From one label per row the spread cannot be known, and the answer says so.
+
+# %%
+print(cal.ensemble(y[:, 0], p, rng=0).spread.sentence)
+
+# %% [markdown]
+# Features that the ensemble did not use show how much is there at least: here the site.
+
+# %%
+bound = cal.ensemble(y[:, 0], p, features=site, rng=0).spread
+print(bound.sentence)
+
+# %% [markdown]
+# ## What the spread is good for
+#
+# The total uncertainty is what outcomes leave open and what members disagree about. The second part should be higher where the ensemble
+# is wrong, and on scans that show no patient at all.
+
+# %%
+print(found.decomposition.sentence)
+
+# %%
+noise = rng.beta(3, 3, (300, m))  # scans of an empty table
+labels = np.concatenate([y[:, 0].astype(object), np.full(300, None)])
+outside = cal.ensemble(labels, np.concatenate([p, noise]), rng=0)
+print(outside.outside.sentence)
+print(outside.decomposition.sentence)
+
+# %% [markdown]
+# The same on the command line: `calibrary report scans.csv --label reader1,reader2 --members p1 p2 p3 p4 p5`, or `--members p.npy` for an
+# array of rows, members and classes.
