@@ -271,6 +271,12 @@ def theme_variables(theme: str) -> str:
     return "".join(f"--{name}:{value};" for name, value in zip(_colors(), values, strict=True))
 
 
+def width_of(figure: Figure) -> int:
+    """The width of a picture in its own units, by which a narrow window keeps its words readable."""
+    found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', picture(figure))
+    return round(float(found[1])) if found else 0
+
+
 def placed(figure: Figure, anchor: str) -> Markup:
     """The picture on a page, its ids apart from those of every other."""
     return placed_svg(picture(figure), anchor, plain(figure.name, None))

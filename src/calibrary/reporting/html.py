@@ -17,7 +17,7 @@ from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
-from calibrary.reporting.figures import RELIABILITY, placed, theme_variables
+from calibrary.reporting.figures import RELIABILITY, placed, theme_variables, width_of
 from calibrary.reporting.first import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
@@ -46,6 +46,8 @@ _LONG = 30
 _LONGEST_NAME = 24
 #: Up to so many models a table has room for the intervals of their differences.
 _FEW_MODELS = 6
+#: Up to so many models the reliability diagram shows them all at once.
+_DRAWN_TOGETHER = 4
 #: Characters up to which the text of a cell stays in one line.
 _SHORT_TEXT = 17
 _NOTEBOOK = itertools.count()
@@ -194,19 +196,20 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
         element("h1", f"Calibration of {len(reports)} models"),
         element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered"),
         element("p", differences if comparisons else None, class_="hint"),
-        _overlay(reports),
-        element("div", live, class_="figures") if live else None,
+        element("div", _overlay(reports, live is not None), live, class_="figures"),
         class_="together",
     )
 
 
-def _overlay(reports: Sequence[Report]) -> Markup | None:
+def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
+    """All curves in one figure; of few models it gives way to the diagram that a reader can change."""
     drawn = together.overlay(reports)
+    kind = "alone still" if live and len(reports) <= _DRAWN_TOGETHER else "alone"
     said = (
         " Smooth reliability curves, drawn where there are predictions. Closer to the diagonal is better. Point at a "
         "curve or a row to tell which is which."
     )
-    return drawn and element("figure", drawn, element("figcaption", element("b", "All models."), said), class_="alone")
+    return drawn and element("figure", drawn, element("figcaption", element("b", "All models."), said), class_=kind)
 
 
 def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons) -> Markup:
@@ -353,6 +356,7 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
             element("figcaption", element("b", f"{f.name}."), f" {f.caption}"),
             class_="still" if live and f.name == RELIABILITY else kind,
             data_figure="reliability" if not live and f.name == RELIABILITY else None,
+            style=f"--w:{width_of(f)}",
         )
         for i, f in enumerate(figures)
     ]
@@ -387,16 +391,24 @@ def _tools(hint: str, name: str, *more: Markup) -> Markup:
 
 
 def _scrolling(table: Markup, n_rows: int = 0) -> Markup:
-    return element("div", table, class_="scroll long" if n_rows > _LONG else "scroll")
+    """A frame in which a wide or long table scrolls."""
+    kind = "scroll long" if n_rows > _LONG else "scroll"
+    return element("div", table, class_=kind, role="group", aria_label="table")
 
 
 def _table(
     head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = (), sortable: bool = False
 ) -> Markup:
-    top = [_sorting_head(h) if sortable else element("th", h, scope="col") for h in head]
+    numeric = [_numeric(column) for column in zip(*keys, strict=True)] if keys else [False] * len(head)
+    kinds = [{"class_": "num"} if is_number else {} for is_number in numeric or [False] * len(head)]
+    top = [
+        _sorting_head(h, **kind) if sortable else element("th", h, scope="col", **kind)
+        for h, kind in zip(head, kinds, strict=True)
+    ]
+    columns = [aligned(c) if is_number else c for c, is_number in zip(zip(*rows, strict=True), numeric, strict=True)]
     body = [
-        element("tr", [_td(text, key) for text, key in zip(row, own, strict=True)])
-        for row, own in zip(rows, keys or rows, strict=True)
+        element("tr", [_td(text, key, "class_" in kind) for text, key, kind in zip(row, own, kinds, strict=True)])
+        for row, own in zip(zip(*columns, strict=True), keys or rows, strict=True)
     ]
     return _grid(element("tr", top), body, "sortable" if sortable else None)
 
@@ -410,9 +422,23 @@ def _sorting_head(head: str, **more: object) -> Markup:
     return element("th", _button(head), scope="col", data_head=head, **more)
 
 
-def _td(text: str, key: Any) -> Markup:
+def _numeric(column: Sequence[Any]) -> bool:
+    """Does a column hold numbers, and nothing else where it holds something?"""
+    told = [key for key in column if key not in (None, "")]
+    return bool(told) and all(isinstance(key, int | float) and not isinstance(key, bool) for key in told)
+
+
+def aligned(texts: Sequence[str]) -> list[str]:
+    """Numbers of one column with their points below each other: what is missing after them is filled with blanks."""
+    after = [len(t.partition(".")[2]) for t in texts]
+    most = max(after, default=0)
+    return [t + ("\u2008" if most and not k else "") + "\u2007" * (most - k) for t, k in zip(texts, after, strict=True)]
+
+
+def _td(text: str, key: Any, is_number: bool = False) -> Markup:
     # a date or an interval in two lines is read twice
-    return element("td", text, class_="whole" if len(text) <= _SHORT_TEXT else None, data_key=_sort_key(key))
+    kinds = ["num"] * is_number + ["whole"] * (len(text) <= _SHORT_TEXT)
+    return element("td", text, class_=" ".join(kinds) or None, data_key=_sort_key(key))
 
 
 def _sort_key(key: Any) -> str | None:

@@ -407,3 +407,4 @@ if (reliability && liveData.length) {
   if (decision) document.getElementById("threshold").addEventListener("input", drawDecision);
   drawDecision();
 }
+reachScrollers();

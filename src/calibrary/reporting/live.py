@@ -94,23 +94,25 @@ class Live:
 def live_of(context: Context) -> Live | None:
     """The data of the page's own figures; None where rows are shares or sums, of which cells say too little."""
     view, lens = context.looked_at
-    if view.fractional or context.p.fractional or not context.data.exchangeable or context.asked.sampled is not None:
+    if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled is not None:
         return None
     from calibrary.plots.data import axis_names  # with what draws, which a table does not need
 
     named = context.data.own_view or lens
     options = context.question.options
-    own_bins, own_binning = options.get("n_bins", 15), options.get("binning", "width")
+    usual = 10 if named == "detections" else 15  # as in the still figures
+    own_bins, own_binning = options.get("n_bins", usual), options.get("binning", "width")
     most = min(max(BINS_OF_ALL, own_bins if isinstance(own_bins, int) else 0), MOST)
     axis = axis_of(view)
     first = Live(
         (cells_of(view, most, importance=_importance(context)),),
-        "detection ECE" if named == "detections" else "ECE",
+        # not the detection ECE of the table, which leaves out bins of few detections
+        "ECE of the detections" if named == "detections" else "ECE",
         nouns(named).cases,
         *axis_names(named),
         # bins of equal width would put nearly all cases in one point
         binning=own_binning if axis == "probability" and own_binning in BINNINGS else "mass",
-        n_bins=own_bins if isinstance(own_bins, int) and FEWEST <= own_bins <= most else 15,
+        n_bins=own_bins if isinstance(own_bins, int) and FEWEST <= own_bins <= most else usual,
         axis=axis,
         level=context.question.confidence_level,
         own_binning=own_binning if own_binning in BINNINGS else "width",

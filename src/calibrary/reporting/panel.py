@@ -66,7 +66,7 @@ def _decisions() -> Markup:
     )
     return _figure(
         "decision", "Decisions at a threshold", (_range("threshold", "act from", 0, 1, 0),), caption,
-        element("div", table, class_="scroll segments", hidden=True),
+        element("div", table, class_="scroll segments", role="group", aria_label="segments", hidden=True),
     )  # fmt: skip
 
 
