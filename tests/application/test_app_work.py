@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import json
@@ -275,8 +276,9 @@ def test_a_bomb_is_refused_with_a_sentence(source, tmp_path, bomb):
     (tmp_path / name).write_bytes(content)
     pid, told = source(job="preview", files=[str(tmp_path / name)])
     assert set(pid) == {"pid"}
-    if bomb == "_parquet":  # the column that would fill the memory is shown without its values
-        assert told["result"]["first"][0] == ["0", "0.5", "…"]
+    if bomb == "_parquet":  # the text that all rows share is kept once, so that the file is read within the limit
+        first = told["result"]["first"][0]
+        assert (first[:2], len(first[2])) == (["0", "0.5"], 40)
         return
     assert set(told) == {"error"}
     assert name.removesuffix(".gz") in told["error"]
@@ -292,15 +294,32 @@ def test_work_beyond_its_memory_ends_and_the_next_is_done(source, tmp_path):
     assert "MemoryError" in ended.stderr
 
 
-def test_a_process_of_its_own_does_a_job_where_none_is_copied(tmp_path):
-    path = tmp_path / "p.csv"
+@pytest.mark.skipif(os.name != "posix", reason="does not apply: processes are ended by signals")
+@pytest.mark.parametrize("copies", [True, False], ids=["copied", "a process for each job"])
+def test_a_job_is_done_and_one_that_takes_too_long_is_stopped(tmp_path, copies):
+    from calibrary.application.children import Children, StoppedError
+    from calibrary.application.limits import AppLimits
+
+    if copies and sys.platform != "linux":
+        pytest.skip("does not apply: Linux alone copies the process")
+    path = tmp_path / "inputs" / "p.csv"
+    path.parent.mkdir()
     path.write_bytes(table())
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "calibrary.cli.app_work", str(4 << 30), "600"], check=True, text=True, env=env,
-        input=json.dumps({"job": "preview", "files": [str(path)]}) + "\n", capture_output=True,
-    )  # fmt: skip
-    assert json.loads(ended.stdout.splitlines()[-1])["result"]["rows"] == 200
+    look = {"job": "preview", "files": [str(path)]}
+    long = {"job": "report", "folder": str(tmp_path), "files": ["p.csv"], "options": {"resamples": 9999}}
+
+    async def worked():
+        children = Children(tmp_path, AppLimits(memory=4 << 30), copies)
+        try:
+            said = [line async for line in children.answered(look, 600)]
+            assert said[-1]["result"]["rows"] == 200
+            with pytest.raises(StoppedError, match="took longer"):
+                assert not [line async for line in children.answered(long, 0.01) if "result" in line]
+        finally:
+            await children.close()
+
+    asyncio.run(worked())
+    assert not (tmp_path / "report.html").exists()
 
 
 # -- starting ---------------------------------------------------------------------------------------
