@@ -268,3 +268,16 @@ def test_a_violated_assumption_is_found():
     name = "violated label, class 0 moved by .6"
     open_shift.round_of(name, open_shift.CELLS[name], kept, 7, size=6, draws=59)
     assert kept["power"]["share"] >= 0.8
+
+
+def test_the_stored_study_holds_its_bars():
+    stored = json.loads((ROOT / "benchmarks" / "open_shift.json").read_text())
+    judged = {
+        (name, kind): of["verdict"]
+        for name, kept in stored.items()
+        for kind, of in kept.items()
+        if isinstance(of, dict) and "verdict" in of
+    }
+    assert set(stored) <= {*open_shift.CELLS, *open_shift.TRENDS}
+    assert len(judged) >= 20
+    assert [key for key, verdict in judged.items() if verdict == "misses"] == []
