@@ -291,7 +291,8 @@ function sayLine(every, series, count, binning) {
       ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
       html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "more than chance explains" : "within what chance explains"));
   });
-  one(".said", reliability).replaceChildren(...said);
+  const note = every[0].data.note;
+  one(".said", reliability).replaceChildren(...said, ...(note ? [html("p", { class: "hint" }, note)] : []));
 }
 function startReliability() {
   const first = liveData[0], models = document.getElementById("live-model");

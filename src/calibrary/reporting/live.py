@@ -51,6 +51,7 @@ class Live:
     metric, cases, across, up : what the error, the rows and the axes are called
     binning, n_bins, axis : what is shown first
     level : of the intervals
+    note : a caution that stands below the numbers
     shown : the numbers that the page's table gives for its own bins, ``own_binning`` and ``own_bins``
     thresholds : what acting does; None where that cannot be judged
     """
@@ -66,6 +67,7 @@ class Live:
     level: float
     own_binning: str = "width"
     own_bins: int = 15
+    note: str = ""
     shown: Shown | None = None
     thresholds: ThresholdCurve | None = None
 
@@ -116,6 +118,7 @@ def live_of(context: Context) -> Live | None:
         axis=axis,
         level=context.question.confidence_level,
         own_binning=own_binning if own_binning in BINNINGS else "width",
+        note=_note(context),
     )
     first = replace(first, own_bins=first.n_bins)
     return replace(first, shown=_shown(context, first), thresholds=_thresholds(context), views=_views(context, first))
@@ -125,6 +128,15 @@ def axis_of(view: Predictions) -> str:
     """Log odds where most confidences are near 0 or 1, which would all lie in the corners of a plain diagram."""
     near = np.minimum(view.c, 1.0 - view.c) < NEAR_AN_END
     return "log odds" if float(view.mean(near)) > MOST_OF_THEM else "probability"
+
+
+def _note(context: Context) -> str:
+    """What must be said where rows belong together: the cells do not know it."""
+    if context.data.in_groups or context.data.one_by_one().units is not None:
+        return (
+            f"The {context.data.nouns} are taken as independent here; those that belong together vary more by chance."
+        )
+    return ""
 
 
 def _importance(context: Context) -> bool:

@@ -46,7 +46,7 @@ def _diagram(names: Sequence[str]) -> Markup:
         "A point is a bin with its interval (Wilson), faint below five cases; on the diagonal, what was predicted is "
         "what happened. Point at a bin, or go from bin to bin with the arrow keys, for its numbers. Counts and errors "
         "are exact for every number of bins; what a calibrated model would show is computed from the same cells, to "
-        "within 3%. The overall test of the page does not depend on bins."
+        "within 3%. Decide by the overall test of the page, which does not depend on bins."
     )
     return _figure("reliability", "Reliability diagram", controls, caption)
 
