@@ -25,7 +25,7 @@ SITUATIONS = [
     ("binary", "measure", {"safety": True}, ["mce"], ["emax"], []),
     ("binary", "measure", {"assurance": True}, [], ["smece", "ecce_mad", "ecce_r"], ["ece_pl", "ece_fott", "lsece"]),
     ("binary", "measure", {"label_noise": True}, [], ["ace"], ["ecd"]),
-    ("binary", "measure", {"features": True}, ["piece"], ["pce"], []),
+    ("binary", "measure", {"features": True}, ["pce"], ["piece"], []),
     ("binary", "measure", {"ties": True}, [], ["ece", "intce"], ["smece", "bkde"]),
     ("binary", "measure", {"direction": True}, [], ["cis", "esce"], ["ece", "smece"]),
     ("binary", "compare", {}, ["bs", "nll"], [], ["ece", "mce"]),

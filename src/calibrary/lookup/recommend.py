@@ -506,6 +506,8 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
         return 0.0, ""  # the usual order of models is not what is asked
     if need.goal in ("measure", "compare", "rank") and entry.proper != "strictly" and found.across is not None:
         said = f"puts {percent(found.across)} of the study's pairs of models in the right order"
+        if found.across < 0.5:  # which speaks against it
+            return found.across, ""
         return found.across, _share(entry, said, found.across)
     return 0.0, ""
 

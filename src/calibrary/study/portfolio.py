@@ -252,7 +252,7 @@ class FeatureWorld:
 # -- fitted models ----------------------------------------------------------------------------------------
 
 
-class FittedRows(NamedTuple):
+class ModelRows(NamedTuple):
     """Predictions of a fitted model, and what it would predict without one training row each."""
 
     data: Predictions
@@ -300,11 +300,11 @@ class FittedWorld:
         found = [_errors(q - rows.data.c) for rows, q in (self._fitted(300, rng) for _ in range(20))]
         return Errors(*np.mean(found, axis=0).tolist())
 
-    def sample(self, n: int, rng: Any = None) -> FittedRows:
+    def sample(self, n: int, rng: Any = None) -> ModelRows:
         """n rows predicted by a model that was fitted to n others."""
         return self._fitted(whole("n", n, 20), generator(rng, "world"))[0]
 
-    def _fitted(self, n: int, rng: np.random.Generator) -> tuple[FittedRows, Array]:
+    def _fitted(self, n: int, rng: np.random.Generator) -> tuple[ModelRows, Array]:
         with extra("sklearn", "a world of fitted models"):
             from sklearn.linear_model import LogisticRegression
         times, useless = _FITS[self.fit]
@@ -314,7 +314,7 @@ class FittedWorld:
         model = LogisticRegression(C=100.0).fit(x[:n], y[:n])
         model.coef_, model.intercept_ = times * model.coef_, times * model.intercept_
         left_out = jackknife_predictions(model, x[:n], y[:n], x[n:])
-        return FittedRows(predictions(y[n:], left_out.prob), left_out.individual()), q[n:]
+        return ModelRows(predictions(y[n:], left_out.prob), left_out.individual()), q[n:]
 
 
 # -- what is read -----------------------------------------------------------------------------------------
