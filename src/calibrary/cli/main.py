@@ -14,9 +14,9 @@ import typer
 
 import calibrary as cal
 from calibrary.base.numbers import counted, number
-from calibrary.cli import app_start, catalogue, monitor, plan, recalibrate, report, scan, single, study, validate
+from calibrary.cli import app_start, catalogue, demo, monitor, plan, recalibrate, report, scan, single, study, validate
 from calibrary.cli.ending import run
-from calibrary.cli.shared import Resamples, out, plain, say
+from calibrary.cli.shared import out, plain
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -35,6 +35,7 @@ app.command()(plan.plan)
 app.command()(monitor.monitor)
 app.command()(validate.validate)
 app.command("app")(app_start.app)
+app.command()(demo.demo)
 detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
 detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)
@@ -105,31 +106,3 @@ def cache(
     )
     if not available():
         out.print(plain("numba is not installed: everything is computed without it (pip install 'calibrary[fast]')"))
-
-
-@app.command()
-def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),
-    resamples: Resamples = None,
-) -> None:
-    """Evaluate the embedded data: a binary and a ten-class model and a detector; write demo/report.html."""
-    from importlib.resources import files
-
-    from calibrary.reporting.write import check_paths, save
-
-    if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is a file: name a folder")
-    output.mkdir(parents=True, exist_ok=True)
-    paths = [output / "report.html", output / "report.json"]
-    check_paths(paths)
-    data = files("calibrary") / "datasets"
-    say("evaluating three models", False)
-    y, p, about = cal.datasets.breast_cancer()
-    reports = [cal.report(y, p, n_resamples=resamples, title=about)]
-    y, p, about = cal.datasets.digits()
-    reports.append(cal.report(y, p, n_resamples=resamples, title=about))
-    matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
-    reports.append(cal.report(matches, n_resamples=resamples, primary="d_ece", title="synthetic detector"))
-    save(reports, paths)
-    report.show(reports, (), False)
-    out.print(f"\nThe full report, with figures: [bold]{plain(paths[0])}[/]")

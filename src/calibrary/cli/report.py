@@ -319,7 +319,7 @@ class ReportCommand:
             return reports, self._compared(found, reports)
 
     def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
-        """What is said of a target without labels, and along groups in an order, where they were named."""
+        """The sentences about a target without labels, and along groups in an order, where they were named."""
         made: dict[str, Any] = {}
         if self.target is not None:
             made["target"] = target_of(

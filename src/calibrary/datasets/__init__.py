@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answers",
     "Dataset",
+    "Risks",
     "Simulated",
     "answers",
     "breast_cancer",
@@ -27,6 +28,7 @@ __all__ = [
     "ordinal",
     "overconfident_curve",
     "review_example",
+    "risks",
     "three_classes",
 ]
 
@@ -200,10 +202,47 @@ def ordinal(n: int = 600, *, rng: int | np.random.Generator = 0) -> Simulated:
     return Simulated(y, shares(0.7 * noise), "simulated ordered classes, a little too sure", shares(noise))
 
 
+class Risks(NamedTuple):
+    """Outcomes and predicted risks with the site of each row: ``report(y, p, by={"site": site})``."""
+
+    y_true: NDArray[np.intp]
+    y_prob: Array
+    description: str
+    site: NDArray[np.str_]
+
+
+def risks(n: int = 3000, *, rare: bool = False, rng: int | np.random.Generator = 0) -> Risks:
+    """Simulated: a risk model at four sites, too extreme everywhere, and too low at the site "north".
+
+    Parameters
+    ----------
+    n : int
+    rare : bool
+        About 3% of the rows have the event, instead of 40%.
+    rng : int or Generator
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p, _, site = cal.datasets.risks()
+    >>> round(float(y.mean()), 2), round(float(p.mean()), 2)
+    (0.41, 0.39)
+    """
+    from scipy.special import expit
+
+    draw = np.random.default_rng(rng)
+    score = draw.normal(-5.0 if rare else -0.6, 1.6, n)
+    site = draw.choice(np.array(["east", "north", "south", "west"]), n)
+    centre = -3.6 if rare else -0.5
+    truth = expit(centre + 0.7 * (score - centre) + np.where(site == "north", 0.6, 0.0))
+    y = (draw.random(n) < truth).astype(np.intp)
+    return Risks(y, expit(score), f"simulated risk model at four sites{', rare events' if rare else ''}", site)
+
+
 def detections() -> Matches:
     """Simulated: detections on small images, matched with their objects, ready for any detection metric.
 
-    The files beside it are in COCO's format; ``calibrary demo`` reports on them.
+    The files beside it are in COCO's format; ``calibrary demo detector`` reports on them.
 
     Examples
     --------

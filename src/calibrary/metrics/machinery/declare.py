@@ -17,7 +17,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
-from calibrary.base.markup import html_table, markup
 from calibrary.data import Data, as_data
 from calibrary.data.columns import names_columns, out_of_table
 from calibrary.data.predictions import predictions
@@ -37,6 +36,7 @@ from calibrary.metrics.machinery.entry import (
 from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
 from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.machinery.option_checks import check_options
+from calibrary.metrics.machinery.shown import in_notebook, one_line
 from calibrary.metrics.machinery.table2 import TABLE_2
 from calibrary.metrics.machinery.trust import Trust, enough_uncertain
 from calibrary.question import LOOKING, Question, asked
@@ -153,31 +153,14 @@ class Result:
         """Plain dictionaries, lists and numbers."""
         return {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "__repr__" not in vars(cls):  # or the decorator of data classes would print whole arrays
+            cls.__repr__ = one_line  # type: ignore[method-assign]
+
     def _repr_html_(self) -> str:
-        """For a notebook: columns of equal length as a table, else one line for each field."""
-        named = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        columns = {name: value for name, value in named.items() if isinstance(value, np.ndarray) and value.ndim == 1}
-        rest = [(name, _in_words(value)) for name, value in named.items() if name not in columns]
-        if not columns or len({len(c) for c in columns.values()}) > 1:
-            return html_table(("", type(self).__name__), [(name, _in_words(value)) for name, value in named.items()])
-        rows = [[_in_words(x) for x in row] for row in zip(*columns.values(), strict=True)][:_MOST_ROWS]
-        return markup(html_table(list(columns), rows), html_table(("", type(self).__name__), rest) if rest else None)
-
-
-#: Rows of a result that a notebook shows.
-_MOST_ROWS = 50
-
-
-def _in_words(value: Any) -> str:
-    """A field of a result in a notebook: numbers with six digits, long arrays by their size."""
-    if isinstance(value, np.ndarray):
-        shape = " x ".join(map(str, value.shape))
-        return str(value.tolist()) if value.size <= 6 and value.ndim == 1 else f"{shape} numbers"
-    if isinstance(value, float | np.floating):
-        return f"{value:.6g}"
-    if isinstance(value, tuple | list) and len(value) > 6:
-        return f"{len(value)} entries"
-    return str(value)
+        """For a notebook: a sentence, a picture and a small table, without draws."""
+        return in_notebook(self)
 
 
 def plain_value(value: Any) -> Any:

@@ -1,0 +1,158 @@
+"""``calibrary demo``: one example from data to page, and others by name."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import calibrary as cal
+from calibrary.base.errors import one_of
+from calibrary.base.numbers import counted, percent
+from calibrary.cli import report as report_command
+from calibrary.cli.shared import Resamples, out, plain, say
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example: what it shows, its reports, a file of its predictions, and the command to type next."""
+
+    about: str
+    reports: Callable[[int | None], list[Any]]
+    columns: Callable[[], dict[str, Any]] | None
+    next: str
+
+
+def _risks(rare: bool) -> Callable[[int | None], list[Any]]:
+    def reports(resamples: int | None) -> list[Any]:
+        y, p, about, site = cal.datasets.risks(rare=rare)
+        return [cal.report(y, p, by={"site": site}, n_resamples=resamples, title=about)]
+
+    return reports
+
+
+def _risk_columns(rare: bool) -> Callable[[], dict[str, Any]]:
+    def columns() -> dict[str, Any]:
+        y, p, _, site = cal.datasets.risks(rare=rare)
+        return {"outcome": y, "risk": p, "site": site}
+
+    return columns
+
+
+def _classes(resamples: int | None) -> list[Any]:
+    y, p, about = cal.datasets.digits()
+    return [cal.report(y, p, n_resamples=resamples, title=about)]
+
+
+def _class_columns() -> dict[str, Any]:
+    y, p, _ = cal.datasets.digits()
+    return {"digit": y, **{f"p{k}": p[:, k] for k in range(p.shape[1])}}
+
+
+def _detector(resamples: int | None) -> list[Any]:
+    found = cal.datasets.detections()
+    return [cal.report(found, n_resamples=resamples, primary="d_ece", title="simulated detector")]
+
+
+def _models() -> dict[str, Any]:
+    return {model: cal.datasets.breast_cancer(model) for model in ("naive_bayes", "logistic")}
+
+
+def _compare(resamples: int | None) -> list[Any]:
+    return [cal.report(d.y_true, d.y_prob, n_resamples=resamples, title=f"tumors: {m}") for m, d in _models().items()]
+
+
+def _compare_columns() -> dict[str, Any]:
+    models = _models()
+    return {"malignant": models["logistic"].y_true, **{model: d.y_prob for model, d in models.items()}}
+
+
+_HERE = files("calibrary") / "datasets"
+EXAMPLES = {
+    "risk": Example(
+        "a risk model at four sites", _risks(False), _risk_columns(False),
+        "calibrary report {file} --label outcome --prob risk --by site -o page.html",
+    ),
+    "rare": Example(
+        "a risk model whose event is rare", _risks(True), _risk_columns(True),
+        "calibrary report {file} --label outcome --prob risk --threshold 0.05 -o page.html",
+    ),
+    "classes": Example(
+        "a model of ten "
+        "classes", _classes, _class_columns, "calibrary report " "{file} --label " "digit --prob p " "-o page.html"
+    ),
+    "detector": Example(
+        "an object detector", _detector, None,
+        f"calibrary detection report {_HERE / 'demo_ground_truth.json'} {_HERE / 'demo_results.json'} -o page.html",
+    ),
+    "compare": Example(
+        "two models of the same tumors", _compare, _compare_columns,
+        "calibrary compare {file} --label malignant --prob naive_bayes --prob logistic",
+    ),
+}  # fmt: skip
+
+
+def demo(
+    example: Annotated[str, typer.Argument(help=f"Which example: {', '.join(EXAMPLES)}.")] = "risk",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),
+    resamples: Resamples = None,
+) -> None:
+    """One example from data to page: `calibrary demo`, or by name `calibrary demo rare`."""
+    from calibrary.reporting.write import check_paths, save
+
+    one_of("example", example, EXAMPLES)
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is a file: name a folder")
+    output.mkdir(parents=True, exist_ok=True)
+    paths = [output / "report.html", output / "report.json"]
+    check_paths(paths)
+    chosen = EXAMPLES[example]
+    say(f"evaluating {chosen.about}", False)
+    reports = chosen.reports(resamples)
+    save(reports, paths)
+    report_command.show(reports, (), False)
+    for one in reports:
+        _picture(one)
+    file = output / "predictions.csv"
+    if chosen.columns is not None:
+        _written(file, chosen.columns())
+    out.print(f"\nThe page with figures: [bold]{plain(paths[0])}[/]")
+    out.print(f"Next: [bold]{plain(chosen.next.format(file=file))}[/]", soft_wrap=True)
+    others = ", ".join(name for name in EXAMPLES if name != example)
+    out.print(f"[dim]Other examples: calibrary demo {plain(others).replace(', ', ' | ')}[/]")
+
+
+def _written(path: Path, columns: dict[str, Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
+
+
+#: Characters of a bar from 0% to 100%.
+_WIDE = 40
+
+
+def _picture(one: Any) -> None:
+    """The reliability diagram as lines: a bar for what happened, a mark where the bar should end."""
+    view = one.predictions
+    if view is None or view.noun != "row":
+        return
+    bins = cal.reliability_bins(view, n_bins=10)
+    out.print("\n[bold]stated   happened[/]   (| is where a calibrated model's bar would end)")
+    for stated, happened, count in zip(bins.confidence, bins.outcome, bins.count, strict=True):
+        if count:
+            bar = list("█" * round(happened * _WIDE) + " " * (_WIDE + 1 - round(happened * _WIDE)))
+            bar[min(round(stated * _WIDE), _WIDE)] = "|"
+            share = f"{percent(round(stated, 2)):>6}   {percent(round(happened, 2)):>8}"
+            out.print(
+                plain(f"{share}   {''.join(bar).rstrip()}  {counted(float(count), 'row')}"),
+                highlight=False,
+                no_wrap=True,
+            )
