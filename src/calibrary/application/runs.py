@@ -63,7 +63,7 @@ class AppRun:
         return self.status in ("done", "failed", "cancelled")
 
     def shown(self) -> dict[str, Any]:
-        """What the page is told."""
+        """What the page receives."""
         hidden = ("folder", "child", "options")
         return {name: value for name, value in vars(self).items() if name not in hidden}
 

@@ -1,6 +1,6 @@
 """The work of the app, in a process of its own: one job as a line of JSON, answers as lines of JSON.
 
-A ``job`` is ``preview``, which looks at files, ``report``, which measures them as ``calibrary report`` does, or
+A ``job`` is ``preview``, which previews files, ``report``, which measures them as ``calibrary report`` does, or
 ``pdf``, which prints a report. Limits of memory and time hold before anything that was dropped is read.
 
 ``python -m calibrary.cli.app_work MEMORY SECONDS`` takes its job from standard input and answers on standard output.
@@ -67,7 +67,7 @@ def unlimited() -> None:
 
 
 class Speaker:
-    """Writes lines of JSON to whoever started this process."""
+    """Writes lines of JSON to the process that started this one."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream, self.pid = stream, os.getpid()
@@ -204,7 +204,7 @@ def _notes(reports: list[Any]) -> list[str]:
 
 
 def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
-    """The reports, while somebody is told how far they are, and the first answer as soon as it is known."""
+    """The reports, with how far they are, and the first answer as soon as it is known."""
     from calibrary.cli.waiting import WATCHER
     from calibrary.reporting.compose import ANSWERED
 
@@ -227,7 +227,7 @@ def _watching(speaker: Speaker, pieces: int, expected: float) -> Any:
     from calibrary.inference.draw.resampling import WorkDone
 
     class SpokenWork(WorkDone):
-        """Every step is heard here; few of them are said."""
+        """Every step arrives here; few of them are printed."""
 
         def __init__(self) -> None:
             super().__init__(pieces)

@@ -18,7 +18,7 @@ _ARRAYS = (".npy", ".npz")
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """Rows inside with their first label and the mean of the members, and what is said of members and rows outside."""
+    """Rows inside with their first label and the members' mean, and sentences about members and rows outside."""
 
     y: NDArray[Any]
     mean: NDArray[np.float64]
@@ -28,7 +28,7 @@ class SecondOrder:
 
 @dataclass(frozen=True)
 class SecondOrderOptions:
-    """What was said of members and rows outside."""
+    """The sentences about members and rows outside."""
 
     members: list[str]
     kind: str = "draws"

@@ -248,7 +248,7 @@ test_levels.__test__ = False  # type: ignore[attr-defined]
 
 
 def portfolio_row(field: Field) -> dict[str, Any]:
-    """What is told of a number that needs more than labels and confidences, at one size."""
+    """What is recorded of a number that needs more than labels and confidences, at one size."""
     order = {name: value for name, value in field.order().items() if "distance" not in name}
     values = np.concatenate(field.errors)
     return {
