@@ -10,7 +10,7 @@ import argparse
 import importlib
 
 #: Each part is a module with ``run(seconds, cells)``.
-PARTS = {"shift": "open_shift"}
+PARTS = {"shift": "open_shift", "ensembles": "open_ensembles"}
 
 
 def main() -> None:

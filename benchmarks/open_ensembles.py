@@ -260,13 +260,18 @@ def wilson(share: float, n: int, z: float = 2.5758) -> tuple[float, float]:
     return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
 
 
-def main() -> None:
+def run(seconds: float, cells: str = "") -> None:
+    """All worlds, or those whose name holds a word, as ``open.py`` asks."""
+    main(["--seconds", str(seconds), *(["--only", cells] if cells else [])])
+
+
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=400)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
     parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
+    options = parser.parse_args(given)
     kept: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     began = time.monotonic()
     batch = 20

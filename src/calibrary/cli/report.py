@@ -60,7 +60,7 @@ from calibrary.cli.shared import (
     taking,
     written,
 )
-from calibrary.cli.shift import curve_of, shares_typed, target_of
+from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
 from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
@@ -321,10 +321,11 @@ class ReportCommand:
     def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
         """The sentences about a target without labels, and along groups in an order, where they were named."""
         made: dict[str, Any] = {}
+        draws = 999 if self.resamples is None else max(self.resamples, LEAST_DRAWS)
         if self.target is not None:
             made["target"] = target_of(
                 self.primary, found, model, self.target, assume=self.assume, features=listed(self.feature) or [],
-                percent=self.percent, logits=self.logits, n_resamples=self.resamples or 999, rng=self.seed,
+                percent=self.percent, logits=self.logits, n_resamples=draws, rng=self.seed,
                 weight_type=self.weight_type,
             )  # fmt: skip
         elif self.assume != "label" or self.feature:
@@ -332,7 +333,7 @@ class ReportCommand:
         if self.shift is not None:
             unit = self._unit(found)
             made["shift"] = curve_of(
-                self.primary, found, model, self.shift, unit=unit, n_resamples=self.resamples or 999, rng=self.seed,
+                self.primary, found, model, self.shift, unit=unit, n_resamples=draws, rng=self.seed,
                 weight_type=self.weight_type,
             )  # fmt: skip
         return made

@@ -11,6 +11,9 @@ from calibrary.cli.files import InputError, open_table
 from calibrary.cli.read import FileLayout, PredictionFile, _complete_rows, _matrix, _numbers, _require
 from calibrary.data.checks import Array
 
+#: Draws for a target or a curve, whatever a page of few draws is asked for; each group of a curve needs twenty.
+LEAST_DRAWS, _DRAWS_A_GROUP = 99, 20
+
 
 def shares_typed(text: str | None) -> float | list[float] | None:
     """Shares as they are typed: one number, or one for each class with commas."""
@@ -68,5 +71,6 @@ def curve_of(metric: str, found: PredictionFile, model: str, column: str, *, uni
     """The metric along the groups of a column."""
     from calibrary.shift import shift_curve
 
-    units = found.others[unit] if unit else None
-    return shift_curve(metric, found.predictions(model), None, found.others[column], units=units, **settings)
+    units, groups = found.others[unit] if unit else None, found.others[column]
+    draws = max(settings.pop("n_resamples"), _DRAWS_A_GROUP * len(set(groups.tolist())))
+    return shift_curve(metric, found.predictions(model), None, groups, units=units, n_resamples=draws, **settings)
