@@ -100,6 +100,10 @@ def report(
         What :func:`calibrary.shift_curve` says of groups in an order, in a section of its own.
     prevalence : float or sequence, optional
         Share of the positive class (or of every class) where the model will be used: what would help is judged there.
+    ensemble : EnsembleResult, optional
+        What :func:`calibrary.ensemble` says, in a section of its own; the rows are those of the mean.
+    outside : OutsideResult, optional
+        What :func:`calibrary.outside_rows` says of rows that belong to no class, in a section of its own.
 
     Examples
     --------
