@@ -183,7 +183,7 @@ def shift_curve(
     single = p if importance or p.w is None or p.units is not None else None
     rows, of_row = (p, place) if single is not None else _copies(p, place)
     pairs = PairSums.of(rows, of_row, len(names))
-    slope, tested = pairs.trend() if trend == "weighted" else pairs.permuted(n_resamples, seed)
+    slope, tested = pairs.trend() if trend == "weighted" else pairs.permutation_test(n_resamples, seed)
     last = np.zeros(len(names))
     last[0], last[-1] = -1.0, 1.0
     lost, error = pairs.combined(last)

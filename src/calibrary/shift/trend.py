@@ -116,7 +116,7 @@ class PairSums:
             return slope, 1.0
         return slope, float(2.0 * scipy.special.ndtr(-abs(slope) / error))
 
-    def permuted(self, n_resamples: int, rng: object) -> tuple[float, float]:
+    def permutation_test(self, n_resamples: int, rng: object) -> tuple[float, float]:
         """The same by permutation of the groups, which must be exchangeable: five or more, of equal size."""
         n = len(self.size)
         if n < LEAST_PERMUTED or not np.allclose(self.size, self.size[0]):
