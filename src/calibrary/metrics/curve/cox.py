@@ -190,7 +190,8 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted; slope < 1: "
+    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted where 0.5 is "
+    "stated (on the whole: calibration_in_the_large); slope < 1: "
     "predictions too extreme, slope > 1: too timid",
     lenses=(*BINARY_LENSES, "full"),
     law="profile likelihood",
