@@ -320,7 +320,10 @@ def _interval(
         chance, law = _calibrated(sets)
         many = sets.n * sets.rows.k > _MOST_CELLS
         null = _replicates(statistic, sets.null(chance, law, written_out=many), n_resamples, seed, "labels", many)
-        low, high = triangle.triangle_ends(statistic, value, null, drawn, alpha_of(level))
+        wider = _noise_ratio(sets, observed, chance)
+        away = statistic.perfect + (wider**2 if statistic.square else wider) * (null.values - statistic.perfect)
+        noise = Replicated(away, null.failure)
+        low, high = triangle.triangle_ends(statistic, value, noise, drawn, alpha_of(level))
         tested, method = float(pvalues(value, null.values, statistic.tail)[0]), "triangle"
     else:
         low, high = bootstrap.ends(value, drawn.values, "basic", level)
@@ -347,6 +350,23 @@ def _calibrated(sets: TwoSets) -> tuple[Array, Array | None]:
         chance, law = sets.weighting.calibrated_at_target(p)
         return chance, law
     return p, None
+
+
+def _noise_ratio(sets: TwoSets, observed: Array, chance: Array) -> float:
+    """How much larger the noise of the weighted residuals is than it would be at a calibrated target; at least 1.
+
+    Weights depend on the labels, so that the noise depends on which labels the rows have: a model that is right at the
+    source has labels of large weight more often than one that is right at the target.
+    """
+    p, y = sets.rows.p, sets.rows.y
+    away = 1.0 - 2.0 * p + np.sum(p**2, axis=1, keepdims=True)  # squared residual of the row with each label
+    weight: Any = sets.weighting
+    each = np.tile(observed[:, None], p.shape[1])
+    if hasattr(weight, "estimated"):
+        each = (np.ones(len(y)) if weight.weight is None else weight.weight)[:, None] * weight.estimated[1]
+    seen = float(np.mean(observed**2 * away[np.arange(len(y)), y]))
+    calibrated = float(np.mean(np.sum(chance * each**2 * away, axis=1)))
+    return max(1.0, float(np.sqrt(seen / calibrated))) if calibrated > 0.0 else 1.0
 
 
 # -- words ---------------------------------------------------------------------------------------------
