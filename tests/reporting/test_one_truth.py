@@ -130,7 +130,7 @@ def test_what_an_interval_speaks_against_is_unclear_in_row_sentence_and_headline
     monkeypatch.setattr(compose, "one_truth", doubted)
     extreme = cal.report(*binary(np.random.default_rng(1), 0.4, n=2000), metrics=METRICS, n_resamples=99)
     assert (
-        "the log odds of the probabilities do not go with the outcomes as those of a calibrated model (Cox slope"
+        "the log odds of the probabilities do not follow the outcomes as those of a calibrated model would (Cox slope"
         in (extreme.headline)
     )
     check(extreme)
