@@ -26,7 +26,7 @@ def ensemble(context: Context) -> Section | None:
     sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
     head = ("what", "estimate", "interval", "p")
     tables = [Table(head, tuple(found.rows())), _members(found)]
-    figures = ()
+    figures: tuple[Figure, ...] = ()
     if len(found.spread.groups):
         figures = (
             Figure(

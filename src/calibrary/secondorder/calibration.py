@@ -260,8 +260,8 @@ def members_of(given: Members, asked: HowAsked) -> EnsembleMembers:
         error = float(measure(catalogue["ece"], given.as_data(p), Question()))
         loss = float(given.row_means(-_log(given, p)))
         rows.append(EnsembleMember(m, error, *slope[:3], loss, decided(given, p, asked)))
-    slope, low, high, p_value = slope_of(fits, asked.level)
-    found = EnsembleMembers(slope, low, high, p_value, tuple(rows))
+    estimate, low, high, p_value = slope_of(fits, asked.level)
+    found = EnsembleMembers(estimate, low, high, p_value, tuple(rows))
     return replace(found, sentence=_members_sentence(found, asked))
 
 

@@ -208,7 +208,7 @@ def _plain(labels: NDArray[Any]) -> NDArray[Any]:
 
 def _outside(outside: Any, missing: NDArray[np.bool_], rows: NDArray[Any], n: int) -> NDArray[np.bool_]:
     """Rows that belong to no class: those named, and those without a label."""
-    nothing: NDArray[np.bool_] = missing.all(axis=1)
+    nothing = np.asarray(missing.all(axis=1), dtype=bool)
     if outside is None:
         return nothing
     said = as_array(outside, "outside")

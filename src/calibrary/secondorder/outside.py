@@ -227,7 +227,7 @@ def _there(c: Array, w: Array, level: float) -> ConfidenceThere:
 def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
     """Expected calibration error and area under the risk-coverage curve of confidence."""
     equal = bool(np.allclose(w, w[0]))
-    options = {
+    options: dict[str, Any] = {
         "lens": "binary", "sample_weight": None if equal else w, "rng": seed, "n_resamples": n_resamples,
         "confidence_level": level, "weight_type": "frequency" if equal else "importance",
     }  # fmt: skip

@@ -58,7 +58,7 @@ class EnsembleResult(Result):
     def rows(self) -> list[tuple[str, str, str, str]]:
         """The numbers by name, written for people: value, interval, p-value."""
         s, d = self.spread, self.decomposition
-        told = [
+        told: list[tuple[str, Any]] = [
             ("calibration error of the mean", self.mean),
             ("mean slope of the members", self.members),
             ("calibration error of the best mixture", self.mixture),

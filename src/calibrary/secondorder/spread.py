@@ -79,8 +79,8 @@ def spread_of(given: Members, kind: str, level: float, n_resamples: int, seed: i
         found = _by_features(given, kind, level, seed)
     else:
         claimed = _mean(_claimed(given.p, kind), given.weight)
-        nothing = [math.nan] * 3
-        found = EnsembleSpread(*nothing, math.nan, claimed, *nothing, "none", 0, np.empty((0, 4)), level)
+        x = math.nan
+        found = EnsembleSpread(x, x, x, x, claimed, x, x, x, "none", 0, np.empty((0, 4)), level)
     return replace(found, sentence=_sentence(found, kind))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from calibrary.base.claims import Claim, Sentence, measured
@@ -100,14 +101,13 @@ def decomposition_of(given: Members, asked: HowAsked) -> EnsembleDecomposition:
     return replace(answer, sentence=_sentence(answer, asked))
 
 
-def wrong_rows(given: Members) -> Array:
+def wrong_rows(given: Members) -> NDArray[np.bool_]:
     """Is the class that the mean predicts another than the first label of the row?"""
     row, label = given.single
     first = label[np.searchsorted(row, np.arange(given.n))]
     mean = given.p.mean(axis=1)
     predicted = (mean[:, 0] > 0.5).astype(np.intp) if mean.shape[1] == 1 else mean.argmax(axis=1)
-    result: Array = predicted != first
-    return result
+    return np.asarray(predicted != first, dtype=bool)
 
 
 def _parts(rows: Array, w: Array, level: float) -> UncertaintyParts:

@@ -131,7 +131,7 @@ class DetectorWorld:
         shift = _SIDE * (1.0 - overlap) / (1.0 + overlap) + 0.0  # two squares so far apart overlap so much
         corner = place.corner[:n] + np.column_stack([np.where(right, shift, 0.0), np.zeros(n)])
         images = range(int(place.image.max()) + 1)
-        about = {"images": images, "image_size": (_CELL * _ROW, _CELL * _ROW / 2.0)}
+        about: dict[str, Any] = {"images": images, "image_size": (_CELL * _ROW, _CELL * _ROW / 2.0)}
         truth = boxes(
             place.image[objects], np.zeros(len(objects), int), np.hstack([place.corner[objects], size]), **about
         )
