@@ -91,11 +91,9 @@ class Visitor:
 
     def children(self) -> list[int]:
         """The processes that the app has started, and those that they have started, the newest last."""
-        listed = subprocess.run(["ps", "-eo", "pid,ppid,stat"], capture_output=True, text=True, check=True).stdout
-        rows = [line.split() for line in listed.splitlines()[1:]]
         found = [self.process.pid]
         for _ in range(4):  # the process that is copied, its copies, and what they have started
-            found += [int(pid) for pid, parent, state in rows if int(parent) in found and state[0] != "Z"]
+            found += [pid for pid, (parent, state) in processes().items() if parent in found and state != "Z"]
         return list(dict.fromkeys(found[1:]))
 
     def stop(self, how: int = signal.SIGTERM) -> int:
@@ -104,10 +102,25 @@ class Visitor:
         return self.process.wait(60)
 
 
+def processes() -> dict[int, tuple[int, str]]:
+    """The parent and the state of every process; a system may lack the program ps, or the folder /proc."""
+    if Path("/proc/self/stat").exists():
+        known = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            except OSError:  # it has just ended
+                continue
+            known[int(path.parent.name)] = (int(parent), state)
+        return known
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,stat"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()[1:]]
+    return {int(pid): (int(parent), state[0]) for pid, parent, state in rows}
+
+
 def runs(pid: int) -> bool:
     """Is there such a process that has not ended?"""
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
-    return bool(found.strip()) and found.strip()[0] != "Z"
+    return processes().get(pid, (0, "Z"))[1] != "Z"
 
 
 def table(n: int = 200) -> bytes:
