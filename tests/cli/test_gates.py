@@ -126,7 +126,7 @@ def test_exit_status_zero_held_one_did_not_hold(call, file):
     assert call("report", file(), *FAST, "--fail-if", "ece>0.5")[0] == 0
     status, _, said = call("report", file(shift=0.25), *FAST, "--fail-if", "ece>0.05", "--fail-if", "bs>0.9")
     assert status == 1
-    assert said.startswith("failed: ece reads")
+    assert said.startswith("failed: ece is")
     assert "ece<=0.05 does not hold" in said
 
 
@@ -134,7 +134,7 @@ def test_what_few_rows_cannot_tell_is_said_in_words(call, file):
     few = file(60, seed=4)
     status, _, said = call("report", few, *FAST, "--fail-if", "ece>0.05")
     assert status == 0
-    assert said.startswith("undecided: ece reads")
+    assert said.startswith("undecided: ece is")
     assert "rows would decide it" in said
     assert call("report", few, *FAST, "--fail-if", "ece>0.05", "--undecided", "fail")[0] == 1
     assert call("report", few, *FAST, "--fail-if", "ece.value>0.05")[0] == 1
@@ -202,7 +202,7 @@ def test_rows_of_one_prompt_are_drawn_together(call, tmp_path):
     assert call(*words, *rule)[0] == 1
     status, _, said = call(*words, *rule, "--unit", "prompt")
     assert status == 0
-    assert said.startswith("undecided: bs reads")
+    assert said.startswith("undecided: bs is")
 
 
 def test_the_examples_hold(monkeypatch):
