@@ -226,7 +226,7 @@ def test_numbers_are_not_broken_at_80_columns(monkeypatch):
     monkeypatch.setattr(report, "out", console)
     small = KeyNumber(
         "ecd", "difference", -1.54e-5, low=-2.51e-5, high=1.26e-5, calibrated=-1.11e-5,
-        verdict="its interval leaves out 0, but p = 0.19: within chance",
+        verdict="not significant (p = 0.19), although its interval excludes 0",
     )  # fmt: skip
     console.print(report._short_table(SimpleNamespace(short_list=[small])))
     assert console.file.getvalue().splitlines()[1].split()[:6] == [
