@@ -292,7 +292,7 @@ class OfMetric(dict):
                 return self.entry.table2.proper == "yes"
             return cal.check_propriety(self.entry.id, n_classes=3).verdict == "strictly proper"
         if name == "calibrated means":
-            at = {n: finding(self.entry.id, n).reads for n in (1000, 100_000)}
+            at = {n: finding(self.entry.id, n).reads for n in (1000, 10_000, 100_000)}
             return {n: value for n, value in at.items() if value is not None} or {0: 0.0}
         if name == "shares":
             known = [finding(self.entry.id, n, k) for n in NUMBERS for k in (2, 10, 200, 1000)]
