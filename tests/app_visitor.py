@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -42,7 +43,8 @@ class Visitor:
         sent = {name: value for name, value in given.items() if value}
         try:
             text = json.dumps(body) if isinstance(body, dict) else body
-            connection.request(method, path, text, sent, encode_chunked=sent.get("transfer-encoding") == "chunked")
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has answered before all was sent
+                connection.request(method, path, text, sent, encode_chunked=sent.get("transfer-encoding") == "chunked")
             answer = connection.getresponse()
             return answer, answer.read()
         finally:

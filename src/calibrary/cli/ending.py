@@ -24,7 +24,9 @@ def run(app: typer.Typer) -> NoReturn:
     except SystemExit as ended:
         if ended.code in (0, None):  # the end of a completion
             sys.exit(0)
-        _closed() if ended.code == 1 else _fail(str(ended.code), FAILURE)  # 1 is click's word for a closed pipe
+        if ended.code == 1:  # click's word for a closed pipe
+            _closed()
+        _fail(str(ended.code), FAILURE)
     except BrokenPipeError:
         _closed()
     except (KeyboardInterrupt, typer.Abort) as error:
