@@ -265,8 +265,8 @@ def test_wrong_files_and_names(run, fitted, tmp_path):
     for args, said in (
         ([tmp_path / "none.csv", "-o", tmp_path / "out.csv"], "no such file"),
         ([tmp_path, "-o", tmp_path / "out.csv"], "is a folder"),
-        ([tmp_path / "new.csv", "-o", tmp_path / "out.parquet"], "in the kind they are read in"),
-        ([tmp_path / "new.csv", "-o", tmp_path / "out.xlsx"], "the ending must be one of"),
+        ([tmp_path / "new.csv", "-o", tmp_path / "out.parquet"], "in the format of the input"),
+        ([tmp_path / "new.csv", "-o", tmp_path / "out.xlsx"], "the extension must be one of"),
         ([tmp_path / "new.csv", "-o", tmp_path / "no" / "out.csv"], "does not exist"),
         ([tmp_path / "new.csv", "-o", tmp_path / "new.csv"], "is the file that is read"),
         ([tmp_path / "new.csv", "-o", tmp_path / "out.csv", "--prob", "q"], "no column is called 'q'"),

@@ -274,7 +274,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"holds files of several kinds \(csv, parquet\): pass format="):
         scanned(tmp_path)
     (tmp_path / "c.xls").write_text("")
-    with pytest.raises(ValueError, match=r"the ending '\.xls' is not known"):
+    with pytest.raises(ValueError, match=r"the extension '\.xls' is not known"):
         scanned(tmp_path / "c.xls")
     with pytest.raises(ValueError, match="format='xml' is not known"):
         scanned(tmp_path / "b.csv", format="xml")

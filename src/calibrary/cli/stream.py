@@ -95,8 +95,7 @@ def run(job: FileJob) -> int:
     """Read, change and write; the number of rows."""
     kind = kind_of(job.source)
     if kind_of(job.target) != kind:
-        ending = job.source.suffix
-        raise InputError(f"{job.target}: rows are written in the format of the input, here {ending}")
+        raise InputError(f"rows are written in the format of the input: name the output with {job.source.suffix}")
     try:
         return _KINDS[kind](job)
     except (RecursionError, zlib.error) as error:

@@ -285,7 +285,7 @@ def _format_of(path: str, here: Path | None) -> str:
         return found[0] if found else "parquet"
     ending = Path(path).suffix
     if ending and ending not in _ENDINGS:
-        raise ValueError(f"{path}: the ending {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
+        raise ValueError(f"{path}: the extension {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
     return _ENDINGS.get(ending, "parquet")
 
 
