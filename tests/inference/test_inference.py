@@ -1180,3 +1180,10 @@ def test_coverage_is_good_for_proper_scores_and_poor_where_the_documentation_say
     assert share["brier"] >= 0.85
     assert share["percentile"] == 0.0
     assert 0.6 <= share["basic"] < 1.0
+
+
+def test_several_numbers_of_which_none_varies_have_a_p_value():
+    # sets of all classes hold every label: coverage 1, size 2 and gap 0 in every redraw
+    found = cal.test("set_coverage", np.ones(40, dtype=int), np.full(40, 0.32), n_resamples=19, rng=0)
+    assert np.all(found.null_sd == 0.0)
+    assert found.pvalue == 1.0

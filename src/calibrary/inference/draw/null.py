@@ -295,12 +295,15 @@ def joint_pvalue(observed: Array, values: Array, alternative: str) -> float:
     """One p-value of several numbers: the most extreme one among the most extreme of every redraw.
 
     Each is measured in standard deviations from its mean over the redraws. A redraw without a number is never extreme,
-    and a number that does not vary takes no part.
+    and a number that does not vary takes no part beside one that does. Where none varies, the smallest p-value of
+    them counts, times their number.
     """
     spread = standard_errors(values)
     tested = np.isfinite(spread) & (spread > 0.0) & ~np.isnan(observed)
     if not tested.any():
-        return float("nan")
+        each = pvalues(observed, values, alternative)
+        each = each[~np.isnan(each)]
+        return float(min(1.0, len(each) * each.min())) if len(each) else float("nan")
     z = (np.vstack([observed, values]) - means(values))[:, tested] / spread[tested]
     away = np.abs(z) if alternative == "two-sided" else z if alternative == "greater" else -z
     largest = np.where(np.isnan(away), -np.inf, away).max(axis=1)
