@@ -206,9 +206,10 @@ def sentences_made():
     return found
 
 
-#: Sentences that are handed on: plots and servers show what a result says, and a gate's case quotes a verdict.
+#: Sentences that are handed on: plots and servers show what a result says, a gate's case quotes a verdict, a notebook
+#: writes out the fields of a result, and commands and the app say why they refuse.
 HANDED_ON = ("plots/recalibration.py", "cli/server.py", "cli/gates.py", "cli/main.py", "reporting/junit.py",
-             "base/text.py")  # fmt: skip
+             "base/text.py", "metrics/machinery/shown.py", "cli/ending.py", "application/server.py")  # fmt: skip
 
 
 def test_every_sentence_of_a_result_is_listed_and_carries_its_claims():

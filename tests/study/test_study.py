@@ -177,7 +177,7 @@ def test_null_reading_says_what_chance_gives():
     assert reading.value == pytest.approx(cal.expected_calibration_error(calibrated, c))
     assert reading.excess == pytest.approx(reading.value - reading.expected)
     assert "not above that" in str(reading)
-    assert "expected calibration error reads" in str(reading)
+    assert "expected calibration error is" in str(reading)
     assert "is above that" in str(null_reading("ECE-EM", wrong, c, rng=0))
     few = null_reading("ece", calibrated, c, rng=0, n_bins=3)
     assert few.expected < reading.expected

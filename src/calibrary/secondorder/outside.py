@@ -152,7 +152,7 @@ def outside_rows(
     >>> y = [int(u < q) for u, q in zip(rng.random(300), p)] + [None] * 100
     >>> found = cal.outside_rows(y, p, rng=0, n_resamples=199)
     >>> found.n_outside, round(found.detector.estimate, 2)
-    (100, 0.5)
+    (100, 0.52)
     """
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))

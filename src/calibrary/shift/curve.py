@@ -155,7 +155,7 @@ def shift_curve(
     >>> z = rng.normal(0, 2, 2000)
     >>> y = rng.random(2000) < 1 / (1 + np.exp(-z / (1 + severity)))
     >>> found = cal.shift_curve("ece", y, 1 / (1 + np.exp(-z)), severity, n_resamples=99, rng=0)
-    >>> found.groups, bool(found.trend_pvalue < 0.001), bool(found.calibration_share > 0.2)
+    >>> found.groups, bool(found.trend_pvalue < 0.01), bool(found.calibration_share > 0.2)
     (('0', '1', '2', '3'), True, True)
     """
     level = check_level(confidence_level)

@@ -31,9 +31,9 @@ def one_line(result: Any) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > _FEW:
-        return f"<{' x '.join(map(str, value.shape))} numbers>"
+        return f"[{' x '.join(map(str, value.shape))} numbers]"
     if isinstance(value, tuple | list | Mapping) and len(value) > _FEW and not hasattr(value, "_fields"):
-        return f"<{len(value)} entries>"
+        return f"[{len(value)} entries]"
     return " ".join(repr(value).split())
 
 
