@@ -1,24 +1,45 @@
 """Level, coverage and power where labels are missing: other data, rows outside, ensembles.
 
 ``python benchmarks/open.py`` runs all parts; ``--part shift`` runs one. Each part writes its own JSON file beside
-this one, round by round, so that what is done is kept; ``--seconds`` ends after a round.
+this one, round by round, so that what is done is kept; ``--seconds`` ends after a round. ``--write`` runs nothing: it
+puts the stored figures into the tables of docs/open.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
+import re
+from pathlib import Path
 
-#: Each part is a module with ``run(seconds, cells)``.
+#: Each part is a module with ``run(seconds, cells)``, the file ``RESULT`` and ``tables(stored)``.
 PARTS = {"shift": "open_shift", "ensembles": "open_ensembles"}
+PAGE = Path(__file__).parents[1] / "docs" / "open.md"
+
+
+def page(text: str) -> str:
+    """The page with the stored figures between its marks."""
+    for module in map(importlib.import_module, PARTS.values()):
+        for name, table in module.tables(json.loads(module.RESULT.read_text())).items():
+            mark = f"<!-- {module.RESULT.name}: {name} -->"
+            pattern = re.compile(re.escape(mark) + r"\n.*?<!-- end -->", re.DOTALL)
+            if len(pattern.findall(text)) != 1:
+                raise ValueError(f"docs/open.md needs the mark {mark} once, and <!-- end --> after it")
+            text = pattern.sub(lambda _, new=f"{mark}\n\n{table}\n\n<!-- end -->": new, text)
+    return text
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--part", choices=[*PARTS, "all"], default="all")
     asked.add_argument("--seconds", type=float, default=3600.0)
-    asked.add_argument("--cells", default="", help="only cells whose name holds this word")
+    asked.add_argument("--cells", default="", help="only cells whose name holds one of these words (a,b)")
+    asked.add_argument("--write", action="store_true", help="only write the stored figures into docs/open.md")
     options = asked.parse_args()
+    if options.write:
+        PAGE.write_text(page(PAGE.read_text()))
+        return
     for name, module in PARTS.items():
         if options.part in (name, "all"):
             importlib.import_module(module).run(options.seconds, options.cells)

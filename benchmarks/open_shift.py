@@ -18,7 +18,12 @@ import calibrary as cal
 from calibrary.shift.trend import PairSums
 
 RESULT = Path(__file__).with_name("open_shift.json")
-ROUND, MOST, DRAWS = 20, 1000, 99
+#: Draws of a sample, for each metric. Monte Carlo tests, and the triangle, which is made of one, keep their level with
+#: any number of draws for which 0.05 (draws + 1) is whole; the ends of a bootstrap interval are quantiles of the draws.
+METRICS = {"ece": 39, "bs": 199}
+#: Samples of a round, and of a world in all: where a level and coverages are asked, where the power is, and of trends.
+ROUND, MOST, MOST_POWER = 20, 1000, 200
+TREND_ROUND, MOST_TREND = 100, 2000
 ROWS = 1000
 LEVELS, LEAST_COVERAGE = (0.035, 0.065), 0.93
 #: Rows from which the truth of a world is computed.
@@ -138,10 +143,9 @@ CELLS = {
     "violated label, 10 classes": label_cell(even(10), first(10, 0.4), 3.0, moved=0.3),
     "violated covariate, two clusters": covariate_cell(bent=True),
 }
-METRICS = ("ece", "bs")
 
 
-def one(cell, metric, true, seed, draws=DRAWS):
+def one(cell, metric, true, seed, draws):
     """One sample: was the assumption rejected, and did the interval hold the true value?"""
     rng = np.random.default_rng(seed)
     y, p, target, more = cell["both"](rng)
@@ -191,7 +195,6 @@ TRENDS = {
     "violated trend, slope 1 to .4, 6 groups": trend_cell(np.linspace(1.0, 0.4, 6), [300] * 6),
     "violated trend, slope 1 to .6, same images": trend_cell(np.linspace(1.0, 0.6, 6), [300] * 6, shared=True),
 }
-TREND_ROUND = 100
 
 
 def trend_round(name, sample, kept, seed, size=TREND_ROUND):
@@ -229,13 +232,13 @@ def add(kept, kind, hit):
     kept[kind] = judged(kind.split()[0], of["count"] + int(hit), of["n"] + 1)
 
 
-def round_of(name, cell, kept, seed, size=ROUND, draws=DRAWS):
+def round_of(name, cell, kept, seed, size=ROUND, draws=None):
     """So many more samples of a world, added to what is kept of it."""
     truths = kept.setdefault("truth", {metric: cell["truth"](metric) for metric in METRICS})
     violated = name.startswith("violated")
     for i in range(size):
-        metric = METRICS[i % len(METRICS)]
-        found = one(cell, metric, truths[metric], [seed, i], draws)
+        metric = list(METRICS)[i % len(METRICS)]
+        found = one(cell, metric, truths[metric], [seed, i], draws or METRICS[metric])
         if "refused" in found:
             kept["cannot be told"] = kept.get("cannot be told", 0) + 1
             continue
@@ -245,13 +248,20 @@ def round_of(name, cell, kept, seed, size=ROUND, draws=DRAWS):
         kept["effective_n"] = round(found["effective"], 1)
 
 
+def rounds_of(name):
+    """How many rounds a world has in all."""
+    if name in TRENDS:
+        return MOST_TREND // TREND_ROUND
+    return (MOST_POWER if name.startswith("violated") else MOST) // ROUND
+
+
 def run(seconds, cells=""):
     """Rounds over all cells until the time is over or every cell has its samples."""
     began, stored = time.monotonic(), json.loads(RESULT.read_text()) if RESULT.exists() else {}
     warnings.simplefilter("ignore")
-    for turn in range(MOST // ROUND):
+    for turn in range(max(rounds_of(name) for name in (*CELLS, *TRENDS))):
         for k, (name, cell) in enumerate([*CELLS.items(), *TRENDS.items()]):
-            if cells not in name:
+            if not any(word in name for word in cells.split(",")) or turn >= rounds_of(name):
                 continue
             kept = stored.setdefault(name, {"rounds": 0})
             if kept["rounds"] > turn:
@@ -263,6 +273,47 @@ def run(seconds, cells=""):
             RESULT.write_text(json.dumps(stored, indent=1) + "\n")
             if time.monotonic() - began > seconds:
                 return
+
+
+# -- the page ------------------------------------------------------------------------------------------------
+
+
+def words(of):
+    """A share with its 99% interval."""
+    if of is None:
+        return ""
+    return f"{of['share']:.1%} ({of['low']:.1%} to {of['high']:.1%}) of {of['n']}"
+
+
+def together(kept, kind):
+    """The counts of several worlds added up."""
+    every = [of[kind] for of in kept.values() if kind in of]
+    return judged(kind.split()[0], sum(of["count"] for of in every), sum(of["n"] for of in every)) if every else None
+
+
+def lines(head, rows):
+    return "\n".join(
+        [f"| {' | '.join(head)} |", "|" + " --- |" * len(head), *(f"| {' | '.join(row)} |" for row in rows)]
+    )
+
+
+def tables(stored):
+    """The tables of docs/open.md, by the name of their mark."""
+    right = {name: stored[name] for name in CELLS if name in stored and not name.startswith("violated")}
+    kinds = {"level": "assumption rejected", "coverage ece": "interval of the ECE holds",
+             "coverage bs": "interval of the Brier score holds"}  # fmt: skip
+    rows = [[name, *(words(of.get(kind)) for kind in kinds)] for name, of in right.items()]
+    rows.append(["all of these worlds", *(words(together(right, kind)) for kind in kinds)])
+    power = [[name, words(stored[name]["power"])] for name in CELLS if name.startswith("violated") and name in stored]
+    trends = [
+        [name, "power" if name.startswith("violated") else "level", words(of.get("level", of.get("power")))]
+        for name, of in ((name, stored[name]) for name in TRENDS if name in stored)
+    ]
+    return {
+        "true": lines(["world", *kinds.values()], rows),
+        "violated": lines(["world", "assumption rejected"], power),
+        "trend": lines(["world", "", "trend found at 5%"], trends),
+    }
 
 
 if __name__ == "__main__":

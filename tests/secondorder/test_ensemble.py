@@ -77,7 +77,7 @@ def test_what_is_judged_leaves_every_member_out_in_turn():
     y, p, _ = world(2, n=50, m=3)
     rows = given(y, p, None, None)
     each = rows.labels[:, None].astype(float)
-    spread, mean = judged_spread(rows.p, each, "draws"), judged_mean(rows.p, each)
+    spread, mean = judged_spread(rows.p, each, "draws"), judged_mean(rows.p, each)[0]
     for m in range(3):
         place = np.array([3 * np.arange(50) + m])
         pairs, shares = spread.shown(place, rows.counts[None])[0], mean.shown(place, rows.counts[None])[0]
@@ -99,7 +99,7 @@ def test_labels_that_change_places_change_the_sign():
         rows = given(y, a[:, :2], None, None)
         each = rows.labels[:, None].astype(float)
         truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
-        found.append(exchanged_pvalue(judged_spread(rows.p, each, "draws"), truths, rows.counts, 99, seed))
+        found.append(exchanged_pvalue([judged_spread(rows.p, each, "draws")], truths, rows.counts, 99, seed))
     assert np.mean(np.array(found) <= 0.05) <= 0.12
     assert np.mean(np.array(found) <= 0.5) <= 0.68
 
@@ -261,7 +261,7 @@ def pvalues_of(seed, **asked):
     truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
     return (
         exchanged_pvalue(judged_mean(rows.p, each), truths, rows.counts, 99, seed),
-        exchanged_pvalue(judged_spread(rows.p, each, "draws"), truths, rows.counts, 99, seed),
+        exchanged_pvalue([judged_spread(rows.p, each, "draws")], truths, rows.counts, 99, seed),
     )
 
 
@@ -277,6 +277,25 @@ def test_wrong_posteriors_are_found_out():
     biased = [pvalues_of(seed, bias=0.7, n=1500)[0] for seed in range(6)]
     for found in (narrow, wide, biased):
         assert sum(p <= 0.05 for p in found) >= 5
+
+
+def test_the_mean_is_judged_in_every_class():
+    """The predicted class is right, and half the chance of one of the others goes to the third."""
+    found = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        p, q = (rng.dirichlet([24.0, 12.0, 4.0], size) for size in ((500, 4), 500))
+        q[:, 2] += 0.5 * q[:, 1]
+        q[:, 1] *= 0.5
+        y = (rng.random((500, 2, 1)) > q.cumsum(axis=1)[:, None, :-1]).sum(axis=2)
+        rows = given(y, p, None, None)
+        truths = RedrawnTruths(rows.p, rows.labels, rows.weight, True)
+        judged = judged_mean(rows.p, rows.labels[:, None].astype(float))
+        assert len(judged) == 4
+        found.append([exchanged_pvalue(each, truths, rows.counts, 99, seed) for each in (judged[:1], judged)])
+    top, every = np.array(found).T
+    assert (every <= 0.05).all()
+    assert (top > 0.05).sum() >= 4
 
 
 def test_binning_by_all_members_would_reject_a_right_posterior():

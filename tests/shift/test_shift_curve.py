@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from scipy.special import expit
 
 import calibrary as cal
 from calibrary.base.claims import KnownTruth, holds
-from calibrary.shift.trend import PairSums
+from calibrary.shift.trend import PairSums, _two_sided
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
 
-def rows(seed=0, n=300, slopes=(1.0, 0.8, 0.6, 0.4), sizes=None):
+def rows(seed=0, n=600, slopes=(1.0, 0.8, 0.6, 0.4), sizes=None):
     """Groups whose labels follow flatter and flatter curves than was stated."""
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(len(slopes)), sizes if sizes is not None else n)
@@ -34,7 +35,7 @@ def test_each_group_has_its_own_value_and_interval(found):
         assert (found.estimate[g], found.low[g], found.high[g]) == pytest.approx((own.estimate, own.low, own.high))
         assert found.band_low[g] <= found.low[g] <= found.high[g] <= found.band_high[g]
     assert found.groups == ("0", "1", "2", "3")
-    assert found.n.tolist() == [300.0] * 4
+    assert found.n.tolist() == [600.0] * 4
     assert len(found) == 4
 
 
@@ -72,6 +73,33 @@ def test_a_trend_is_found_and_none_where_there_is_none(found):
         pvalues.append(PairSums.of(cal.predictions(y, p), group, 4).trend()[1])
     assert np.mean(np.array(pvalues) <= 0.05) <= 0.15
     assert 0.25 < np.mean(pvalues) < 0.75
+
+
+def test_the_law_of_the_trend_is_that_of_one_curve():
+    """Variance and skewness of the sum over pairs, against labels drawn from the curve that was found."""
+    y, p, group = rows(2, slopes=(0.6,) * 3, sizes=[60, 150, 500])
+    pairs = PairSums.of(cal.predictions(y, p), group, 3)
+    contrast = np.array([-1.0, 0.2, 0.8])
+    variance, third = pairs.curve.moments(contrast[pairs.cell_group] * pairs.factor, pairs.sums)
+    rng, chance = np.random.default_rng(0), pairs.curve.chance[:, 0]
+    drawn = []
+    for _ in range(1500):
+        sums = pairs.curve.cells.added(((rng.random(len(y)) < chance) - p)[:, None])
+        total, own = (np.asarray(x.sum(axis=0)).ravel() for x in (sums, sums.power(2)))
+        drawn.append(contrast[pairs.cell_group] * pairs.factor @ (total**2 - own))
+    assert variance == pytest.approx(np.var(drawn), rel=0.15)
+    assert third / variance**1.5 == pytest.approx(scipy.stats.skew(drawn), abs=0.3)
+    assert third < 0.0  # the small group counts most, with a minus
+
+
+def test_a_skewed_law_has_two_tails():
+    chi2 = scipy.stats.chi2(5)
+    for x in (0.9, 4.0, 14.0):
+        z = (x - 5.0) / np.sqrt(10.0)
+        for sign in (1.0, -1.0):
+            assert _two_sided(sign * z, sign * np.sqrt(8.0 / 5.0)) == pytest.approx(2 * min(chi2.cdf(x), chi2.sf(x)))
+    assert _two_sided(1.959964, 0.0) == pytest.approx(0.05, abs=1e-6)
+    assert _two_sided(-1.959964, 2e-3) == pytest.approx(0.05, rel=0.01)
 
 
 def test_units_lie_in_several_groups():

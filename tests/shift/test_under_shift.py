@@ -116,6 +116,19 @@ def test_the_null_is_calibration_at_the_target():
     assert 1.0 < np.std(gaps) / (0.3 / np.sqrt(len(y))) < 6.0
 
 
+def test_the_test_and_the_interval_agree():
+    """The lower end leaves 0 exactly where calibration at the target is rejected."""
+    rejected = 0
+    for seed in range(12):
+        y, p, target = open_shift.label_cell(np.full(4, 0.25), [0.55, 0.15, 0.15, 0.15], 2.5, rows=300)["both"](
+            np.random.default_rng(seed)
+        )[:3]
+        found = cal.under_shift("ece", y, p, target, n_resamples=39, rng=0, check=False)
+        assert (found.low > 0.0) == (found.pvalue <= 0.05)
+        rejected += found.pvalue <= 0.05
+    assert rejected <= 3  # the errors of the classes nearly cancel
+
+
 def test_the_distance_is_that_of_kolmogorov_and_smirnov():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 40, 70) / 40.0, rng.integers(0, 40, 90) / 40.0

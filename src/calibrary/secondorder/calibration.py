@@ -26,8 +26,8 @@ from calibrary.question import Question
 from calibrary.secondorder.given import Members
 
 FOLDS = 5
-#: Cells of the test of the mean.
-_CELLS = 10
+#: Cells of the test of the mean: of the predicted class, and of each class by itself; classes that are judged so.
+_CELLS, _CELLS_OF_A_CLASS, _MOST_CLASSES = 10, 3, 10
 #: Redraws for the error that a right ensemble shows.
 _EXPECTED = 39
 _STEPS, _ENOUGH = 500, 1e-9
@@ -40,8 +40,8 @@ class EnsembleMean(Result):
     Attributes
     ----------
     estimate, low, high : expected calibration error of the mean, and its interval
-    pvalue : draws: of the hypothesis that the truth is one more draw, every member left out in turn; mixture: of the
-        usual decision on the mean
+    pvalue : draws: of the hypothesis that the truth is one more draw, every member left out in turn, by the predicted
+        class and by each class (of more than ten the commonest ten); mixture: of the usual decision on the mean
     expected : the same error where that hypothesis is true; the mean of few draws is off by itself
     slope, slope_low, slope_high : Cox's slope of the mean; below 1 it is over-confident
     sentence : the answer in words
@@ -160,21 +160,32 @@ def decided(given: Members, p: Array, asked: HowAsked) -> float:
     return decide(given.as_data(p), question, detectable=False).pvalue
 
 
-def judged_mean(p: Array, labels: Array) -> Judged:
-    """Labels against the member left out, judged by the mean of the others."""
-    n, m, _ = p.shape
+def judged_mean(p: Array, labels: Array) -> list[Judged]:
+    """Labels against the member left out, judged by the mean of the others.
+
+    Judged are the predicted class and, of several classes, each by itself (the commonest of very many).
+    """
+    m, columns = p.shape[1:]
     mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
-    top = mean.argmax(axis=2)[..., None]  # the class that the others predict; of one column that column
-    confidence, claim = (np.take_along_axis(x, top, axis=2)[..., 0] for x in (mean, p))
-    flat_top = top.reshape(-1)
+    top = _judged(p, mean, mean.argmax(axis=2), labels, _CELLS)  # of one column that column
+    if columns == 1:
+        return [top]
+    commonest = np.sort(np.argsort(-p.mean(axis=(0, 1)), kind="stable")[:_MOST_CLASSES])
+    return [top, *(_judged(p, mean, np.full(mean.shape[:2], k), labels, _CELLS_OF_A_CLASS) for k in commonest)]
+
+
+def _judged(p: Array, mean: Array, column: Indices, labels: Array, cells: int) -> Judged:
+    """One column of each row and member left out: what the labels say of it against the mean of the others."""
+    confidence, claim = (np.take_along_axis(x, column[..., None], axis=2)[..., 0] for x in (mean, p))
+    flat = column.reshape(-1)
 
     def shown(place: Indices, drawn: Array) -> Array:
-        happened: Array = np.take_along_axis(drawn, flat_top[place][..., None], axis=2)[..., 0] / labels[:, 0]
+        happened: Array = np.take_along_axis(drawn, flat[place][..., None], axis=2)[..., 0] / labels[:, 0]
         return happened
 
     odds = logit(np.clip(confidence, 1e-6, 1.0 - 1e-6))
     factors = np.stack([np.ones_like(odds), odds - odds.mean(), 1.0 - 2.0 * confidence], axis=2)
-    cell, n_cells = cells_by(confidence, None, n, (_CELLS, 1))
+    cell, n_cells = cells_by(confidence, None, len(p), (cells, 1))
     return Judged(shown, claim, factors, cell, n_cells)
 
 

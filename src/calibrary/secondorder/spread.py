@@ -127,8 +127,8 @@ def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resample
     estimate, low, high = interval_of(there, w, level)
     difference = interval_of(there - claimed, w, level)
     truths = RedrawnTruths(p, labels, w, kind == "draws")
-    test = exchanged_pvalue if kind == "draws" else redrawn_pvalue
-    p_value = test(judged_spread(p, each, kind), truths, counts, n_resamples, seed)
+    judged, asked = judged_spread(p, each, kind), (truths, counts, n_resamples, seed)
+    p_value = exchanged_pvalue([judged], *asked) if kind == "draws" else redrawn_pvalue(judged, *asked)
     shown = _groups(claimed, there, w, level)
     return EnsembleSpread(
         estimate, low, high, p_value, _mean(claimed, w), *difference, "label pairs", len(rows), shown, level

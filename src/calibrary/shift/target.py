@@ -48,7 +48,8 @@ class ShiftResult(Result):
     effective_n : as many rows without weights would be as good
     assumption_pvalue : of the test of what can be tested about the assumption
     sentence : the answer in words
-    pvalue : of the hypothesis that the predictions are calibrated at the target; NaN for a metric without such a test
+    pvalue : of the hypothesis that the predictions are calibrated at the target, by the noise of the interval, whose
+        lower end leaves the perfect value where this is at most 1 - confidence_level; NaN for a metric without a test
     source_shares : share of each class among the labelled rows
     likelihood_shares : shares of the target by maximum likelihood, which needs calibrated predictions; a check
     distance : largest distance between the distribution functions of the target and of the weighted source
@@ -324,7 +325,7 @@ def _interval(
         away = statistic.perfect + (wider**2 if statistic.square else wider) * (null.values - statistic.perfect)
         noise = Replicated(away, null.failure)
         low, high = triangle.triangle_ends(statistic, value, noise, drawn, alpha_of(level))
-        tested, method = float(pvalues(value, null.values, statistic.tail)[0]), "triangle"
+        tested, method = float(pvalues(value, noise.values, statistic.tail)[0]), "triangle"
     else:
         low, high = bootstrap.ends(value, drawn.values, "basic", level)
         tested, method = float("nan"), "basic"

@@ -1,9 +1,13 @@
-"""Does the squared calibration error grow along groups in an order? Sums over pairs of units, and their variance.
+"""Does the squared calibration error grow along groups in an order? Sums over pairs of units, and their law.
 
 In each group and for each class, rows are put in bins of equal mass. The squared gap of a bin, less its noise, is a sum
 of products of residuals of two different units, so that it is unbiased however few rows there are. A weighted trend of
 the groups is again such a sum, and so is the difference of two groups. A unit may lie in several groups: the same image
 at every severity.
+
+Such a sum is skewed where one small group counts most. The test of trend therefore takes its law from the hypothesis:
+all groups have one calibration curve, that of all rows together. Mean, variance and skewness of the sum follow from it
+and from the sizes of the groups, and a shifted gamma law has the same three.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ class PairSums:
     factor : what the products of pairs in a cell count towards the squared error of its group
     size : total weight of each group
     score : Brier score of each group
+    curve : what the residuals would be if all groups had one calibration curve
     """
 
     sums: scipy.sparse.csr_array
@@ -47,6 +52,7 @@ class PairSums:
     factor: Array
     size: Array
     score: Array
+    curve: _OneCurve
 
     @classmethod
     def of(cls, p: Predictions, place: Indices, n_groups: int) -> PairSums:
@@ -55,29 +61,12 @@ class PairSums:
             p.view((p.y == k).astype(np.intp), np.ascontiguousarray(p.p[:, k])) for k in range(p.k)
         ]  # fmt: skip
         bins = max(1, min(BINS, _MOST_CELLS // (n_groups * len(views))))
-        unit = np.arange(p.n) if p.units is None else p.units
-        n_units = int(unit.max()) + 1
-        blocks, weights, of_group = [], [], []
-        for view in views:
-            cell = _cells(view, place, n_groups, bins)
-            n = int(cell.max()) + 1
-            where = (unit, cell)
-            blocks.append(scipy.sparse.csr_array((view.weight * view.residual, where), shape=(n_units, n)))
-            weights.append(scipy.sparse.csr_array((view.weight, where), shape=(n_units, n)))
-            first = np.zeros(n, dtype=np.intp)
-            first[cell] = place
-            of_group.append(first)
-        cell_group = np.concatenate(of_group)
-        size = np.bincount(place, p.weight, n_groups).astype(np.float64)
-        weight = scipy.sparse.hstack(weights, format="csr")
-        total = np.asarray(weight.sum(axis=0)).ravel()
-        pairs = total**2 - np.asarray(weight.power(2).sum(axis=0)).ravel()
-        some = pairs > 1e-9 * total**2
-        share = total / size[cell_group] / len(views)  # the mean over the classes, as in the Brier score
-        factor = np.where(some, share / np.where(some, pairs, 1.0), 0.0)
-        square = sum((view.residual**2 for view in views), np.zeros(p.n))
-        score = np.bincount(place, p.weight * square, n_groups) / size / len(views)
-        return cls(scipy.sparse.hstack(blocks, format="csr"), cell_group, factor, size, score)
+        residual = np.column_stack([view.residual for view in views])
+        cells = _Cells.of(p, views, place, n_groups, bins)
+        sums = cells.added(residual)
+        curve = _OneCurve.of(p, _Cells.of(p, views, np.zeros_like(place), 1, bins), cells, residual)
+        score = np.bincount(place, p.weight * (residual**2).sum(axis=1), n_groups) / cells.size / len(views)
+        return cls(sums, cells.group, cells.factor, cells.size, score, curve)
 
     @once
     def _totals(self) -> Array:
@@ -111,10 +100,12 @@ class PairSums:
 
     def trend(self) -> tuple[float, float]:
         """Growth of the squared error from group to group, groups weighted by their size, and its p-value."""
-        slope, error = self.combined(_slope_of(self.size))
-        if error <= 0.0:
+        contrast = _slope_of(self.size)
+        slope = float(contrast @ self.squared)
+        variance, third = self.curve.moments(contrast[self.cell_group] * self.factor, self.sums)
+        if variance <= 0.0:
             return slope, 1.0
-        return slope, float(2.0 * scipy.special.ndtr(-abs(slope) / error))
+        return slope, _two_sided(slope / math.sqrt(variance), third / variance**1.5)
 
     def permutation_test(self, n_resamples: int, rng: object) -> tuple[float, float]:
         """The same by permutation of the groups, which must be exchangeable: five or more, of equal size."""
@@ -143,13 +134,140 @@ def _slope_of(size: Array) -> Array:
     return slope
 
 
-def _cells(view: Predictions, place: Indices, n_groups: int, bins: int) -> Indices:
-    """The cell of each row: its group, and its bin of equal mass among the rows of the group."""
-    cell = np.empty(view.n, dtype=np.intp)
-    begun = 0
-    for g in range(n_groups):
-        rows = np.flatnonzero(place == g)
-        index = np.unique(group(view.part(rows), "mass", n_bins=bins).index, return_inverse=True)[1].ravel()
-        cell[rows] = begun + index
-        begun += int(index.max()) + 1
-    return cell
+def _two_sided(z: float, skewness: float) -> float:
+    """The p-value of a standardized number by the shifted gamma law of this skewness, twice the smaller tail."""
+    if abs(skewness) < 1e-3:
+        return float(2.0 * scipy.special.ndtr(-abs(z)))
+    shape = 4.0 / skewness**2
+    at = max(shape + math.copysign(z, z * skewness) * math.sqrt(shape), 0.0)
+    return float(min(1.0, 2.0 * min(scipy.special.gammainc(shape, at), scipy.special.gammaincc(shape, at))))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cell of each row and class, which is its group and its bin of equal mass among the rows of the group.
+
+    ``at`` has the shape (rows, classes); ``unit`` and ``weight`` are those of the rows, ``size`` the total weight of
+    each group.
+    """
+
+    at: Indices
+    group: Indices
+    unit: Indices
+    weight: Array
+    size: Array
+
+    @classmethod
+    def of(cls, p: Predictions, views: list[Predictions], place: Indices, n_groups: int, bins: int) -> _Cells:
+        at, of_group = np.empty((p.n, len(views)), dtype=np.intp), []
+        for k, view in enumerate(views):
+            for g in range(n_groups):
+                rows = np.flatnonzero(place == g)
+                index = np.unique(group(view.part(rows), "mass", n_bins=bins).index, return_inverse=True)[1].ravel()
+                at[rows, k] = len(of_group) + index
+                of_group += [g] * (int(index.max()) + 1)
+        unit = np.arange(p.n) if p.units is None else p.units
+        size = np.bincount(place, p.weight, n_groups).astype(np.float64)
+        return cls(at, np.array(of_group), unit, p.weight, size)
+
+    def added(self, values: Array) -> scipy.sparse.csr_array:
+        """Weighted values (rows, classes), summed by unit and cell."""
+        shape = int(self.unit.max()) + 1, len(self.group)
+        where = np.repeat(self.unit, self.at.shape[1]), self.at.ravel()
+        return scipy.sparse.csr_array(((self.weight[:, None] * values).ravel(), where), shape=shape)
+
+    @once
+    def total(self) -> Array:
+        """The weight of each cell."""
+        return np.bincount(self.at.ravel(), np.repeat(self.weight, self.at.shape[1]), len(self.group))
+
+    @once
+    def share(self) -> Array:
+        """The share of each cell in its group, for the mean over the classes, as in the Brier score."""
+        return self.total / self.size[self.group] / self.at.shape[1]
+
+    @once
+    def factor(self) -> Array:
+        """What the products of pairs in each cell count; 0 where one unit has the whole cell."""
+        own = np.asarray(self.added(np.ones(self.at.shape)).power(2).sum(axis=0)).ravel()
+        pairs = self.total**2 - own
+        some = pairs > 1e-9 * self.total**2
+        return np.where(some, self.share / np.where(some, pairs, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class _OneCurve:
+    """What residuals would be if all groups had the calibration curve of all rows together.
+
+    Attributes
+    ----------
+    cells : of the groups
+    mean : mean residual of each row and class
+    chance : chance of each class in each row
+    alone : is every row a unit of its own?
+    """
+
+    cells: _Cells
+    mean: Array
+    chance: Array
+    alone: bool
+
+    @classmethod
+    def of(cls, p: Predictions, pooled: _Cells, cells: _Cells, residual: Array) -> _OneCurve:
+        """The mean residuals in bins of all rows, shrunk so that their squares are as large as without their noise."""
+        sums = pooled.added(residual)
+        total, own = (np.asarray(x.sum(axis=0)).ravel() for x in (sums, sums.power(2)))
+        gap = total / pooled.total
+        shown, there = float(pooled.share @ gap**2), float(pooled.factor @ (total**2 - own))
+        stated = np.column_stack([p.probability]) if p.binary else p.p
+        chance = np.clip(stated + math.sqrt(max(there, 0.0) / shown if shown > 0.0 else 0.0) * gap[pooled.at], 0.0, 1.0)
+        if not p.binary:
+            chance /= chance.sum(axis=1, keepdims=True)
+        return cls(cells, chance - stated, chance, p.units is None)
+
+    def moments(self, a: Array, sums: scipy.sparse.csr_array) -> tuple[float, float]:
+        """Variance and third moment of the sum over pairs in which a cell counts ``a``.
+
+        Labels of single rows are drawn from their chances; units vary as their residuals do around the curve.
+        """
+        mean = self.cells.added(self.mean)
+        center = np.asarray(mean.sum(axis=0)).ravel()
+        apart = 0.0
+        if self.alone:
+            spread, among, reach = self._of_rows(a, center)
+            apart = self._few_rows(a)
+        else:
+            around = sums - mean
+            own = np.asarray((around.power(2) * a).sum(axis=1)).ravel()
+            spread = (around.T @ around).toarray()
+            among = float(a @ spread**2 @ a - own @ own)
+            drawn = around * a
+            reach = float(np.sum((drawn @ center - np.asarray((drawn * mean).sum(axis=1)).ravel()) ** 2))
+        scaled = a[:, None] * spread
+        pull = spread @ (a * center)
+        third = 8.0 * float(np.sum((scaled @ scaled) * scaled.T)) + 24.0 * float(pull @ (a * pull)) + apart
+        return 2.0 * among + 4.0 * reach, third
+
+    def _of_rows(self, a: Array, center: Array) -> tuple[Array, float, float]:
+        """Covariance of the cells, its part from pairs of rows, and the part that grows with the error."""
+        q, w = self.chance, self.cells.weight[:, None]
+        drawn = self.cells.added(q)
+        diagonal = np.bincount(self.cells.at.ravel(), (w**2 * q).ravel(), len(a))
+        spread: Array = np.diag(diagonal) - (drawn.T @ drawn).toarray()
+        each = a[self.cells.at]
+        own = w**4 * each**2 * (q**2 * (1.0 - q) ** 2 - q**4)
+        across = np.sum(w**2 * each * q**2, axis=1) ** 2
+        away = w * each * (center[self.cells.at] - w * self.mean)
+        reach = np.sum(q * away**2, axis=1) - np.sum(q * away, axis=1) ** 2
+        return spread, float(a @ spread**2 @ a) - float(own.sum() + across.sum()), float(reach.sum())
+
+    def _few_rows(self, a: Array) -> float:
+        """How the third moment of sums over pairs of different rows differs from that of squares of normal sums."""
+        q, w = self.chance, self.cells.weight[:, None]
+        second = w**2 * q * (1.0 - q)
+        third = w * second * (1.0 - 2.0 * q)
+        v, v2, v3, s, s2 = (
+            np.bincount(self.cells.at.ravel(), x.ravel(), len(a))
+            for x in (second, second**2, second**3, third, third**2)
+        )
+        return float(a**3 @ (8.0 * (2.0 * v3 - 3.0 * v * v2) + 4.0 * (s**2 - s2)))

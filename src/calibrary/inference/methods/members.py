@@ -10,7 +10,7 @@ If the truth of a row is one of its members, labels are drawn from a member that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,38 +45,59 @@ class Judged:
     cell: Indices
     n_cells: int
 
+    @property
+    def n_factors(self) -> int:
+        return int(self.factor.shape[2])
+
+    @property
+    def tails(self) -> list[str]:
+        """Of its statistics: each factor's, and the sum over cells."""
+        return ["two-sided"] * self.n_factors + ["greater"]
+
     def columns(self, place: Indices) -> Array:
         """(rows, columns and cells): what the contribution of each row is multiplied by, judged at these places."""
-        factor = self.factor.reshape(-1, self.factor.shape[2])[place]
+        factor = self.factor.reshape(-1, self.n_factors)[place]
         cells = np.zeros((len(place), self.n_cells))
         cells[np.arange(len(place)), self.cell.reshape(-1)[place]] = 1.0
         return np.hstack([factor, cells])
 
 
-def exchanged_pvalue(judged: Judged, truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any) -> float:
-    """The p-value of the hypothesis that the truth is one more member: every member left out in turn."""
+def exchanged_pvalue(
+    judged: Sequence[Judged], truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any
+) -> float:
+    """The p-value of the hypothesis that the truth is one more member: every member left out in turn.
+
+    Several things may be ``judged`` of the same labels; the p-value is that of the most extreme of all.
+    """
     source = generator(rng, "members")
     place, drawn = next(truths.draws(1, source))
-    difference = truths.weight * (judged.shown(place, counts[None]) - judged.shown(place, drawn))[0]
-    rows = difference[:, None] * judged.columns(place[0])
-    squares, n_factors = (rows**2).sum(axis=0), judged.factor.shape[2]
+    parts = []
+    for each in judged:
+        difference = truths.weight * (each.shown(place, counts[None]) - each.shown(place, drawn))[0]
+        parts.append(difference[:, None] * each.columns(place[0]))
+    rows, stops = np.hstack(parts), np.cumsum([part.shape[1] for part in parts])[:-1]
+    squares = np.split((rows**2).sum(axis=0), stops)
+
+    def statistics(sums: Array) -> Array:
+        each = zip(np.split(sums, stops, axis=1), squares, judged, strict=True)
+        return np.hstack([_statistics(total, square, one.n_factors) for total, square, one in each])
+
     signs = coin_signs(len(rows), n_resamples, source, max(1, _AT_ONCE // len(rows)))
-    table = np.vstack([_statistics(each @ rows, squares, n_factors) for each in signs])
-    return _largest(_statistics(rows.sum(axis=0)[None], squares, n_factors)[0], table, n_factors)
+    table = np.vstack([statistics(each @ rows) for each in signs])
+    return _largest(statistics(rows.sum(axis=0)[None])[0], table, [tail for each in judged for tail in each.tails])
 
 
 def redrawn_pvalue(judged: Judged, truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any) -> float:
     """The p-value of the hypothesis that the truth of each row is one of its members, by truths drawn anew."""
     place = np.arange(len(counts))
     columns, claim = judged.columns(place), judged.claim[:, 0]
-    n_factors = judged.factor.shape[2]
 
     def statistics(labels: Array) -> Array:
         residual = truths.weight * (judged.shown(np.broadcast_to(place, labels.shape[:2]), labels) - claim)
-        return _statistics(residual @ columns, residual**2 @ columns**2, n_factors)
+        return _statistics(residual @ columns, residual**2 @ columns**2, judged.n_factors)
 
     drawn = np.vstack([statistics(labels) for _, labels in truths.draws(n_resamples, generator(rng, "members"))])
-    return _largest(statistics(counts[None])[0], drawn, n_factors)
+    return _largest(statistics(counts[None])[0], drawn, judged.tails)
 
 
 def _statistics(sums: Array, squares: Array, n_factors: int) -> Array:
@@ -86,9 +107,9 @@ def _statistics(sums: Array, squares: Array, n_factors: int) -> Array:
     return np.column_stack([z[:, :n_factors], (z[:, n_factors:] ** 2).sum(axis=1)])
 
 
-def _largest(observed: Array, drawn: Array, n_factors: int) -> float:
+def _largest(observed: Array, drawn: Array, tails: list[str]) -> float:
     """The adjusted p-value of the most extreme statistic."""
-    _, adjusted = step_down_max_t(observed, drawn, ["two-sided"] * n_factors + ["greater"])
+    _, adjusted = step_down_max_t(observed, drawn, tails)
     return float(np.nanmin(adjusted)) if np.isfinite(adjusted).any() else np.nan
 
 
