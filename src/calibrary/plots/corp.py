@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import one_of
+from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.inference.draw.bands import on_rows_and_labels, pointwise
@@ -15,6 +16,10 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.plots import style
 from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells
+from calibrary.plots.pointed import answers, series
+
+#: The fit in the legend.
+_FIT = "isotonic fit"
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def plot_corp(
     else:
         style.unit_square(ax, look, *axis_names(data.lens))
     _draw_band(ax, look, data, bias)
-    _draw_fit(ax, look, data, bias)
+    with series(ax, _FIT):
+        _draw_fit(ax, look, data, bias)
     _histogram(ax, look, data)
     if bias:  # room for the histogram below what is drawn
         low, high = ax.get_ylim()
@@ -152,13 +158,19 @@ def _about(data: CorpData) -> str:
     return "The band says how uncertain the fit is." if data.band else "Thick where the fit is constant."
 
 
+def _band_name(data: CorpData) -> str:
+    """The band in the legend."""
+    named = {"consistency": "if calibrated", "confidence": "confidence band", "honest": "honest band"}
+    return f"{data.level:.0%} {named[str(data.band)]}"
+
+
 def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     if data.band is None:
         return
     if data.band == "honest":
-        _draw_steps(ax, look, data, bias)
+        with series(ax, _band_name(data)):
+            _draw_steps(ax, look, data, bias)
         return
-    named = "if calibrated" if data.band == "consistency" else "confidence band"
     at = style.corners(data.low, 500)
     base = data.score[at] if bias else 0.0
     ax.fill_between(
@@ -168,7 +180,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         color=look.gray,
         alpha=0.25,
         lw=0,
-        label=f"{data.level:.0%} {named}",
+        label=_band_name(data),
     )
 
 
@@ -180,8 +192,7 @@ def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], 1.0)]).ravel()
     base = x if bias else 0.0
     low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
-    label = f"{data.level:.0%} honest band"
-    ax.fill_between(x, low, high, color=look.gray, alpha=0.2, lw=0, label=label)
+    ax.fill_between(x, low, high, color=look.gray, alpha=0.2, lw=0, label=_band_name(data))
     for edge in (low, high):
         ax.plot(x, edge, color=look.gray, lw=0.8, alpha=0.8, zorder=2)
 
@@ -194,13 +205,24 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     last = np.append(first[1:] - 1, len(data.fit) - 1)
     at = np.unique(np.concatenate([first, last]))
     height = data.fit - data.score if bias else data.fit
-    ax.plot(data.score[at], height[at], color=look.gap, lw=1.1, zorder=3, label="isotonic fit")
+    ax.plot(data.score[at], height[at], color=look.gap, lw=1.1, zorder=3, label=_FIT)
     points = np.column_stack([data.score, height])
     flat = last > first
     stretches = np.stack([points[first[flat]], points[last[flat]]], axis=1)
     ax.add_collection(LineCollection(list(stretches), color=look.gap, lw=3, zorder=4, capstyle="round"))
     if len(data.fit) == 1:
         ax.plot(data.score, height, "o", color=look.gap, ms=5, zorder=4)
+    cases = np.add.reduceat(data.weight, first)
+    middle = np.add.reduceat(data.weight * data.score, first) / cases
+
+    def words(i: int) -> str:
+        k = first[i]
+        spread = f", from {percent(data.score[k])} to {percent(data.score[last[i]])}" if flat[i] else ""
+        band = f"\n{_band_name(data)}: {percent(data.low[k])} to {percent(data.high[last[i]])}" if data.band else ""
+        said = f"{counted(cases[i], 'case')}\npredicted {percent(middle[i])}{spread}"
+        return f"{said}\nobserved {percent(data.fit[k])}{band}"
+
+    answers(ax, middle, data.fit[first] - middle if bias else data.fit[first], words, series=_FIT, curve=True)
 
 
 def _histogram(ax: Any, look: style.Look, data: CorpData) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.numbers import pvalue
+from calibrary.base.numbers import counted, number, percent, pvalue
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
+from calibrary.plots.pointed import answers, series
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,12 @@ def plot_cumulative(
     shown = style.corners(data.value)
     if band:
         at = style.corners(data.sigma, 300)
-        ax.fill_between(data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.gray, alpha=0.18, lw=0)
+        ax.fill_between(
+            data.share[at], -2 * data.sigma[at], 2 * data.sigma[at], color=look.gray, alpha=0.18, lw=0,
+            label="± 2 sd if calibrated",
+        )  # fmt: skip
     ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
+    answers(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is no case
     _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
     style.finish(
@@ -114,17 +119,27 @@ def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> No
     ax.plot(data.share[top], data.value[top], "o", color=look.gap, ms=6, zorder=5, label=ks, clip_on=False)
     low, high = int(data.value.argmin()), int(data.value.argmax())
     kuiper = "ECCE-R (Kuiper)" + (f" {data.kuiper:.4f}, {pvalue(data.kuiper_pvalue)}" if numbers else "")
-    ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
-    for i in (low, high):
-        ax.plot([data.share[i], 1.015], [data.value[i]] * 2, color=look.good, lw=0.8, ls=":", zorder=2)
+    with series(ax, kuiper):
+        ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
+        for i in (low, high):
+            ax.plot([data.share[i], 1.015], [data.value[i]] * 2, color=look.good, lw=0.8, ls=":", zorder=2)
+
+
+def _words(data: CumulativeData, i: int) -> str:
+    """What a page says of a place of the walk."""
+    cases = f"{counted(data.share[i] * data.n, 'case')} ({percent(data.share[i])}) predicted at most "
+    return (
+        f"{cases}{percent(data.score[i])}\ncumulative difference {number(data.value[i])}\n"
+        f"± 2 sd if calibrated: {number(2 * data.sigma[i])}"
+    )
 
 
 def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
     place = np.arange(11) / 10
-    told = _scores_at(data, place, ".2f")
-    if len(set(told)) <= len(told) // 2:  # rare events need more digits, which need room
+    told = [f"{score:.2f}" for score in _scores_at(data, place)]
+    if len(set(told)) <= len(told) // 2:  # confidences near 0 or 1 need more digits, which need room
         place = np.arange(5) / 4
-        told = _scores_at(data, place, ".1g")
+        told = [_near_the_ends(score) for score in _scores_at(data, place)]
     top = ax.secondary_xaxis("top")
     top.set_xticks(place, told, fontsize=7.5)
     top.tick_params(length=2, pad=1, color=look.gray, labelcolor=look.gray)
@@ -154,6 +169,14 @@ def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: s
     return ax
 
 
-def _scores_at(data: CumulativeData, share: Array, form: str) -> list[str]:
-    at = np.clip(np.searchsorted(data.share, share), 1, len(data.share) - 1)
-    return [f"{data.score[i]:{form}}" if data.score[i] >= 1e-9 else "0" for i in at]
+def _scores_at(data: CumulativeData, share: Array) -> Array:
+    scores: Array = data.score[np.clip(np.searchsorted(data.share, share), 1, len(data.share) - 1)]
+    return scores
+
+
+def _near_the_ends(score: float) -> str:
+    """Two digits of what parts a confidence from 0 or 1, up to four decimals."""
+    away = min(score, 1.0 - score)
+    if 0.0 < away < 1e-4:
+        return "<0.0001" if score < 0.5 else ">0.9999"
+    return f"{score:.{2 if away >= 0.095 else 3 if away >= 0.0095 else 4}f}" if away else f"{score:.0f}"

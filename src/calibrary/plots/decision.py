@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.numbers import ends, number, percent
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve
@@ -18,9 +19,12 @@ from calibrary.metrics.decision.cost import cost_curve, cost_of
 from calibrary.metrics.decision.regret import Regret
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, cells, each_model
+from calibrary.plots.pointed import answers
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
 _POINTS, _CORNERS = 400, 1500
+#: The curve of the model in the legend.
+_MODEL = "acting on the model"
 _TICKS = np.array(
     [1e-5, 1e-4, 1e-3, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1 - 1e-4, 1 - 1e-5]
 )
@@ -165,7 +169,8 @@ def plot_decision(
     ax.fill_between(
         data.threshold, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} interval"
     )
-    ax.plot(data.threshold, data.net_benefit, color=look.model, lw=1.8, label="acting on the model", zorder=3)
+    ax.plot(data.threshold, data.net_benefit, color=look.model, lw=1.8, label=_MODEL, zorder=3)
+    answers(ax, data.threshold, data.net_benefit, lambda i: _words(data, i), series=_MODEL, curve=True)
     _rug(ax, look, data)
     _in_use(ax, look, data)
     _frame(ax, [data])
@@ -173,6 +178,7 @@ def plot_decision(
     t, regret = _inside(data)
     below.fill_between(t, 0, regret, color=look.gap, alpha=0.3, lw=0)
     below.plot(t, regret, color=look.gap, lw=1.1)
+    answers(below, t, regret, lambda i: f"act from {number(t[i])}\nregret {number(regret[i])}", curve=True)
     if np.isfinite(data.regret_null).any():
         dashed = {"color": look.gray, "lw": 1.2, "ls": style.DASHED}
         below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
@@ -190,6 +196,15 @@ def plot_decision(
         below=below,
     )
     return ax
+
+
+def _words(data: DecisionData, i: int) -> str:
+    """What a page says of a threshold."""
+    return (
+        f"act from {number(data.threshold[i])}\nnet benefit {number(data.net_benefit[i])}, "
+        f"{percent(data.level)} interval {ends(data.low[i], data.high[i])}\n"
+        f"acting on everybody {number(data.treat_all[i])}, on nobody 0"
+    )
 
 
 def _references(ax: Any, look: style.Look, data: DecisionData) -> None:

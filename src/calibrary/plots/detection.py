@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, heard
+from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.pointed import answers
+from calibrary.plots.reliability import wilson
 from calibrary.plots.simplex import color_bar
 
 _AXES = {
@@ -22,6 +25,8 @@ _AXES = {
     "w": "Relative width",
     "h": "Relative height",
 }
+#: The level of the intervals of single bins.
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -109,8 +114,11 @@ def plot_detection_reliability(
         alpha=0.55, lw=0, label="share of detections",
     )  # fmt: skip
     ax.plot(data.score, data.precision, "o-", color=look.model, mec=look.paper, lw=1.5, ms=6.5, label="precision")
+    answers(ax, data.score, data.precision, lambda i: _words(data, i), series="precision")
     missed = data.n_missed / max(data.n_detections + data.n_missed, 1)
     ax.bar(1.06, missed, 0.07, color=look.gap, hatch="////", edgecolor=look.paper, lw=0, label="missed objects")
+    share = f"{counted(data.n_missed, 'missed object')}, {percent(missed)} of all boxes"
+    answers(ax, [1.06], [missed], lambda _: share, series="missed objects")
     ax.set_xlim(-0.02, 1.12)
     at = f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else ""
     style.finish(
@@ -126,6 +134,17 @@ def plot_detection_reliability(
         legend="above",
     )
     return ax
+
+
+def _words(data: DetectionReliabilityData, i: int) -> str:
+    """What a page says of a bin."""
+    low, high = wilson(data.precision[i : i + 1], data.n[i : i + 1], _LEVEL)
+    return (
+        f"{data.lower[i]:.3g} to {data.upper[i]:.3g}: {counted(data.n[i], 'detection')}\n"
+        f"confidence {percent(data.score[i])}, precision {percent(data.precision[i])}\n"
+        f"{percent(_LEVEL)} interval {percent(low[0])} to {percent(high[0])}\n"
+        f"precision × overlap {percent(data.precision[i] * data.overlap[i])}"
+    )
 
 
 # -- along one or two features ----------------------------------------------------------------------
@@ -220,6 +239,9 @@ def plot_d_ece_map(
         ax.add_patch(_hatched(look, x[i], y[j], x[i + 1] - x[i], y[j + 1] - y[j]))
     if counts:
         _write_counts(ax, data)
+    cells = np.argwhere(data.n > 0)
+    middle = [(edges[:-1] + edges[1:]) / 2 for edges in data.edges]
+    answers(ax, middle[0][cells[:, 0]], middle[1][cells[:, 1]], lambda k: _cell_words(data, tuple(cells[k])))
     reach = 1.0 if data.features[-1] == "cy" else _reach(data)
     ax.set(xlim=(0, reach), ylim=(0, reach))
     ax.set_xlabel(_AXES.get(data.features[-2], data.features[-2]))
@@ -244,6 +266,15 @@ def _reach(data: MapData) -> float:
     cells = np.argwhere(data.n > 0)
     ends = [edges[cells[:, i].max() + 1] for i, edges in enumerate(data.edges)] if len(cells) else [1.0]
     return float(max(ends))
+
+
+def _cell_words(data: MapData, at: tuple[int, ...]) -> str:
+    """What a page says of a cell."""
+    found = "too few detections to say" if np.isnan(data.map[at]) else f"D-ECE {number(data.map[at])}"
+    return (
+        f"{counted(data.n[at], 'detection')}: {found}\nmean confidence {percent(data.mean_score[at])}, "
+        f"precision {percent(data.precision[at])}"
+    )
 
 
 def _hatched(look: style.Look, x: float, y: float, w: float, h: float) -> Any:

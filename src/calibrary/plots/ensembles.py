@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError
-from calibrary.base.numbers import counted, ends, number, pvalue
+from calibrary.base.numbers import counted, ends, number, pvalue, with_interval
 from calibrary.plots import style
+from calibrary.plots.pointed import answers
 
 
 def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -28,6 +29,10 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     ax.plot(claimed, found, "o", ms=6, color=look.model)
     ax.plot(spread.claimed, spread.estimate, "D", ms=7, color=look.ink)
     ax.axhline(0.0, color=look.gray, lw=0.5)
+    answers(
+        ax, claimed, found,
+        lambda i: f"claimed variance {number(claimed[i])}\nestimated variance {with_interval(found[i], low[i], high[i])}",
+    )  # fmt: skip
     least = " at least" if spread.method == "features" else ""
     ax.set_xlim(0.0, top)
     ax.set_xlabel("variance that the members claim")

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.numbers import counted, ends, number, percent
+from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.plots import style
+from calibrary.plots.pointed import answers
 
 
 def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -26,6 +27,10 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
         if interval is not None:
             ax.plot(interval, [place, place], color=color, lw=6, alpha=0.3, solid_capstyle="butt")
         ax.plot(value, place, "o", ms=7, color=color, mfc=color if interval is not None else "none", mew=1.5)
+    answers(
+        ax, [row[1] for row in rows], range(3),
+        lambda i: f"{rows[i][0]}: {result.metric} {with_interval(rows[i][1], *(rows[i][2] or (None, None)))}",
+    )  # fmt: skip
     shown = [v for v in (result.judge_only, result.humans_estimate, *result.humans_only, result.high) if np.isfinite(v)]
     from_zero = {"left": 0.0} if min(shown) >= 0.0 else {}
     ax.set_ylim(-0.6, 2.6)

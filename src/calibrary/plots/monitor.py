@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
-from calibrary.base.numbers import pvalue
+from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view
+from calibrary.plots.pointed import answers, series
+
+#: What a calibrated model would show, in the legend of periods.
+_CHANCE = "95% if calibrated"
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def plot_monitor(
     ax.axhline(line, color=look.gap, lw=1.2, ls=style.DASHED, label=f"alarm: E = {1 / data.alpha:g}")
     ax.axhline(0, color=look.gray, lw=0.8, zorder=1)
     ax.plot(data.n, shown, color=look.model, lw=1.6, zorder=3, label="e-value")
+    answers(ax, data.n, shown, lambda i: _look_words(data, i), series="e-value", curve=True)
     if data.alarm_at is not None:
         _alarm(ax, look, data, shown)
     ax.set(xlabel="Rows seen", ylabel="E-value")
@@ -105,6 +110,12 @@ def plot_monitor(
         legend="above",
     )
     return ax
+
+
+def _look_words(data: MonitorData, i: int) -> str:
+    """What a page says of a look."""
+    when = f", {data.times[i]}" if i < len(data.times) else ""
+    return f"{counted(data.n[i], 'row')} seen{when}\ne-value {number(math.exp(min(data.log_e[i], 700.0)))}"
 
 
 def _alarm(ax: Any, look: style.Look, data: MonitorData, height: Array) -> None:
@@ -169,9 +180,10 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
     ax, look = style.new_axes(ax, theme, size=(max(6.4, 2.0 + 0.32 * len(data.period)), 4.6))
     place = np.arange(len(data.period))
     known = np.isfinite(data.value)
-    if np.isfinite(data.null_high).any():
-        for k in place[np.isfinite(data.null_high)]:
-            label = "95% if calibrated" if k == place[np.isfinite(data.null_high)][0] else None
+    tested = place[np.isfinite(data.null_high)]
+    with series(ax, _CHANCE):
+        for k in tested:
+            label = _CHANCE if k == tested[0] else None
             ax.fill_between([k - 0.4, k + 0.4], 0, data.null_high[k], color=look.gray, alpha=0.16, lw=0, label=label)
             ax.plot([k - 0.4, k + 0.4], [data.null_mean[k]] * 2, color=look.gray, lw=1.1, zorder=2)
     ends = np.isfinite(data.low) & np.isfinite(data.high)
@@ -184,6 +196,7 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         if some.any():
             look_of = {"color": color, "marker": marker, "ec": look.paper, "lw": 0.8}
             ax.scatter(place[some], data.value[some], s=38, zorder=4, label=words, **look_of)
+    answers(ax, place, data.value, lambda i: _period_words(data, i))
     for k in place[~known]:
         ax.annotate("too few", (k, 0), xytext=(0, 4), textcoords="offset points", ha="center", rotation=90, fontsize=7,
                     color=look.gray)  # fmt: skip
@@ -206,3 +219,15 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         legend="above",
     )
     return ax
+
+
+def _period_words(data: PeriodsData, i: int) -> str:
+    """What a page says of a period."""
+    level = f", {percent(data.level)} interval" if np.isfinite(data.low[i]) else ""
+    value = with_interval(float(data.value[i]), float(data.low[i]), float(data.high[i]))
+    chance = (
+        f"\nif calibrated {number(data.null_mean[i])}, up to {number(data.null_high[i])} in 95% of samples"
+        if np.isfinite(data.null_high[i])
+        else ""
+    )
+    return f"{data.period[i]}: {counted(data.n[i], 'row')}\n{data.metric} {value}{level}{chance}"

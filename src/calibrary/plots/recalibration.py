@@ -13,6 +13,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
+from calibrary.plots.pointed import answers, bin_words, series
 from calibrary.plots.reliability import wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
 
@@ -177,10 +178,10 @@ def plot_recalibration(
     style.unit_square(ax, look, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
-    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: {data.metric} {number(data.ece)}")
+    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: {data.metric} {number(data.ece)}", data.level)
     chance = "" if np.isnan(data.calibrated_ece) else f", {number(data.calibrated_ece)} if calibrated"
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
-    _curve(ax, look, *after, look.model, "-", "o", words)
+    _curve(ax, look, *after, look.model, "-", "o", words, data.level)
     above = style.strip(ax)
     edges = np.linspace(*data.window, 41)
     above.stairs(data.histogram, edges, fill=True, color=look.gap, alpha=0.3, lw=0)
@@ -211,15 +212,21 @@ def _curve(
     line: Any,
     marker: str,
     label: str,
+    level: float,
 ) -> None:
     """Points of the bins with their intervals; a line joins those with enough cases."""
     many = weight >= _FEW
-    ax.plot(x[many], y[many], color=color, ls=line, lw=1.4, alpha=0.8, zorder=3)
-    for some, alpha in ((many, 1.0), (~many, 0.3)):
-        if not some.any():
-            continue
-        error = np.maximum([y - low, high - y], 0.0)[:, some]
-        ax.errorbar(x[some], y[some], yerr=error, fmt="none", ecolor=color, elinewidth=1, alpha=0.6 * alpha, zorder=3)
-        size = 16 + 40 * weight[some] / weight.max()
-        ax.scatter(x[some], y[some], s=size, color=color, marker=marker, ec=look.paper, lw=0.8, alpha=alpha, zorder=4)
+    with series(ax, label):
+        ax.plot(x[many], y[many], color=color, ls=line, lw=1.4, alpha=0.8, zorder=3)
+        for some, alpha in ((many, 1.0), (~many, 0.3)):
+            if not some.any():
+                continue
+            error = np.maximum([y - low, high - y], 0.0)[:, some]
+            faint = {"alpha": 0.6 * alpha, "zorder": 3}
+            ax.errorbar(x[some], y[some], yerr=error, fmt="none", ecolor=color, elinewidth=1, **faint)
+            size = 16 + 40 * weight[some] / weight.max()
+            dots = {"marker": marker, "ec": look.paper, "lw": 0.8, "alpha": alpha, "zorder": 4}
+            ax.scatter(x[some], y[some], s=size, color=color, **dots)
+    where = label.partition(":")[0]
+    answers(ax, x, y, lambda i: bin_words(weight[i], x[i], y[i], (low[i], high[i]), level, where), series=label)
     ax.plot([], [], color=color, ls=line, marker=marker, ms=5.5, label=label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,7 @@ from calibrary.plots.data import (
     interval_of,
     refuse_unknown,
 )
+from calibrary.plots.pointed import answers, bin_words
 from calibrary.question import Question
 
 KINDS = ("line", "bar", "tilted-roof")
@@ -298,7 +299,7 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, labe
         _points(ax, look, data, chosen, color, strength)
     if label is not None:
         ax.plot([], [], "o-", color=color, label=label)
-    ax.calibrary_tips = _tips(ax, data)
+    answers(ax, data.confidence, data.outcome, _words(data))
 
 
 def _points(
@@ -329,22 +330,16 @@ def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], color: str
     ax.add_collection(pieces)
 
 
-def _tips(ax: Any, data: ReliabilityData) -> dict[str, str]:
-    """An unseen field over each bin and what a page says when it is pointed at, by the field's id."""
-    from matplotlib.patches import Rectangle
+def _words(data: ReliabilityData) -> Callable[[int], str]:
+    """What a page says of each bin."""
+    limits = data.error in ("wilson", "clopper-pearson")
 
-    said = {}
-    for i in range(len(data)):
-        field = Rectangle((data.lower[i], 0.0), data.upper[i] - data.lower[i], 1.0, fill=False, lw=0, zorder=6)
-        field.set_gid(f"bin-{i}")
-        ax.add_patch(field)
-        cases = f"{data.weight[i]:,.0f} case{'' if data.weight[i] == 1 else 's'}"
-        limits = f" ({data.low[i]:.1%} to {data.high[i]:.1%})" if data.error not in (None, "consistency") else ""
-        said[f"bin-{i}"] = (
-            f"{data.lower[i]:.3g} to {data.upper[i]:.3g}: {cases}\npredicted {data.confidence[i]:.1%}\n"
-            f"observed {data.outcome[i]:.1%}{limits}"
-        )
-    return said
+    def words(i: int) -> str:
+        interval = (data.low[i], data.high[i]) if limits else None
+        where = f"{data.lower[i]:.3g} to {data.upper[i]:.3g}"
+        return bin_words(data.weight[i], data.confidence[i], data.outcome[i], interval, data.level, where)
+
+    return words
 
 
 def _bars(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.plots import style
+from calibrary.plots.pointed import answers, series
 
 
 def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -23,10 +24,19 @@ def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: st
         left, result.naive_gap, width, align="edge", color=look.gray, alpha=0.22, lw=0,
         label="shares themselves (with sampling noise)",
     )  # fmt: skip
-    for a, b, low, high in zip(left, right, result.null_low, result.null_high, strict=True):
-        ax.fill_between([a, b], low, high, color=look.good, alpha=0.25, lw=0)
-    ax.fill_between([], [], [], color=look.good, alpha=0.25, lw=0, label="95% of calibrated models")
-    ax.bar(left + 0.25 * width, result.gap, 0.5 * width, align="edge", color=look.model, label="without sampling noise")
+    chance, noiseless = "95% of calibrated models", "without sampling noise"
+    with series(ax, chance):
+        for a, b, low, high in zip(left, right, result.null_low, result.null_high, strict=True):
+            ax.fill_between([a, b], low, high, color=look.good, alpha=0.25, lw=0)
+    ax.fill_between([], [], [], color=look.good, alpha=0.25, lw=0, label=chance)
+    ax.bar(left + 0.25 * width, result.gap, 0.5 * width, align="edge", color=look.model, label=noiseless)
+    answers(
+        ax, (left + right) / 2, result.gap,
+        lambda i: f"{percent(left[i])} to {percent(right[i])} agree\ncontribution {number(result.gap[i])}\n"
+        f"{chance}: {ends(result.null_low[i], result.null_high[i])}\n"
+        f"of the shares themselves {number(result.naive_gap[i])}",
+        series=noiseless,
+    )  # fmt: skip
     ax.axhline(0.0, color=look.ink, lw=0.8)
     largest = max(
         float(np.abs(np.concatenate([result.gap, result.naive_gap, result.null_low, result.null_high])).max()), 0.01

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import whole
-from calibrary.base.numbers import pvalue
+from calibrary.base.numbers import counted, number, pvalue
 from calibrary.data.checks import Array
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.pointed import answers, series
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,13 @@ def plot_segments(
     ax.axvspan(0, data.null_high, color=look.gray, alpha=0.13, lw=0, label="worst of all, 95% if calibrated")
     ax.hlines(place, 0, seen, color=look.light, lw=1.0, zorder=2)
     for side, marker, words in ((data.gap >= 0, "^", "more"), (data.gap < 0, "v", "less")):
-        for strong, color in ((far, look.gap), (~far, look.model)):
-            rows = side & strong
-            ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
-        ax.scatter([], [], marker=marker, s=46, color=look.ink, label=f"outcomes {words} frequent")
+        label = f"outcomes {words} frequent"
+        with series(ax, label):
+            for strong, color in ((far, look.gap), (~far, look.model)):
+                rows = side & strong
+                ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
+        ax.scatter([], [], marker=marker, s=46, color=look.ink, label=label)
+    answers(ax, seen, place, lambda i: _said(data, i))
     for row in range(n):
         ax.annotate(
             _words(data, row), (seen[row], place[row]), xytext=(8, 0), textcoords="offset points", va="center",
@@ -109,6 +113,14 @@ def plot_segments(
         legend="above",
     )
     return ax
+
+
+def _said(data: SegmentsData, i: int) -> str:
+    """What a page says of a segment."""
+    return (
+        f"{data.segment[i]}: {counted(data.n[i], 'case')}\nobserved minus predicted {number(data.gap[i])}\n"
+        f"range {number(data.sigma[i])} times its noise; adjusted {pvalue(data.pvalue[i], data.draws)}"
+    )
 
 
 def _words(data: SegmentsData, row: int) -> str:

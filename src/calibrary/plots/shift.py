@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.numbers import number, percent, pvalue
+from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.plots import style
+from calibrary.plots.pointed import answers
 
 
 def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -20,6 +21,13 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     ax.fill_between(place, result.band_low, result.band_high, color=look.model, alpha=0.15, lw=0, label="band of all")
     ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of one")
     ax.plot(place, result.estimate, "o-", color=look.model, ms=6, lw=1.2)
+    level = percent(result.confidence_level)
+    answers(
+        ax, place, result.estimate,
+        lambda i: f"{result.groups[i]}: {result.metric} {number(result.estimate[i])}\n"
+        f"{level} interval {ends(result.low[i], result.high[i])}\n"
+        f"band of all groups {ends(result.band_low[i], result.band_high[i])}",
+    )  # fmt: skip
     ax.set_xticks(place, [name if len(name) <= 14 else f"{name[:13]}…" for name in result.groups])
     if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
         ax.set_ylim(bottom=0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError
-from calibrary.base.numbers import with_interval
+from calibrary.base.numbers import percent, with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.inference.draw.bands import on_rows, pointwise
@@ -26,11 +26,14 @@ from calibrary.plots.data import (
     each_model,
     interval_of,
 )
+from calibrary.plots.pointed import answers, series
 
 #: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
 _LEAST_WIDTH = 1e-3
 #: Where less than this part of one case is near, there is nothing to draw.
 _NOBODY = 1e-3
+#: The curve in the legend.
+_SMOOTHED = "smooth curve"
 _SYNONYMS = {"kde": "nadaraya_watson"}
 
 
@@ -229,8 +232,11 @@ def plot_smooth_reliability(
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
     style.unit_square(ax, look, *axis_names(data.lens))
-    _fading_band(ax, data, look.model, 0.2, f"{data.level:.0%} bootstrap band")
-    _weighted_line(ax, look, data)
+    band = f"{data.level:.0%} bootstrap band"
+    with series(ax, band):
+        _fading_band(ax, data, look.model, 0.2, band)
+    with series(ax, _SMOOTHED):
+        _weighted_line(ax, look, data)
     _split_densities(ax, look, data)
     width = f" (width {data.sigma:.3f})" if data.map == "smece" else f" · map {data.map}"
     style.finish(
@@ -283,8 +289,17 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
             colors=colors[there],
             capstyle="butt",
             zorder=4,
+            label=_SMOOTHED,
         )
     )
+    seen = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
+    answers(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)
+
+
+def _words(data: SmoothData, i: int) -> str:
+    """What a page says of a place of the curve."""
+    band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
+    return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}"
 
 
 def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:

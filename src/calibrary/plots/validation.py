@@ -12,11 +12,14 @@ from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.pointed import answers, series
 from calibrary.validation import Validation
 
 KINDS = ("curve", "prediction", "calibration", "classification")
 #: Points and lines beyond these numbers hide each other.
 _POINTS, _LINES = 20_000, 100
+#: Entries of the legends.
+_CORRECTED, _LIMITS, _REFIT = "corrected for optimism", "95% of the refits", "a refit"
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,13 @@ def plot_validation(
 def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
     style.unit_square(ax, look)
     ax.plot(data.grid, data.apparent, color=look.gap, lw=1.6, ls=style.DASHED, label="on the model's own rows")
-    ax.plot(data.grid, data.corrected, color=look.model, lw=2.0, label="corrected for optimism")
+    ax.plot(data.grid, data.corrected, color=look.model, lw=2.0, label=_CORRECTED)
+    answers(
+        ax, data.grid, data.corrected,
+        lambda i: f"predicted {percent(data.grid[i])}\nobserved, corrected for optimism: {percent(data.corrected[i])}\n"
+        f"on the model's own rows: {percent(data.apparent[i])}",
+        series=_CORRECTED, curve=True,
+    )  # fmt: skip
     _rug(ax, look, data)
     return "Calibration, corrected for optimism", (
         "Local regression of the outcome on the predicted probability. What each refit's curve shows too well on its "
@@ -153,9 +162,15 @@ def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str
     ax.plot(
         data.again_x, data.again_y, ".", ms=1.6, color=look.model, alpha=0.15, mew=0, rasterized=True, label="_points"
     )
-    for limit, name in ((data.low, "95% of the refits"), (data.high, "_high")):
-        x, y = _running(data.predicted, limit)
-        ax.plot(x, y, color=look.gap, lw=1.5, ls=style.DASHED, label=name)
+    with series(ax, _LIMITS):
+        for limit, name in ((data.low, _LIMITS), (data.high, "_high")):
+            x, y = _running(data.predicted, limit)
+            ax.plot(x, y, color=look.gap, lw=1.5, ls=style.DASHED, label=name)
+    answers(
+        ax, data.predicted, data.predicted,
+        lambda i: f"predicted {percent(data.predicted[i])}\n{_LIMITS}: {percent(data.low[i])} to {percent(data.high[i])}",
+        curve=True,
+    )  # fmt: skip
     return "Instability of predictions", (
         f"Each row is predicted by every refit; the mean absolute change is {number(data.overall)}. The points of a "
         "stable model lie close to the diagonal."
@@ -164,9 +179,16 @@ def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str
 
 def _calibration(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
     style.unit_square(ax, look)
-    for j, line in enumerate(data.refits):
-        ax.plot(data.grid, line, color=look.gray, lw=0.6, alpha=0.35, label="a refit" if j == 0 else "_refit")
+    with series(ax, _REFIT):
+        for j, line in enumerate(data.refits):
+            ax.plot(data.grid, line, color=look.gray, lw=0.6, alpha=0.35, label=_REFIT if j == 0 else "_refit")
     ax.plot(data.grid, data.apparent, color=look.model, lw=2.0, label="the model")
+    answers(
+        ax, data.grid, data.apparent,
+        lambda i: f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.apparent[i])}\n"
+        f"refits drawn: {percent(np.nanmin(data.refits[:, i]))} to {percent(np.nanmax(data.refits[:, i]))}",
+        curve=True,
+    )  # fmt: skip
     _rug(ax, look, data)
     return "Instability of calibration", (
         "The calibration curve of every refit on the original rows. A wide bundle means that the curve depends "
@@ -178,6 +200,11 @@ def _classification(ax: Any, look: style.Palette, data: ValidationData) -> tuple
     known = ~np.isnan(data.changed)
     ax.axvline(data.threshold, color=look.gray, lw=1.0, ls=style.DASHED, label=f"threshold {number(data.threshold)}")
     ax.plot(data.predicted[known], data.changed[known], ".", ms=4, color=look.model, alpha=0.5, mew=0, label="a row")
+    answers(
+        ax, data.predicted, data.changed,
+        lambda i: f"predicted {percent(data.predicted[i])}\n{percent(data.changed[i])} of the refits disagree",
+        series="a row", curve=True,
+    )  # fmt: skip
     ax.set(
         xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="Predicted by the model", ylabel="Share of refits that disagree"
     )

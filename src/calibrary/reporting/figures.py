@@ -6,7 +6,7 @@ import functools
 import io
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,6 +30,8 @@ _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
 #: The diagram that a page draws anew where its reader can change it.
 RELIABILITY = "Reliability diagram"
+#: A place that answers: unseen until it is pointed at.
+_SPOT = {"class": "tip", "tabindex": "-1", "fill": "none", "r": "6"}
 #: More classes than this are read in the table of classes, not in small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -235,6 +237,7 @@ def _svg(made: Any) -> Markup:
             ax.set_title("", loc="left")
     if figure.get_suptitle():
         figure.suptitle("")
+    named, said = _marked(figure)
     out = io.StringIO()
     # settings of Matplotlib belong to the whole process: two threads that set and restore them would leave one's behind
     with _SETTINGS, rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
@@ -245,11 +248,66 @@ def _svg(made: Any) -> Markup:
     svg = re.sub(r"'DejaVu Sans'(, [^;\"]*)?", "system-ui, sans-serif", svg)
     for name, color in _colors().items():
         svg = re.sub(color, f"var(--{name},{color.upper()})", svg, flags=re.I)
-    for ax in figure.axes:  # panels have the same ids, in the order of the axes: one that has its tip is passed over
-        for id, tip in getattr(ax, "calibrary_tips", {}).items():
-            shown = start_tag("g", {"id": id, "class": "tip", "tabindex": "-1", "data-tip": plain(tip, None)})
-            svg = svg.replace(start_tag("g", {"id": id}), shown, 1)
+    for id, attributes in named.items():
+        svg = svg.replace(start_tag("g", {"id": id}), start_tag("g", attributes), 1)
+    for id, places in said.items():
+        svg = _answering(svg, id, places)
     return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # as it is written when it comes from a file
+
+
+def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict[str, str]]]]:
+    """Give ids to what a legend switches and to the places that answer: their attributes on a page, by id."""
+    from calibrary.plots import pointed
+
+    named: dict[str, dict[str, str]] = {}
+    said: dict[str, list[dict[str, str]]] = {}
+    figure.draw_without_rendering()  # what is within the axes is known after their layout
+    every = [ax for outer in figure.axes for ax in (outer, *outer.child_axes)]
+    for place, ax in enumerate(every):
+        keys: dict[str, str] = {}
+        for k, (label, artists, entry) in enumerate(_switched(ax)):
+            keys[label] = f"{place}-{k}"
+            for kind, some in (("data-series", artists), ("data-key", entry)):
+                for j, artist in enumerate(some):
+                    artist.set_gid(f"{kind}-{place}-{k}-{j}")
+                    named[artist.get_gid()] = {kind: keys[label]}
+        for j, spots in enumerate(pointed.spots(ax)):
+            x, y, words = pointed.shown_spots(ax, spots)
+            if not words:
+                continue
+            id = f"spots-{place}-{j}"
+            # a marker of no size tells where the place is in the picture
+            ax.plot(x, y, ls="none", marker=",", scalex=False, scaley=False, clip_on=False, gid=id)
+            belongs = {"data-series": keys[spots.series]} if spots.series in keys else {}
+            said[id] = [belongs | {"data-tip": "\n".join(plain(t, None) for t in w.split("\n"))} for w in words]
+    return named, said
+
+
+def _switched(ax: Any) -> Iterator[tuple[str, list[Any], list[Any]]]:
+    """The entries of the legend of axes: the label, what is drawn under it, and the entry itself."""
+    from calibrary.plots import pointed
+
+    legend = ax.get_legend()
+    if legend is None:
+        return
+    members = pointed.members(ax)
+    for handle, label, mark, text in zip(
+        *ax.get_legend_handles_labels(), legend.legend_handles, legend.get_texts(), strict=True
+    ):
+        artists = members.get(label) or (list(handle) if isinstance(handle, tuple) else [handle])
+        yield label, artists, [mark, text]
+
+
+def _answering(svg: str, id: str, places: list[dict[str, str]]) -> str:
+    """The markers with this id as unseen circles that answer."""
+    group = re.compile(re.escape(start_tag("g", {"id": id})) + r"\s*(?:<defs>.*?</defs>\s*)?<g[^>]*>(.*?)</g>\s*</g>", re.S)
+    found = group.search(svg)
+    assert found is not None, f"no markers {id} in the picture"
+    circles = [
+        start_tag("circle", _SPOT | place | {"cx": f"{float(x):.1f}", "cy": f"{float(y):.1f}"}, closed=True)
+        for place, (x, y) in zip(places, re.findall(r' x="([-\d.]+)" y="([-\d.]+)"', found[1]), strict=True)
+    ]
+    return svg[: found.start()] + "\n".join(circles) + svg[found.end() :]
 
 
 @functools.cache

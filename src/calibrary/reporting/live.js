@@ -312,14 +312,7 @@ function startReliability() {
   for (const id of ["binning", "axis"]) document.getElementById(id).addEventListener("change", drawReliability);
   document.getElementById("view").addEventListener("change", event => { state.view = Number(event.target.value); setLimits(); drawReliability(); });
   one(".stage", reliability).addEventListener("keydown", event => {
-    const points = all("[data-bin]", reliability), here = points.indexOf(event.target.closest("[data-bin]"));
-    const next = { ArrowRight: here + 1, ArrowUp: here + 1, ArrowLeft: here - 1, ArrowDown: here - 1, Home: 0, End: points.length - 1 }[event.key];
-    if (here < 0 || next === undefined) return;
-    event.preventDefault();
-    points[here].setAttribute("tabindex", "-1");
-    state.focus = Math.max(0, Math.min(points.length - 1, next));
-    points[state.focus].setAttribute("tabindex", "0");
-    points[state.focus].focus();
+    state.focus = Math.max(0, goAlong(event, all("[data-bin]", reliability)));
   });
   let width = 0;
   new ResizeObserver(([entry]) => {

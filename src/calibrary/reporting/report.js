@@ -88,11 +88,24 @@ for (const table of all("table.sortable")) {
   }));
 }
 
-// -- hover a bin for its counts --------------------------------------------------------------------
+// -- a place of a figure says its numbers ------------------------------------------------------------
 const tip = document.getElementById("tip");
+// The place that is meant: the one under the pointer, or of those that lie on a curve the nearest.
+const NEAR = 32;
+function meant(event) {
+  const spots = event.clientX === undefined ? [] : all("circle.tip:not([hidden])", event.target.closest?.("figure > svg") ?? tip);
+  const away = spots.map(spot => {
+    const box = spot.getBoundingClientRect();
+    return Math.hypot(box.x + box.width / 2 - event.clientX, box.y + box.height / 2 - event.clientY);
+  });
+  const least = Math.min(...away);
+  return least <= NEAR ? spots[away.indexOf(least)] : event.target.closest?.(".tip");
+}
 function showTip(event) {
-  const place = event.target.closest?.(".tip");
-  if (!place) return;
+  const place = meant(event);
+  for (const lit of all("circle.lit")) lit.classList.toggle("lit", lit === place);
+  if (!place) { tip.hidden = true; return; }
+  if (place.matches("circle")) place.classList.add("lit");
   tip.textContent = place.dataset.tip;
   tip.hidden = false;
   const box = place.getBoundingClientRect();
@@ -100,9 +113,50 @@ function showTip(event) {
   tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 4)) + "px";
   tip.style.top = Math.max(4, Math.min(y + 14, innerHeight - tip.offsetHeight - 4)) + "px";
 }
-const hideTip = event => { if (event.target.closest?.(".tip")) tip.hidden = true; };
+const hideTip = () => { tip.hidden = true; for (const lit of all("circle.lit")) lit.classList.remove("lit"); };
 for (const kind of ["pointerover", "pointermove", "focusin", "click"]) document.addEventListener(kind, showTip);
 for (const kind of ["pointerout", "focusout"]) document.addEventListener(kind, hideTip);
+
+// One of the places can be reached by Tab; the arrow keys go on from it.
+function focusOn(places, k) {
+  places.forEach((place, i) => place.setAttribute("tabindex", i === k ? "0" : "-1"));
+  return places[k];
+}
+function goAlong(event, places) {
+  const here = places.indexOf(event.target);
+  const next = { ArrowRight: here + 1, ArrowUp: here + 1, ArrowLeft: here - 1, ArrowDown: here - 1, Home: 0, End: places.length - 1 }[event.key];
+  if (here < 0 || next === undefined) return here;
+  event.preventDefault();
+  const k = Math.max(0, Math.min(places.length - 1, next));
+  focusOn(places, k).focus();
+  return k;
+}
+for (const picture of all("figure > svg")) {
+  const spots = all("circle.tip", picture), shown = () => spots.filter(spot => !spot.hasAttribute("hidden"));
+  const entries = new Map();
+  for (const part of all("[data-key]", picture)) entries.set(part.dataset.key, [...(entries.get(part.dataset.key) ?? []), part]);
+  if (spots.length || entries.size) picture.setAttribute("role", "group");
+  if (spots.length) {
+    for (const spot of spots) { spot.setAttribute("role", "img"); spot.setAttribute("aria-label", spot.dataset.tip.replaceAll("\n", "; ")); }
+    focusOn(spots, 0);
+    picture.setAttribute("aria-label", picture.getAttribute("aria-label") + "; arrow keys go from point to point");
+    picture.addEventListener("keydown", event => goAlong(event, shown()));
+  }
+  for (const [key, parts] of entries) {
+    const series = all(`[data-series="${key}"]`, picture), switched = parts.at(-1);
+    const turn = () => {
+      const on = switched.getAttribute("aria-pressed") !== "true";
+      switched.setAttribute("aria-pressed", String(on));
+      for (const part of series) part.toggleAttribute("hidden", !on);
+      focusOn(shown(), 0);
+    };
+    switched.setAttribute("role", "button");
+    switched.setAttribute("tabindex", "0");
+    switched.setAttribute("aria-pressed", "true");
+    for (const part of parts) part.addEventListener("click", turn);
+    switched.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); turn(); } });
+  }
+}
 
 // -- which curve is which --------------------------------------------------------------------------
 const overlay = one(".overlay");

@@ -28,7 +28,7 @@ _ATTRIBUTES = {
         "opacity", "stroke-linejoin", "stroke-dasharray", "stroke-dashoffset", "stroke-miterlimit", "font-size",
         "font-family", "font-weight", "font-style", "text-anchor", "patternUnits", "patternTransform",
         "preserveAspectRatio", "offset", "stop-color", "stop-opacity", "tabindex", "data-tip", "data-bin",
-        "data-figure", "role", "aria-label", "aria-hidden", "type",
+        "data-figure", "data-series", "data-key", "role", "aria-label", "aria-hidden", "type",
     )
 }  # fmt: skip
 #: Values that may not be free text; all others lead nowhere, whatever they say.
@@ -40,6 +40,8 @@ _VALUES = {
     "type": re.compile("text/css"),
     "id": re.compile(r"[\w.-]+"),
     "class": re.compile("tip"),
+    "data-series": re.compile(r"\d+-\d+"),
+    "data-key": re.compile(r"\d+-\d+"),
 }
 #: In styles, colors and clips: no address but that of a part of the picture, no way out of the picture's own place.
 _LEADS_ELSEWHERE = re.compile(r"url\((?!#[\w.-]+\))|@|\\|expression|position|behavior|:\s*fixed", re.IGNORECASE)

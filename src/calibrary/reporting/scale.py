@@ -11,6 +11,8 @@ from calibrary.lookup import catalogue
 from calibrary.reporting.short import KeyNumber
 
 _WIDTH, _HEIGHT, _LINE = 200.0, 30.0, 10.0
+#: The width of a letter of the words below the line.
+_LETTER = 4.9
 #: Values further out than this (0 is calibrated, 1 useless) stand at the edge with an arrow.
 _NEAREST, _FURTHEST = -1.0, 1.6
 
@@ -26,9 +28,10 @@ class Scale:
     right: float
 
     def at(self, value: float) -> float:
-        """Pixels from the left edge."""
+        """Pixels from the left edge; larger values lie further to the right."""
         place = min(max((value - self.start) / self.unit, self.left), self.right)
-        return 6.0 + (_WIDTH - 12.0) * (place - self.left) / (self.right - self.left)
+        share = (place - self.left) / (self.right - self.left)
+        return 6.0 + (_WIDTH - 12.0) * (share if self.unit > 0 else 1.0 - share)
 
     def outside(self, value: float) -> bool:
         return not self.left <= (value - self.start) / self.unit <= self.right
@@ -86,16 +89,17 @@ def _band(k: KeyNumber, line: Scale) -> Markup | None:
 
 
 def _ticks(line: Scale) -> list[Markup]:
-    """The two marks; their words stay inside the picture and apart from each other."""
-    marks = [(line.at(line.start), "calibrated")]
-    marks += [(line.at(line.start + line.unit), "useless")] if line.known else []
+    """The two marks with their numbers; their words stay inside the picture and apart from each other."""
+    marks = [(line.at(line.start), f"calibrated {number(line.start)}")]
+    marks += [(line.at(line.start + line.unit), f"useless {number(line.start + line.unit)}")] if line.known else []
     marks.sort()
-    near = len(marks) == 2 and marks[1][0] - marks[0][0] < 95.0
+    wide = [_LETTER * len(text) for _, text in marks]
+    starts = [min(max(x - w / 2.0, 0.0), _WIDTH - w) for (x, _), w in zip(marks, wide, strict=True)]
+    if len(marks) == 2:  # the second gives way to the right, and where there is no room the first to the left
+        starts[1] = min(max(starts[1], starts[0] + wide[0] + _LETTER), _WIDTH - wide[1])
+        starts[0] = min(starts[0], starts[1] - wide[0] - _LETTER)
     found = []
-    for i, (x, text) in enumerate(marks):
-        right = x < _WIDTH / 2 if not near else i == 1
-        right = (right or x < 48.0) and x < _WIDTH - 48.0
-        at = f"{x:.1f}"
-        found.append(element("line", class_="tick", x1=at, x2=at, y1="3", y2="17"))
-        found.append(element("text", text, x=at, y="27", text_anchor="start" if right else "end"))
+    for (x, text), start in zip(marks, starts, strict=True):
+        found.append(element("line", class_="tick", x1=f"{x:.1f}", x2=f"{x:.1f}", y1="3", y2="17"))
+        found.append(element("text", text, x=f"{start:.1f}", y="27"))
     return found
