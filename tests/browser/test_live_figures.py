@@ -206,6 +206,71 @@ def test_segments_classes_and_the_legend(opened, binary, many):
     assert names == [["classes, each against the rest", 10]]
 
 
+def test_every_figure_answers_the_pointer_and_the_arrow_keys(opened, binary):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened(binary.to_html())
+    silent = script(
+        driver, "return all('figure > svg').filter(s => !all('circle.tip', s).length).map(s => s.ariaLabel)"
+    )
+    assert silent == []
+    names = script(driver, "return all('figure:not(.still) > svg').map(s => s.ariaLabel)")
+    assert len(names) == 6  # smooth, isotonic, cumulative, recalibration, segments, decisions
+    for k, name in enumerate(names):
+        here = f"all('figure:not(.still) > svg')[{k}]"
+        script(driver, f"{here}.scrollIntoView({{block: 'center'}})")
+        spot = script(driver, f"const t = all('circle.tip', {here}); return t[Math.floor(t.length / 2)]")
+        ActionChains(driver).move_to_element(spot).perform()
+        said = script(driver, "return [one('#tip').hidden, one('#tip').textContent, all('circle.lit').length]")
+        assert [said[0], said[2]] == [False, 1], name
+        assert said[1] == spot.get_attribute("data-tip")
+        script(driver, f"one('circle.tip[tabindex=\"0\"]', {here}).focus()")
+        driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+        focused = script(driver, f"return all('circle.tip', {here}).indexOf(document.activeElement)")
+        assert focused == 1, name
+        told = script(driver, "return [document.activeElement.ariaLabel, one('#tip').textContent]")
+        assert told[0] == told[1].replace("\n", "; ")
+        assert script(driver, f"return all('circle.tip[tabindex=\"0\"]', {here}).length") == 1
+
+
+def test_the_numbers_of_a_figure_are_those_of_its_data(opened, binary):
+    from calibrary.plots import smooth_data
+
+    driver = opened(binary.to_html())
+    y, p = rows(1, 1000)
+    found = smooth_data(y, p, grid=200, n_resamples=200)
+    told = script(
+        driver,
+        "return all('figure > svg[aria-label^=\"Smooth\"] circle.tip').map(c => c.dataset.tip.split('\\n'))",
+    )
+    assert len(told) == 40
+    curve = {percent(t): percent(c) for t, c in zip(found.grid, found.curve, strict=True)}
+    for predicted, observed, band in told:
+        assert observed == f"observed, smoothed: {curve[predicted.removeprefix('predicted ')]}"
+        assert band.startswith("95% band ")
+
+
+def test_the_legend_of_every_figure_switches_what_it_names(opened, binary):
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened(binary.to_html())
+    entries = "all('figure:not(.still) > svg [data-key][aria-pressed]')"
+    n = script(driver, f"return {entries}.length")
+    assert n >= 12
+    drawn = "all(`[data-series='${e.dataset.key}']`, e.closest('svg')).filter(s => s.getBoundingClientRect().width)"
+    for k in range(n):
+        counted = f"const e = {entries}[{k}]; return {drawn}.length"
+        before = script(driver, counted)
+        assert before > 0, script(driver, f"return {entries}[{k}].textContent")
+        script(driver, f"{entries}[{k}].focus()")
+        driver.switch_to.active_element.send_keys(Keys.ENTER)
+        assert script(driver, f"return {entries}[{k}].getAttribute('aria-pressed')") == "false"
+        assert script(driver, counted) == 0
+        driver.switch_to.active_element.send_keys(Keys.SPACE)
+        assert script(driver, counted) == before
+
+
 def test_models_are_drawn_together_and_one_by_one(opened, binary):
     y, p = rows(1, 1000)
     other = cal.report(y, np.clip(p * 0.8, 0, 1), metrics=["ece"], n_resamples=0, title="other")

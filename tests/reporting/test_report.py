@@ -338,7 +338,8 @@ def test_what_was_not_computed_is_named_by_reason_in_words_for_readers():
 
 def test_several_models_stand_side_by_side_with_their_differences(two_models):
     reports, comparisons = two_models
-    assert {m for m, _ in comparisons} == {k.id for k in reports[0].short_list if not k.part and k.id != "auc"}
+    table = {row.id for row in reports[0].evaluation.rows}
+    assert {m for m, _ in comparisons} == {k.id for k in reports[0].short_list if not k.part and k.id in table}
     shown = dict(
         zip([id for id, _ in together.heads(reports)], together.cells(reports[1], reports, comparisons), strict=True)
     )
@@ -435,3 +436,19 @@ def test_rows_that_belong_together_do_so_where_models_are_compared_and_segments_
     assert found["high"] - found["low"] > 1.2 * (by_rows.high - by_rows.low)
     affected = next(s for s in saved["models"][0]["sections"] if s["key"] == "affected")
     assert any(s.startswith("Rows are taken as independent here") for s in affected["sentences"])
+
+
+def test_the_key_numbers_show_calibration_in_the_large_and_the_slope(wrong):
+    shown = {k.label: k for k in wrong.short_list}
+    assert "cis.intercept" not in shown
+    assert {"citl", "cis.slope"} <= set(shown)
+    large, slope = shown["citl"], shown["cis.slope"]
+    y, p, _ = cal.datasets.breast_cancer()
+    with pytest.warns(cal.CalibrationWarning, match="exactly 0 or 1"):
+        found = cal.cox_intercept_slope(y, p)
+    assert (large.value, slope.value) == pytest.approx((found.calibration_in_the_large, found.slope))
+    assert large.low < large.value < large.high
+    assert (large.title, slope.title) == ("calibration-in-the-large", "calibration slope")
+    mean = wrong.decision.row("mean")
+    assert ("miscalibrated" in large.verdict) == (mean.pvalue_adjusted <= 0.05 and not large.low <= 0 <= large.high)
+    assert "cis.intercept" in {label(row) for row in wrong.evaluation.rows}

@@ -212,7 +212,7 @@ def test_a_detectors_map_is_of_its_confidence_and_keeps_images_together():
     asked = context(detections(), metrics=("d_ece",), primary="d_ece", draws=19)
     found = help.recalibration(asked)
     assert "bring the D-ECE from" in found.sentences[0]
-    assert "images of a fold left out together" in found.sentences[1]
+    assert "a map that was fitted to other images" in found.sentences[1]
     assert found.data["error"]["before"] == asked.evaluation["d_ece"]
     gain = cal.recalibration_gain(asked.data, rng=0)
     moved = replace(asked.data, score=gain.cross_fitted[gain.advice], again=None)
@@ -240,12 +240,12 @@ def test_too_little_to_judge_a_map_is_said_and_not_computed(data, why):
 # -- who is affected ----------------------------------------------------------------------------------------
 
 
-def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2, sigma=6.0):
+def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2, sigma=6.0, second=1.0):
     table = {
         "segment": (worst, "all rows") if worst != "all rows" else ("all rows", "site = east"),
         "n": np.array([132.0, 400.0]), "mean_label": np.array([mean[1], 0.4]),
         "mean_confidence": np.array([mean[0], 0.4]), "kuiper": np.array([kuiper, 0.1]), "sigma": np.array([sigma, 2.0]),
-        "excess": np.zeros(2), "pvalue": np.array([p, 1.0]),
+        "excess": np.zeros(2), "pvalue": np.array([p, second]),
     }  # fmt: skip
     return SegmentsTestResult(sigma, p, 0.1, worst, table, 3.0, 0.0, n + 1, 999)
 
@@ -269,16 +269,21 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
         # false if p were below 0.05
         (
             segments_test(p=0.3),
-            "No segment stands out: the worst of 4, site = west, is no further from calibration than the "
-            "worst segment expected by chance (p = 0.3, adjusted for 4 segments and all rows).",
+            "The worst-segment test finds no evidence that any segment is miscalibrated (p = 0.3, adjusted for 4 "
+            "segments and all rows); site = west deviates most.",
         ),
         # false if a segment were further off than the whole
         (
             segments_test(worst="all rows"),
-            "No segment stands out: all rows together are further from calibration, in standard errors, than any "
-            "of 4 "
-            "segments (p = 0.003, adjusted for 4 segments and all rows); there is no evidence that one "
-            "segment is worse than the others.",
+            "The evidence of miscalibration is strongest for all rows together (p = 0.003, adjusted for 4 segments and "
+            "all rows); no single one of 4 segments is significant.",
+        ),
+        # false if the segment were not significant by itself, or its size or means were others
+        (
+            segments_test(worst="all rows", second=0.01),
+            "The evidence of miscalibration is strongest for all rows together (p = 0.003, adjusted for 4 segments and "
+            "all rows); of 4 segments it is strongest for site = east (400 rows), right on average (mean confidence "
+            "40%, observed 40%) but not at every confidence.",
         ),
     ],
 )
@@ -296,7 +301,8 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
         ([part("a", 0.2), part("b", 1.0)], False, "None of 2 segments is miscalibrated beyond chance by its ECE."),
         (
             [part("a", 0.2), part("b", 1.0)], True,
-            "Tested one by one by their ECE, none of 2 segments is significant; that test has less power.",
+            "The ECE of none of 2 segments is significant by itself, adjusted for their number; the test of the worst "
+            "segment has more power.",
         ),
         (
             [part("a", 0.2), part("b", 0.03, 0.123)], False,
@@ -383,7 +389,7 @@ def test_numbers_are_cut_at_quantiles_and_gaps_are_a_segment_that_is_too_small(b
 def test_calibrated_segments_are_left_in_peace():
     site = np.repeat(["a", "b", "c"], 100)
     found = affected.affected(context(cal.predictions(*bent(300, seed=2)), asked={"by": site}))
-    assert found.sentences[0].startswith("No segment stands out")
+    assert found.sentences[0].startswith("The worst-segment test finds no evidence")
     assert found.sentences[1] == "None of 3 segments is miscalibrated beyond chance by its ECE."
     assert [s["name"] for s in found.data["segments"]] == ["group = a", "group = b", "group = c"]
     assert found.tables[0].head[-1] == "p adjusted"  # nothing to note
@@ -444,7 +450,7 @@ def test_columns_that_cannot_be_read(by, message):
 def test_units_are_not_passed_over_in_silence():
     asked = {"by": np.arange(120) % 2, "units": np.arange(120) // 2}
     found = affected.affected(context(cal.predictions(*bent(120)), draws=0, asked=asked))
-    assert any("taken as independent here, not by unit" in s for s in found.sentences)
+    assert any("independent here, although some belong together" in s for s in found.sentences)
 
 
 # -- the single classes -------------------------------------------------------------------------------------
@@ -647,9 +653,10 @@ def test_sections_say_whether_rows_are_taken_as_independent():
         for more in ({}, {"units": np.arange(400) // 4})
     )
     assert alone == (
-        "Rows are taken as independent here, as on the whole page; if some belong together, name their unit."
+        "Rows are taken as independent, here and on the whole page. If several rows belong to one patient, image or "
+        "prompt, name that column as the unit."
     )
-    assert "not by unit" in units
+    assert "although some belong together" in units
     found = affected.affected(
         context(detections(), draws=19, metrics=["d_ece"], primary="d_ece", asked={"by": {"light": np.arange(60) % 2}})
     )
@@ -810,10 +817,9 @@ def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
         ),
         (
             decision((0.01, -0.01, 0.03), (0.004, 0.001, 0.007)),
-            "At 0.2: acting on the model is not significantly better or worse than acting on every row: by 10.0 net "
-            "true "
-            "positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would improve "
-            "decisions at this threshold: "
+            "At 0.2: acting on the model is not significantly better or worse than acting on every row: the difference "
+            "is 10.0 net true positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would "
+            "improve decisions at this threshold: "
             "they would save 4.0 per 1,000 rows, a miss costing 0.8 and a false alarm 0.2.",
         ),
     ],

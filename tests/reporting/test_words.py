@@ -250,8 +250,8 @@ FINDINGS = [
     ),
     (
         "calibrated", CALIBRATED,
-        "By chance: on 600 cases with these confidences a calibrated model has expected calibration error 0.020 on "
-        "average, and up to 0.040 in 95% of samples.",
+        "By chance: on 600 cases with these confidences a calibrated model would show expected calibration error 0.020 "
+        "on average, and at most 0.040 in 95% of samples.",
     ),
 ]  # fmt: skip
 

@@ -31,7 +31,8 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     ax.axhline(0.0, color=look.gray, lw=0.5)
     answers(
         ax, claimed, found,
-        lambda i: f"claimed variance {number(claimed[i])}\nestimated variance {with_interval(found[i], low[i], high[i])}",
+        lambda i: f"claimed variance {number(claimed[i])}\n"
+        f"estimated variance {with_interval(found[i], low[i], high[i])}",
     )  # fmt: skip
     least = " at least" if spread.method == "features" else ""
     ax.set_xlim(0.0, top)

@@ -1,4 +1,4 @@
-"""What a page answers when its reader points at a figure: the numbers of each point, and the series its legend switches.
+"""What a page answers when its reader points at a figure: the numbers of a point, and the series a legend switches.
 
 A figure says what it has to answer while it is drawn; a file or a notebook shows nothing of it.
 """
@@ -86,6 +86,8 @@ def bin_words(
     n: float, predicted: float, observed: float, interval: tuple[float, float] | None, level: float, where: str = ""
 ) -> str:
     """What a bin answers: where it is, cases, predicted, observed, and the interval where there is one."""
-    between = "" if interval is None else f"\n{percent(level)} interval {percent(interval[0])} to {percent(interval[1])}"
+    between = (
+        "" if interval is None else f"\n{percent(level)} interval {percent(interval[0])} to {percent(interval[1])}"
+    )
     place = f"{where}: " if where else ""
     return f"{place}{counted(n, 'case')}\npredicted {percent(predicted)}, observed {percent(observed)}{between}"

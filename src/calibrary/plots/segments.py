@@ -88,7 +88,8 @@ def plot_segments(
         with series(ax, label):
             for strong, color in ((far, look.gap), (~far, look.model)):
                 rows = side & strong
-                ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
+                if rows.any():
+                    ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
         ax.scatter([], [], marker=marker, s=46, color=look.ink, label=label)
     answers(ax, seen, place, lambda i: _said(data, i))
     for row in range(n):

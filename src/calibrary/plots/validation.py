@@ -168,7 +168,8 @@ def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str
             ax.plot(x, y, color=look.gap, lw=1.5, ls=style.DASHED, label=name)
     answers(
         ax, data.predicted, data.predicted,
-        lambda i: f"predicted {percent(data.predicted[i])}\n{_LIMITS}: {percent(data.low[i])} to {percent(data.high[i])}",
+        lambda i: f"predicted {percent(data.predicted[i])}\n"
+        f"{_LIMITS}: {percent(data.low[i])} to {percent(data.high[i])}",
         curve=True,
     )  # fmt: skip
     return "Instability of predictions", (

@@ -266,25 +266,33 @@ def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0
     allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {things}"
     if test.pvalue >= alpha:
         return Sentence(
-            f"No segment stands out: the worst of {n}, {_other(test)}, is no further from calibration than the "
-            f"worst segment expected by chance ({allowing})."
+            f"The worst-segment test finds no evidence that any segment is miscalibrated ({allowing}); "
+            f"{_other(test)} deviates most."
         )
-    if test.worst == "all rows":
-        said = (
-            f"No segment stands out: all {things} together are further from calibration, in standard errors, than "
-            f"any of {counted(n, 'segment')} ({allowing}); there is no evidence that one segment is worse than "
-            "the others."
-        )
+    if test.worst != "all rows":
+        named = _segment_words(test, 0, things)
+        return Sentence(f"Worst of {counted(n, 'segment')}: {named} ({allowing}).", *named.claims)
+    whole = f"The evidence of miscalibration is strongest for all {things} together ({allowing})"
+    second = list(table["segment"]).index(_other(test))
+    if not table["pvalue"][second] < alpha:
+        said = f"{whole}; no single one of {counted(n, 'segment')} is significant."
         return Sentence(said, Claim(said, "miscalibrated"))
-    stated, happened = float(table["mean_confidence"][0]), float(table["mean_label"][0])
-    noise = float(table["kuiper"][0] / table["sigma"][0]) if math.isfinite(float(table["sigma"][0])) else 0.0
+    named = _segment_words(test, second, things)
+    of = f"; of {counted(n, 'segment')} it is strongest for "
+    return Sentence.joined("", [Claim(whole, "miscalibrated"), of, named, "."])
+
+
+def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
+    """A segment of the test's table that is miscalibrated: rows, mean confidence and what was observed."""
+    table, name = test.table, str(test.table["segment"][k])
+    stated, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
+    noise = float(table["kuiper"][k] / table["sigma"][k]) if math.isfinite(float(table["sigma"][k])) else 0.0
     off = f"mean confidence {percent(stated)}, observed {percent(happened)}"
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
-    rows = counted(float(table["n"][0]), things.removesuffix("s"))
-    said = f"Worst of {counted(n, 'segment')}: {test.worst} ({rows}), {off} ({allowing})."
-    told = measured(said, **{f"{test.worst} confidence": stated, f"{test.worst} outcome": happened})
-    return Sentence(said, Claim(said, "part is miscalibrated", part=test.worst), told)
+    said = f"{name} ({counted(float(table['n'][k]), things.removesuffix('s'))}), {off}"
+    told = measured(said, **{f"{name} confidence": stated, f"{name} outcome": happened})
+    return Sentence(said, Claim(said, "part is miscalibrated", part=name), told)
 
 
 def _other(test: SegmentsTestResult) -> str:
@@ -307,7 +315,8 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     if not clear and worst_found:
         many = counted(len(tested), "segment")
         return Sentence(
-            f"Tested one by one by their {metric}, none of {many} is significant; that test has less power.{few}"
+            f"The {metric} of none of {many} is significant by itself, adjusted for their number; the test of the "
+            f"worst segment has more power.{few}"
         )
     if not clear:
         many = counted(len(tested), "segment")

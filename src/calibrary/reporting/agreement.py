@@ -36,21 +36,21 @@ def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, que
     if decision is None:
         return evaluation
     p = data.read_as("predictions", "report")
-    found = {row.id: row for row in decision.rows}
+    rows = tuple(as_decided(row, _decides(row), decision, p, question) for row in evaluation.rows)
+    return replace(evaluation, rows=rows, settings={**evaluation.settings, "decision": decision.calibrated})
 
-    def told(row: Row) -> Row:
-        same = found.get(_decides(row))
-        if same is None or row.pvalue is None or not math.isfinite(same.pvalue):
-            return row
-        lens = catalogue[row.id].lens_for(p, question.of(catalogue[row.id].options)).name
-        if lens != ("binary" if p.binary else decision.lens):
-            return row
-        least = slope_alone(p, question, decision, row.pvalue) if same.id == "slope" else 0.0
-        alone, among = max(same.pvalue, least), max(same.pvalue_adjusted, least)
-        return replace(row, pvalue=alone, pvalue_adjusted=among, among=len(decision.rows))
 
-    settings = {**evaluation.settings, "decision": decision.calibrated}
-    return replace(evaluation, rows=tuple(told(row) for row in evaluation.rows), settings=settings)
+def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, question: Question) -> Row:
+    """A row with the p-values of the statistic of the overall test that it is; as it was where it is none."""
+    same = next((s for s in decision.rows if s.id == statistic), None)
+    if same is None or row.pvalue is None or not math.isfinite(same.pvalue):
+        return row
+    lens = catalogue[row.id].lens_for(p, question.of(catalogue[row.id].options)).name
+    if lens != ("binary" if p.binary else decision.lens):
+        return row
+    least = slope_alone(p, question, decision, row.pvalue) if same.id == "slope" else 0.0
+    alone, among = max(same.pvalue, least), max(same.pvalue_adjusted, least)
+    return replace(row, pvalue=alone, pvalue_adjusted=among, among=len(decision.rows))
 
 
 def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: float) -> float:

@@ -146,7 +146,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         predictions=data,
         question=question,
         notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
-        short_list=short_list(data, question, evaluation, primary),
+        short_list=short_list(data, question, evaluation, primary, decision),
         about=settings.about,
     )
     tell = ANSWERED.get()
@@ -266,5 +266,7 @@ def _beyond_the_draws(c: Comparison) -> float:
 
 
 def comparable(report: Report) -> tuple[str, ...]:
-    """The metrics of a short list by which models can be compared: those that are one number."""
-    return tuple(k.id for k in report.short_list if not k.part and k.id in catalogue and catalogue[k.id].key == k.id)
+    """The metrics of a short list by which models can be compared: those of the table that are one number."""
+    table = {row.id for row in report.evaluation.rows}
+    numbers = [k.id for k in report.short_list if not k.part and k.id in table]
+    return tuple(id for id in numbers if catalogue[id].key == id)

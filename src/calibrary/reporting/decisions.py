@@ -144,14 +144,14 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
         more, size = "worth less than", (-d.advantage, -d.advantage_high, -d.advantage_low)
     else:
         more, size = "not significantly better or worse than", (d.advantage, d.advantage_low, d.advantage_high)
+    decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
     value, low, high = map(_thousand, size)
     said = (
-        f"At {d.threshold:g}: acting on the model is {more} {other}: by {value} net true positives per 1,000 rows "
-        f"({percent(level)} interval {low} to {high})."
+        f"At {d.threshold:g}: acting on the model is {more} {other}: {'by' if decided else 'the difference is'} "
+        f"{value} net true positives per 1,000 rows ({percent(level)} interval {low} to {high})."
     )
     default = "every row" if d.treat_all > 0.0 else "none"
     shown = (Claim(said, "worth acting", threshold=d.threshold, default=default, sign=math.copysign(1.0, d.advantage)),)
-    decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
     return Sentence.joined(" ", [Sentence(said, *(shown if decided else ())), _regret_words(d)])
 
 

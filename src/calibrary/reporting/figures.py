@@ -30,6 +30,8 @@ _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
 #: The diagram that a page draws anew where its reader can change it.
 RELIABILITY = "Reliability diagram"
+#: The diagrams that take the whole width.
+BY_CLASS = "Reliability by class"
 #: A place that answers: unseen until it is pointed at.
 _SPOT = {"class": "tip", "tabindex": "-1", "fill": "none", "r": "6"}
 #: More classes than this are read in the table of classes, not in small diagrams.
@@ -80,16 +82,16 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
         ),
         Figure(
             "Cumulative difference",
-            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration: it rises where "
-            "events are more frequent than predicted and falls where they are less. Grey: two standard deviations of a "
-            "calibrated model.",
+            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}The slope of the curve is the "
+            "miscalibration: it rises where events are more frequent than predicted and falls where they are less "
+            "frequent. Grey: two standard deviations of a calibrated model.",
             functools.partial(plots.plot_cumulative, data, lens=lens, caption=False),
         ),
     ]
     if 2 < data.k <= _MOST_DIAGRAMS:
         drawn.append(
             Figure(
-                "Reliability by class",
+                BY_CLASS,
                 f"One diagram for each class against the rest; {n_bins} bins of equal width with {percent(level)} "
                 "Wilson limits, faint below five cases.",
                 functools.partial(plots.small_multiples, data, n_bins=n_bins, caption=False),
@@ -118,9 +120,9 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
         ),
         Figure(
             "Cumulative difference",
-            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}Slope is miscalibration: it rises where "
-            "detections are right more often than stated and falls where less. Grey: two standard "
-            "deviations of a calibrated detector.",
+            f"{quoted(evaluation, 'ecce_mad', 'Kolmogorov-Smirnov error')}The slope of the curve is the "
+            "miscalibration: it rises where detections are right more often than stated and falls where they are "
+            "right less often. Grey: two standard deviations of a calibrated detector.",
             functools.partial(plots.plot_cumulative, data, caption=False),
         ),
     ]
@@ -294,13 +296,16 @@ def _switched(ax: Any) -> Iterator[tuple[str, list[Any], list[Any]]]:
     for handle, label, mark, text in zip(
         *ax.get_legend_handles_labels(), legend.legend_handles, legend.get_texts(), strict=True
     ):
-        artists = members.get(label) or (list(handle) if isinstance(handle, tuple) else [handle])
-        yield label, artists, [mark, text]
+        artists = members.get(label, list(handle) if isinstance(handle, tuple) else [handle])
+        if artists:
+            yield label, artists, [mark, text]
 
 
 def _answering(svg: str, id: str, places: list[dict[str, str]]) -> str:
     """The markers with this id as unseen circles that answer."""
-    group = re.compile(re.escape(start_tag("g", {"id": id})) + r"\s*(?:<defs>.*?</defs>\s*)?<g[^>]*>(.*?)</g>\s*</g>", re.S)
+    group = re.compile(
+        re.escape(start_tag("g", {"id": id})) + r"\s*(?:<defs>.*?</defs>\s*)?<g[^>]*>(.*?)</g>\s*</g>", re.S
+    )
     found = group.search(svg)
     assert found is not None, f"no markers {id} in the picture"
     circles = [

@@ -25,10 +25,14 @@ def first_lines(sections: Iterable[Section], alpha: float) -> list[Sentence]:
 def _worst_segment(section: Section, alpha: float) -> list[Sentence]:
     """The worst segment where the test of all segments finds one, and what a map of its own would do there."""
     worst = section.data.get("worst")
-    if not isinstance(worst, Mapping) or not worst["pvalue"] < alpha or worst["segment"] == "all rows":
+    if not isinstance(worst, Mapping):
+        return []
+    tested = zip(worst["table"]["segment"], worst["table"]["pvalue"], strict=True)
+    name = next((str(segment) for segment, p in tested if segment != "all rows" and p < alpha), None)
+    if name is None:
         return []
     said = section.sentences[0]
-    return [Sentence(said, *claims_of(said)), *remedy_words(str(worst["segment"]), section.data.get("own_maps") or ())]
+    return [Sentence(said, *claims_of(said)), *remedy_words(name, section.data.get("own_maps") or ())]
 
 
 def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sentence]:

@@ -31,9 +31,10 @@ TITLE = "What would help"
 
 #: How the maps were judged, by what goes through them.
 _JUDGED = {
-    "row": "every row judged by a map fitted to other rows",
-    "detection": "maps of the confidence of matched detections, the images of a fold left out together",
+    "row": "every row is recalibrated by a map that was fitted to other rows",
+    "detection": "the confidence of every matched detection is recalibrated by a map that was fitted to other images",
 }
+_CAPTION = "Each map on rows to which it was not fitted; a gain below two standard errors may be due to chance."
 #: Fewer rows, or fewer of the rarer outcome, teach no map anything that could be trusted.
 LEAST_ROWS, LEAST_EVENTS = 50, 10
 #: Numbers (rows times classes) up to which there are ten folds, and five; beyond, two halves teach enough.
@@ -182,9 +183,9 @@ def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Se
 
 
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
-    notes = [f"Judged in {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
+    notes = [f"Cross-validation with {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
     if gain.advice is not None:
-        notes.insert(1, "Fit the map on other data than you test on.")
+        notes.insert(1, "Fit the map on data that you do not test on.")
     if context.asked.prevalence is not None:
         stated = shares_of(context.asked.prevalence, context.p.k, "prevalence")
         notes.append(
@@ -209,7 +210,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     for m, reading in zip(gain.rows, after, strict=True):
         rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
     head = ("map", spoken, "gain", "standard error", *(() if error is None else (error.name,)), "advice")
-    return Table(head, tuple(rows), "Each map on rows it was not fitted to; a gain below two standard errors is noise.")
+    return Table(head, tuple(rows), _CAPTION)
 
 
 def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Figure:

@@ -17,7 +17,7 @@ from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
-from calibrary.reporting.figures import RELIABILITY, placed, theme_variables, width_of
+from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, theme_variables, width_of
 from calibrary.reporting.first import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
@@ -267,7 +267,9 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     n = len(report.evaluation.rows)
     parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
     made: list[Markup | None] = [*(_section_body(s, anchor) for s in tail), _facts("Data", report.data)]
-    made += [_facts("Settings", report.settings), _skipped(report)]
+    if not tail:  # the table of provenance holds the settings
+        made.append(_facts("Settings", report.settings))
+    made.append(_skipped(report))
     if report.notes:
         made += [element("h3", "Notes"), element("ul", each("li", report.notes))]
     parts += [_part(anchor, "provenance", "Provenance", made), _signature(report)]
@@ -327,9 +329,8 @@ def _short_list(report: Report) -> Markup:
 
 
 def _short_row(k: KeyNumber, texts: Sequence[str]) -> Markup:
-    part = f" ({k.part})" if k.part else None
     shown = {
-        "number": (element("b", capital(k.name)), part, element("span", k.meaning, class_="name")),
+        "number": (element("b", capital(k.title)), element("span", k.meaning, class_="name")),
         "value": element("span", texts[1], class_="big", title=repr(k.value)),
         "interval": texts[2],
         "scale": picture_of(k),
@@ -347,14 +348,25 @@ def _verdict(text: str, kind: str) -> Markup:
 
 
 def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None) -> Markup | None:
-    """Figures side by side; the still reliability diagram gives way to one that a reader can change."""
-    kind = "alone" if len(figures) == 1 else None
+    """Figures side by side, an odd one at the end in the whole width.
+
+    The still reliability diagram gives way to the one that a reader can change.
+    """
+    beside = [f for f in figures if f.name != BY_CLASS and not (live and f.name == RELIABILITY)]
+
+    def kind(f: Figure) -> str | None:
+        if live and f.name == RELIABILITY:
+            return "still"
+        if len(figures) == 1:
+            return "alone"
+        return "odd" if len(beside) % 2 and f is beside[-1] else None
+
     drawn = [
         element(
             "figure",
             placed(f, f"{anchor}{i}"),
             element("figcaption", element("b", f"{f.name}."), f" {f.caption}"),
-            class_="still" if live and f.name == RELIABILITY else kind,
+            class_=kind(f),
             data_figure="reliability" if not live and f.name == RELIABILITY else None,
             style=f"--w:{width_of(f)}",
         )

@@ -113,12 +113,16 @@ def units_words(context: Context) -> tuple[str, ...]:
     if context.data.one_by_one().units is not None:
         return (
             f"The {context.data.nouns} of an image are drawn together in intervals and in tests of single parts; the "
-            "test of the worst segment and the alarm take them as independent, and may find too much.",
+            "test of the worst segment and the alarm take them as independent, so that p-values may be too small.",
         )
     if not context.data.in_groups:
-        return ("Rows are taken as independent here, as on the whole page; if some belong together, name their unit.",)
+        return (
+            "Rows are taken as independent, here and on the whole page. If several rows belong to one patient, image "
+            "or prompt, name that column as the unit.",
+        )
     return (
-        "Rows are taken as independent here, not by unit: these intervals may be too narrow, and p-values too small.",
+        "Rows are taken as independent here, although some belong together: these intervals may be too narrow, and "
+        "p-values too small.",
     )
 
 

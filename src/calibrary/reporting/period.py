@@ -313,14 +313,14 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
     if watch is None:
         return Sentence("No alarm was computed: the labels are shares, and the bets are on single outcomes.")
     rate = percent(watch.found.alpha)
-    often = f"on calibrated predictions one comes in at most {rate} of streams, however often one looks"
+    often = f"of calibrated streams at most {rate} ever raise one, however often one looks"
     if watch.alarm is None:
         return Sentence(f"Continuous monitoring would have raised no alarm up to {watch.last[-1]} ({often}).")
     since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
     seen = counted(watch.alarm_rows or 0, things.removesuffix("s"))
     said = (
         f"Alarm: continuous monitoring would have raised an alarm at {watch.alarm}, after {seen} ({often}). "
-        f"At the end the evidence is strongest for {since}: {watch.found.alternative.words}."
+        f"At the end of the stream the evidence is strongest for {since}: {watch.found.alternative.words}."
     )
     return Sentence(said, Claim(said, "miscalibrated"))
 
@@ -348,8 +348,8 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
         clear=np.array([p.clear for p in parts]),
     )  # fmt: skip
     caption = (
-        f"The {metric} of every period; line: the {percent(level)} interval of the truth, which the value may lie "
-        "above. Grey: what 95% of calibrated models would show, with their mean."
+        f"The {metric} of every period; line: {percent(level)} interval of the true value, above which an estimate "
+        "that is biased upwards may lie. Grey: what 95% of calibrated models would show, with their mean."
     )
     figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
     if watch is not None:
@@ -358,8 +358,8 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
             watch.found.pvalue, _alarm_words(watch), ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
         caption = (
-            "Evidence against calibration after each look, from the start or from any later look on; calibrated "
-            f"predictions ever reach the alarm in at most {percent(watch.found.alpha)} of streams."
+            "Evidence against calibration (e-value) after each look, from the start or from any later look on; of "
+            f"calibrated streams at most {percent(watch.found.alpha)} ever reach the alarm."
         )
         figures.append(Figure("Evidence over time", caption, partial(plot_monitor, path, caption=False)))
     return tuple(figures)

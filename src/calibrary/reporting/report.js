@@ -245,10 +245,12 @@ foldButton.addEventListener("click", () => {
 addEventListener("beforeprint", () => { for (const details of all("details")) { if (!details.open) { details.dataset.shut = ""; details.open = true; } } });
 addEventListener("afterprint", () => { for (const details of all("details[data-shut]")) { details.open = false; delete details.dataset.shut; } });
 
-// -- what scrolls can be scrolled by the keyboard ----------------------------------------------------
+// -- what scrolls says so, and can be scrolled by the keyboard ----------------------------------------------------
 function reachScrollers() {
   for (const frame of all(".scroll, figure")) {
-    const scrolls = frame.scrollWidth > frame.clientWidth + 1 || (frame.matches(".long, .segments") && frame.scrollHeight > frame.clientHeight + 1);
+    const wide = frame.scrollWidth > frame.clientWidth + 1;
+    frame.classList.toggle("wide", wide);
+    const scrolls = wide || (frame.matches(".long, .segments") && frame.scrollHeight > frame.clientHeight + 1);
     if (scrolls) frame.tabIndex = 0; else frame.removeAttribute("tabindex");
   }
 }

@@ -12,19 +12,31 @@ import numpy as np
 from calibrary.base.errors import heard
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
-from calibrary.evaluation import Evaluation, Row
+from calibrary.evaluation import Evaluation, Row, evaluate_data
+from calibrary.inference.overall.decision import Decision
 from calibrary.lookup import catalogue
 from calibrary.lookup.recommend import recommend
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.numerics.draw import generator, shuffled
 from calibrary.question import Question
 from calibrary.reporting import words
+from calibrary.reporting.agreement import as_decided
 from calibrary.reporting.discrimination import discrimination
 
 #: How many numbers the list has at most, the area under the ROC curve among them.
 MOST = 8
 #: What the list must tell, in this order: the goal as ``recommend`` knows it, and how many metrics for it.
 ROLES = (("measure", 2), ("explain", 2), ("compare", 1))
+#: Calibration-in-the-large by its short name, and the number of the table whose place it takes.
+_LARGE, _JOINT = "citl", ("cis", "intercept")
+#: What Cox's two numbers are called and mean.
+_COX = {
+    (_LARGE, ""): (
+        "calibration-in-the-large",
+        "0 is perfect; above 0, events are more frequent than predicted on the whole",
+    ),
+    ("cis", "slope"): ("calibration slope", "1 is perfect; below 1, predictions are too close to 0 and 1"),
+}
 
 
 @dataclass(frozen=True)
@@ -55,13 +67,24 @@ class KeyNumber:
     meaning: str = ""
 
     @property
+    def title(self) -> str:
+        """Its name, with the part of the metric that it is where the name does not say so."""
+        return f"{self.name} ({self.part})" if self.part and self.part not in self.name else self.name
+
+    @property
     def label(self) -> str:
         """The id by which tables and gates know it."""
         return f"{self.id}.{self.part}" if self.part else self.id
 
 
-def short_list(data: Data, question: Question, evaluation: Evaluation, primary: str) -> tuple[KeyNumber, ...]:
-    """The primary metric, then what ``recommend`` puts first for measuring, explaining and comparing; last AUC."""
+def short_list(
+    data: Data, question: Question, evaluation: Evaluation, primary: str, decision: Decision | None = None
+) -> tuple[KeyNumber, ...]:
+    """The primary metric, then what ``recommend`` puts first for measuring, explaining and comparing; last AUC.
+
+    Of Cox's numbers it shows calibration-in-the-large and the slope. The intercept that is fitted together with the
+    slope says what happens where one half is predicted, not on the whole, and stands in the table of every metric only.
+    """
     p = data.read_as("predictions", "report")
     area = _area(p, question, evaluation)
     most = MOST - (area is not None)
@@ -71,8 +94,19 @@ def short_list(data: Data, question: Question, evaluation: Evaluation, primary: 
         if len(rows) >= most:
             break
     useless = _useless(data, question, list(dict.fromkeys(r.id for r in rows[:most])))
-    found = [_key_number(row, useless.get((row.id, row.part), row.value), evaluation) for row in rows[:most]]
+    rows = [_in_the_large(data, question, decision) if (r.id, r.part) == _JOINT else r for r in rows[:most]]
+    found = [_key_number(row, useless.get((row.id, row.part), row.value), evaluation) for row in rows]
     return (*found, area) if area is not None else tuple(found)
+
+
+def _in_the_large(data: Data, question: Question, decision: Decision | None) -> Row:
+    """Calibration-in-the-large; where the overall test was made, with the p-values of its test of the mean."""
+    drawn = decision is not None
+    with heard():
+        own = question.of(catalogue[_LARGE].options)
+        row = evaluate_data(data, own, metrics=[_LARGE], intervals=drawn, tests=drawn).rows[0]
+    p = data.read_as("predictions", "report")
+    return row if decision is None else as_decided(row, "mean", decision, p, question)
 
 
 def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumber | None:
@@ -143,9 +177,10 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     # a gap in the column of verdicts would be read as one
     tests_made = any(r.pvalue is not None for r in evaluation.rows)
     verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
+    name, meaning = _COX.get((row.id, row.part), (row.name, catalogue[row.id].sign.split(";")[0]))
     return KeyNumber(
-        row.id, row.name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
-        useless, verdict, catalogue[row.id].sign.split(";")[0],
+        row.id, name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
+        useless, verdict, meaning,
     )  # fmt: skip
 
 

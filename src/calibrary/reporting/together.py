@@ -32,7 +32,7 @@ class Cell:
 
 def heads(reports: Sequence[Report]) -> list[tuple[str, str]]:
     """The numbers in the columns: the short list of the first model, as (label, name)."""
-    return [(k.label, k.name + (f" ({k.part})" if k.part else "")) for k in reports[0].short_list]
+    return [(k.label, k.title) for k in reports[0].short_list]
 
 
 def cells(report: Report, reports: Sequence[Report], comparisons: Comparisons) -> list[Cell]:

@@ -311,8 +311,8 @@ def statements(
         )
     if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         said = (
-            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model has "
-            f"{row.name} {number(row.null_mean)} on average, and up to {number(row.null_high)} in 95% of samples"
+            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model would show "
+            f"{row.name} {number(row.null_mean)} on average, and at most {number(row.null_high)} in 95% of samples"
         )
         by_chance = Claim(said, "by chance", metric=row.id, mean=row.null_mean, high=row.null_high)
         lines.append(_line("By chance", Sentence(said, by_chance, measured(said, rows=look.total))))

@@ -182,6 +182,7 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
         "logistic recalibration",
         "Cox's method",
         Alias("calibration-in-the-large", of=("calibration_in_the_large", 0.0)),
+        Alias("citl", of=("calibration_in_the_large", 0.0)),
         Alias("calibration intercept", of=("intercept", 0.0)),
         Alias("calibration slope", of=("slope", 1.0)),
     ),
