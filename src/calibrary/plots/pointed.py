@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array
@@ -31,8 +32,8 @@ class Spots:
     curve : places on a curve, of which some are enough
     """
 
-    x: Sequence[float] | Array
-    y: Sequence[float] | Array
+    x: Sequence[float] | NDArray[Any]
+    y: Sequence[float] | NDArray[Any]
     words: Callable[[int], str]
     series: str | None = None
     curve: bool = False
@@ -40,8 +41,8 @@ class Spots:
 
 def answers(
     ax: Any,
-    x: Sequence[float] | Array,
-    y: Sequence[float] | Array,
+    x: Sequence[float] | NDArray[Any],
+    y: Sequence[float] | NDArray[Any],
     words: Callable[[int], str],
     *,
     series: str | None = None,
