@@ -27,7 +27,7 @@ class Spots:
     Attributes
     ----------
     x, y : the places, in the coordinates of the axes
-    words : what is said of the i-th place
+    words : the text of the i-th place
     series : the label of the series they belong to, or None
     curve : places on a curve, of which some are enough
     """
