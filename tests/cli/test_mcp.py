@@ -237,3 +237,32 @@ def test_numbers_that_json_does_not_have_are_words():
     assert _any_reader({"a": np.float64("inf"), "b": [float("nan"), np.int64(3)], "c": (-np.inf, 0.5, "x")}) == {
         "a": "inf", "b": [None, 3], "c": ["-inf", 0.5, "x"],
     }  # fmt: skip
+
+
+# -- what the server says ----------------------------------------------------------------------------
+
+
+def test_an_estimate_and_a_comparison_claim_what_is_so():
+    pytest.importorskip("mcp")
+    from calibrary.base.claims import KnownTruth, holds
+    from calibrary.cli.server import _comparison_sentence
+    from calibrary.metrics.machinery.shown import estimate_sentence
+
+    rng = np.random.default_rng(3)
+    q = rng.uniform(0.05, 0.95, 400)
+    y, other = (rng.random(400) < q).astype(int), 0.5 + 0.2 * (q - 0.5)
+    brier, true = [np.mean((y - p) ** 2) for p in (q, other)], [np.mean(q + p * p - 2 * p * q) for p in (q, other)]
+    few = {"rng": 0, "n_resamples": 199}
+    (compared,) = cal.compare("bs", y, {"q": q, "other": other}, **few)
+    said = _comparison_sentence("bs", compared)
+    told = {"bs of q": brier[0], "bs of other": brier[1], "bs": brier[0] - brier[1], "Brier score": brier[0]}
+    so = KnownTruth(q, q, measured=told, of_metric={"true values": {"bs": true[0] - true[1], "Brier score": true[0]}})
+    estimate = estimate_sentence("Brier score", cal.interval("bs", y, q, **few))
+    rules = [claim.rule for claim in (*said.claims, *estimate.claims)]
+    assert rules == ["measured", "measured", "interval", "measured", "interval"]
+    assert all(holds(claim, so) for claim in (*said.claims, *estimate.claims)), (said, estimate)
+    assert said.startswith("bs: 'q' has 0.")
+    wrong = KnownTruth(
+        q, q, measured=dict.fromkeys(told, 0.0), of_metric={"true values": {"bs": 0.0, "Brier score": 0.0}}
+    )
+    assert not any(holds(claim, wrong) for claim in (*said.claims, *estimate.claims))

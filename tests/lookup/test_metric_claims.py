@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import definitions
 from calibrary.base.claims import Claim, KnownTruth, Sentence, holds
 from calibrary.base.numbers import percent
 from calibrary.cli import catalogue as explained
 from calibrary.lookup.study_findings import finding
 from calibrary.metrics.machinery.declare import Alias
+from definitions import DEFINITIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -98,6 +100,19 @@ def simple(entry):
 
 
 # -- what is so of each line of explain ----------------------------------------------------------------------
+
+
+def meaning(entry, told):
+    """The first line of the public function, and on a sample the number that the definition gives."""
+    if told["metric"] != entry.id or not inspect.getdoc(entry.function).startswith(entry.meaning):
+        return False
+    definition = DEFINITIONS[entry.id]
+    y, c = rows(min(40, definition.most))
+    if not simple(entry) or entry.fields or entry.costly or len(y) < definition.least:
+        return True  # test_definitions.py computes them with what they need
+    want = definitions.value(entry.id, y, c)
+    want = want if not isinstance(want, dict) else next(iter(want.values()))
+    return np.allclose(value(entry.id, (y, c)), want, rtol=definition.rtol, atol=definition.atol, equal_nan=True)
 
 
 def names_lead_here(entry, told):
@@ -266,7 +281,8 @@ def line_of(entry):
 
 
 LINES = {
-    "names lead here": names_lead_here, "values lie in the range": values_lie_in_the_range, "ideal": ideal,
+    "meaning": meaning, "names lead here": names_lead_here, "values lie in the range": values_lie_in_the_range,
+    "ideal": ideal,
     "propriety": propriety, "tested": has_its_test, "weights count": weights, "lenses taken": lenses,
     "inputs needed": needs, "options taken": options,
     "turns": turns, "table 2": table_2, "coverage": coverage,
@@ -368,13 +384,13 @@ def test_what_explain_says_of_every_metric_is_a_claim_that_holds(part):
     made, false = Counter(), []
     for id in list(cal.catalogue)[part::6]:
         truth = KnownTruth.about(OfMetric(id))
-        for name, text in explained.facts_of(cal.catalogue[id]).items():
+        for name, text in {"meaning": cal.catalogue[id].meaning, **explained.facts_of(cal.catalogue[id])}.items():
             assert type(text) is Claim, (id, name)
             made[text.rule] += 1
             if not holds(text, truth):
                 false.append((id, name, str(text)))
     assert false == []
-    assert {"declared", "values lie in the range", "ideal", "turns", "tested", "coverage"} <= set(made)
+    assert {"meaning", "declared", "values lie in the range", "ideal", "turns", "tested", "coverage"} <= set(made)
 
 
 def test_nothing_is_printed_by_explain_but_claims(capsys, monkeypatch):
@@ -398,6 +414,7 @@ def test_a_line_that_is_false_is_caught():
         "turns": ("ece", "larger is better"), "coverage": ("ece", "it held the truth in 100% of samples"),
         "table 2": ("ece", "the review praises it"), "names lead here": ("bs", "ECE"),
     }  # fmt: skip
+    assert not holds(cal.catalogue["bs"].meaning, KnownTruth.about(OfMetric("ece")))
     lines_of = {"table 2": "pros in Table 2", "names lead here": "also called"}
     for rule, (id, text) in said.items():
         claim = Claim(text, rule, metric=id, line=lines_of.get(rule, rule), told=text)

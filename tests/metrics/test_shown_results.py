@@ -6,8 +6,11 @@ import re
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import calibrary as cal
+from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.metrics.machinery.shown import sentence
 
 Y, P, _ = cal.datasets.breast_cancer()
 Q = P.clip(1e-3, 1 - 1e-3)
@@ -54,6 +57,80 @@ def test_an_interval_and_a_test_have_a_picture():
     for shown in (interval, test):
         assert shown.count("<svg") == 1
         assert "circle" in shown
+
+
+# -- what is said is so ------------------------------------------------------------------------------------
+
+
+def world(slope, seed, n=300):
+    """Labels, confidences and true probabilities; of slope 1 the confidences are true."""
+    rng = np.random.default_rng([41, seed])
+    c = rng.uniform(0.05, 0.95, n)
+    q = 1.0 / (1.0 + np.exp(-slope * np.log(c / (1.0 - c))))
+    return (rng.random(n) < q).astype(int), c, q
+
+
+def brier(y, c):
+    return float(np.mean((y - c) ** 2))
+
+
+def squares(y, c, q):
+    """Results about the Brier score and its parts, with what is so: numbers of these rows, and true values."""
+    other = 0.5 + 0.5 * (c - 0.5)
+    gap = float(np.mean(q * (1 - c) ** 2 + (1 - q) * c**2) - np.mean(q * (1 - other) ** 2 + (1 - q) * other**2))
+    true = float(np.mean(q * (1 - c) ** 2 + (1 - q) * c**2))
+    draws = np.array([brier(np.random.default_rng([2, i]).random(len(c)) < c, c) for i in range(300)])
+    by_chance = {"drawn when calibrated": draws, "draws": 99}
+    tested = {"statistic": brier(y, c)}
+    few = {"rng": 0, "n_resamples": 99}
+    null = cal.null_distribution("bs", c, **few)
+    of_draws = {"draws": 99, "mean": np.mean(null.values)}
+    of_draws |= dict(zip(("low", "high"), np.quantile(null.values, (0.025, 0.975)), strict=True))
+    return [
+        (cal.interval("bs", y, c, **few), {"estimate": brier(y, c)}, {"true values": {"estimate": true}}),
+        (cal.compare("bs", y, c, other, **few), {"difference": brier(y, c) - brier(y, other)},
+         {"true values": {"difference": gap}}),
+        (cal.compare("bs", y, c, other, method="swap", **few), {"difference": brier(y, c) - brier(y, other)}, {}),
+        (cal.test("bs", y, c, method="monte-carlo", **few), tested, {}),
+        (cal.test("bs", y, c, method="monte-carlo", calibration_map=lambda p: 0.5 + 0 * p, **few), tested,
+         {"map is true": False}),
+        (cal.reading_band("bs", y, c, **few), {"value": brier(y, c)}, by_chance),
+        (null, of_draws, {}),
+        (cal.variational_error_test(y, c), {}, {"true values": {"variational_error": np.abs(q - c).mean()}}),
+        (cal.test("calibration_e_value", y, c), {"statistic": float(cal.calibration_e_value(y, c))}, {}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.4])
+def test_what_a_notebook_says_of_a_result_is_so(slope):
+    false, made, n = 0, set(), 4
+    for seed in range(n):
+        y, c, q = world(slope, seed)
+        for found, told, facts in squares(y, c, q):
+            truth, said = KnownTruth(c, q, y=y, of_metric=facts, measured=told), sentence(found)
+            assert str(said) in str(found._repr_html_()).replace("&lt;", "<")
+            made |= {claim.rule for claim in said.claims}
+            for claim in said.claims:
+                assert holds(claim, truth) or RULES[claim.rule].kind == "evidence", claim
+                false += not holds(claim, truth)
+    assert not scipy.stats.binom.sf(false - 1, 8 * n, 0.05) < 0.01
+    assert {"measured", "interval", "by chance", "truth is not the map"} <= made
+    assert "miscalibrated" in made or slope == 1.0
+
+
+def test_what_notebooks_said_of_calibrated_predictions_and_was_not_so():
+    """A band of values was an interval, an e-value of 0.05 found an error, a swap test had an undefined interval."""
+    y, c, q = world(1.0, 0)
+    said = [str(sentence(found)) for found, *_ in squares(y, c, q)]
+    assert re.fullmatch(r"The difference is -?[0-9.]+ \(p [=<] [0-9.]+\)\.", said[2])
+    assert "are not those of the fitted map" in said[4]
+    assert said[5].startswith("The value on these data is ")
+    assert "interval" not in said[5]
+    assert said[7].startswith("There is no evidence of miscalibration (p = ")
+    assert said[8].startswith("There is no evidence of miscalibration (p = ")
+    above = cal.variational_error_test(*world(0.2, 1)[:2], margin=0.02)
+    assert str(above.sentence).startswith("There is evidence that the calibration error is above 0.020 (p < 0.001)")
+    assert not holds(above.sentence.claims[1], KnownTruth.about({"true values": {"variational_error": 0.0}}))
 
 
 def test_a_point_has_no_picture():

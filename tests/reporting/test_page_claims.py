@@ -175,6 +175,10 @@ RESULTS = {
     "language/sampled.py": "here: calibrated answers",
     "language/judge.py": "here: a judge that errs",
     "language/planning.py": "here: the power by other draws",
+    "cli/server.py": "test_mcp.py: an estimate and a comparison of known truth",
+    "inference/verbs/band.py": "test_shown_results.py: values of calibrated predictions",
+    "metrics/curve/cross_fitted.py": "test_shown_results.py: an error above a margin, and none",
+    "metrics/machinery/shown.py": "test_shown_results.py: every kind of result in worlds of known truth",
     "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
     "shift/curve.py": "test_shift_curve.py: groups whose error grows, and groups whose error does not",
     "shift/target.py": "test_under_shift.py: a target whose truth is known, and a violated assumption",
@@ -194,8 +198,14 @@ def sentences_made():
     found = {}
     for path in sorted((ROOT / "src" / "calibrary").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)) if "sentence" in text else ():
+        nodes = list(ast.walk(ast.parse(text))) if "sentence" in text else []
+        # what is sent as JSON is declared as plain text
+        sent = {id(field) for node in nodes if isinstance(node, ast.ClassDef)
+                if "TypedDict" in map(ast.unparse, node.bases) for field in node.body}  # fmt: skip
+        for node in nodes:
             name, kind = None, None
+            if id(node) in sent:
+                continue
             if isinstance(node, ast.FunctionDef) and "sentence" in node.name.split("_"):
                 name, kind = node.name, node.returns
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "sentence":
@@ -206,10 +216,10 @@ def sentences_made():
     return found
 
 
-#: Sentences that are handed on: plots and servers show what a result says, a gate's case quotes a verdict, a notebook
-#: writes out the fields of a result, and commands and the app say why they refuse.
-HANDED_ON = ("plots/recalibration.py", "cli/server.py", "cli/gates.py", "cli/main.py", "reporting/junit.py",
-             "base/text.py", "metrics/machinery/shown.py", "cli/ending.py", "application/server.py")  # fmt: skip
+#: Sentences that are handed on: plots show what a result says, a gate's case quotes a verdict, and commands and the
+#: app say why they refuse.
+HANDED_ON = ("plots/recalibration.py", "cli/gates.py", "cli/main.py", "reporting/junit.py", "base/text.py",
+             "cli/ending.py", "application/server.py")  # fmt: skip
 
 
 def test_every_sentence_of_a_result_is_listed_and_carries_its_claims():

@@ -264,6 +264,11 @@ def _assumption_fails(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return truth.of_metric.get("assumption holds") is False
 
 
+@_rule("truth is not the map", "evidence", "the true probabilities are not those that a map gives")
+def _not_the_map(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    return truth.of_metric.get("map is true") is False
+
+
 @_rule("trend", "evidence", "miscalibration grows (slope > 0) or falls along groups in an order")
 def _trend(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(values["slope"] * truth.of_metric.get("trend", 0.0) > 0.0)
@@ -375,6 +380,7 @@ def _line_of_explain(name: str, says: str) -> None:
         return found is not None and bool(found(values))
 
 
+_line_of_explain("meaning", "the number is computed as its definition, written out by itself, says")
 _line_of_explain("names lead here", "each of these names is that of the metric, with the settings that are stated")
 _line_of_explain("values lie in the range", "values on samples of every kind lie in the range")
 _line_of_explain("ideal", "the value of a calibrated model comes to the ideal as rows are added")

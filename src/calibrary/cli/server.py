@@ -19,8 +19,10 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 import calibrary as cal
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import heard
-from calibrary.base.numbers import number, percent, pvalue
+from calibrary.base.numbers import EXACT, number, pvalue
+from calibrary.base.text import in_sentence
 from calibrary.cli.allowed import AllowedFolders
 from calibrary.cli.catalogue import facts_of
 from calibrary.cli.files import InputError
@@ -29,6 +31,7 @@ from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.report import ReportCommand
 from calibrary.cli.shared import mistake
 from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.shown import difference_sentence, estimate_sentence
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
 from calibrary.reporting.stored import as_json
@@ -188,7 +191,7 @@ class Tools:
         )  # fmt: skip
         reports, comparisons = asked.answered(asked.files)
         shown = reports if figures else [replace(r, figures=(), sections=_sentences_only(r.sections)) for r in reports]
-        sentence = "\n".join(" ".join([r.headline, *r.statements]) for r in reports)
+        sentence = Sentence.joined("\n", (Sentence.joined(" ", [r.headline, *r.statements]) for r in reports))
         return {"sentence": sentence, "report": json.loads(as_json(shown, comparisons))}
 
     def metric(
@@ -216,7 +219,7 @@ class Tools:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         if np.ndim(ends.estimate):
             raise InputError(f"{entry.key} has {np.size(ends.estimate)} numbers here: ask for the report of it")
-        said = _estimate_sentence(entry.name, ends)
+        said = estimate_sentence(entry.name, ends)
         return _ends(ends, ends.pvalue, len(data.y), [*notes, *warned], sentence=said, **named)
 
     def verdict(
@@ -267,7 +270,7 @@ class Tools:
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
                 outcomes=data.outcomes, units=data.others[column] if column else None,
             )  # fmt: skip
-        said = "\n".join(_comparison_sentence(id, c) for id, c in pairs)
+        said = Sentence.joined("\n", (_comparison_sentence(id, c) for id, c in pairs))
         listed = [{"metric": id, **asdict(c)} for id, c in pairs]
         return {"sentence": said, "comparisons": listed, "notes": [*data.notes, *warned]}
 
@@ -294,9 +297,7 @@ class Tools:
         listed = [
             {"id": r.id, "name": r.name, "reasons": list(map(str, r.reasons)), "caution": str(r.caution)} for r in found
         ]
-        said = "\n".join(
-            f"{rank}. {r.id} ({r.name}): {'; '.join(map(str, r.reasons))}." for rank, r in enumerate(found, 1)
-        )
+        said = Sentence.joined("\n", (_reasons_sentence(rank, r) for rank, r in enumerate(found, 1)))
         return {"sentence": said, "recommendations": listed}
 
     def _read(
@@ -308,6 +309,8 @@ class Tools:
         return data, data.others[column] if column else None, list(data.notes)
 
 
+#: Letters of a model's name in a sentence.
+_LONGEST_NAME = 60
 #: The tools that are offered, in this order.
 TOOLS = ("report", "metric", "verdict", "compare", "explain", "recommend")
 
@@ -322,17 +325,17 @@ def _ends(found: Any, p: Any, n: int, notes: list[str], **named: Any) -> Any:
     return {**named, **ends, "confidence_level": found.confidence_level, "pvalue": p, "n": n, "notes": notes}
 
 
-def _estimate_sentence(name: str, found: Any) -> str:
-    interval = f"{percent(found.confidence_level)} interval {number(float(found.low))} to {number(float(found.high))}"
-    return f"The {name} is {number(float(found.estimate))} ({interval})."
+def _comparison_sentence(metric: str, c: Any) -> Sentence:
+    """Both models, their difference, its interval and its p-value; names of models are those of the user's file."""
+    a, b = in_sentence(c.a, _LONGEST_NAME), in_sentence(c.b, _LONGEST_NAME)
+    said = f"{metric}: {a} has {number(c.value_a)} and {b} has {number(c.value_b)}"
+    told = measured(said, **{f"{metric} of {c.a}": c.value_a, f"{metric} of {c.b}": c.value_b})
+    p = f"adjusted {pvalue(c.pvalue_adjusted, c.n_resamples or EXACT)}"
+    return Sentence.joined("", [told, "; ", difference_sentence("the difference", metric, c, p), "."])
 
 
-def _comparison_sentence(metric: str, c: Any) -> str:
-    ends = f"{percent(c.confidence_level)} interval {number(c.low)} to {number(c.high)}"
-    return (
-        f"{metric}: {c.a} has {number(c.value_a)} and {c.b} has {number(c.value_b)}; the difference is "
-        f"{number(c.difference)} ({ends}; adjusted {pvalue(c.pvalue_adjusted, c.n_resamples or 10**6)})."
-    )
+def _reasons_sentence(rank: int, r: Any) -> Sentence:
+    return Sentence.joined("", [f"{rank}. {r.id} ({r.name}): ", Sentence.joined("; ", r.reasons), "."])
 
 
 # -- the server --------------------------------------------------------------------------------------

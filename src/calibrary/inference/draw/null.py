@@ -29,6 +29,7 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.maps import mapped
 from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult
+from calibrary.metrics.machinery.shown import CALIBRATED
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -86,6 +87,7 @@ class MonteCarloResult(TestResult):
     null : the whole distribution, with ``quantile``
     alternative, method, n_resamples, n_failed : how it was done
     path : what was drawn: "rows", or "cells" of rows with nearly equal confidence, from which the statistic is read too
+    around : what labels were drawn from: "calibrated predictions", or "the fitted map"
     """
 
     standard_error: Any
@@ -99,6 +101,7 @@ class MonteCarloResult(TestResult):
     n_failed: Any
     path: str = "rows"
     pvalues: Any = None
+    around: str = CALIBRATED
 
     @property
     def null_distribution(self) -> NullDistribution:
@@ -164,7 +167,12 @@ class MonteCarlo:
                 )
         observed, drawn = self.redraw([statistic])
         drawn.say_failures()
-        return summarized(observed, drawn, tail, self.name)
+        return replace(summarized(observed, drawn, tail, self.name), around=self.around)
+
+    @property
+    def around(self) -> str:
+        """What labels are drawn from."""
+        return CALIBRATED if self.calibration_map is None else "the fitted map"
 
     def redraw(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
         """All statistics on their sample, and on the same redrawn samples: one column per number."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.inference.draw.null import as_redrawing
 from calibrary.inference.draw.resampling import as_given, check_level, means, quantiles
@@ -45,6 +47,18 @@ class ReadingBand(Result):
     def __iter__(self) -> Any:
         yield self.low
         yield self.high
+
+    @property
+    def sentence(self) -> Sentence:
+        """What a notebook says of one number; of several it says nothing."""
+        if np.ndim(self.estimate):
+            return Sentence("")
+        told = measured(f"The value on these data is {number(self.estimate)}", value=self.estimate)
+        band = (
+            f"{percent(self.confidence_level)} of the values for {self.around} lie between {number(self.low)} and "
+            f"{number(self.high)}, and their mean is {number(self.mean)}."
+        )
+        return Sentence.joined("; ", [told, Claim(band, "by chance", mean=self.mean, high=self.high)])
 
 
 def reading_band(
@@ -116,7 +130,7 @@ def reading_band(
         as_given(high, one),
         as_given(means(drawn.values), one),
         as_given((low <= estimate) & (estimate <= high), one),
-        "calibrated predictions" if way.calibration_map is None else "the fitted map",
+        way.around,
         level,
         way.name,
         as_given(drawn.n_failed, one),

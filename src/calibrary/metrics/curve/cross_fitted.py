@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import scipy
 
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedError, one_of, whole
+from calibrary.base.numbers import number, percent, pvalue
 from calibrary.data.checks import Array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -238,6 +240,20 @@ class VariationalTestResult(TestResult):
     margin: float
     confidence_level: float
     n_judged: float
+
+    @property
+    def sentence(self) -> Sentence:
+        """What the test has found, and the lower bound where it says something."""
+        above = f"that the calibration error is above {number(self.margin)}" if self.margin else "of miscalibration"
+        if self.pvalue > 1.0 - self.confidence_level:
+            return Sentence(f"There is no evidence {above} ({pvalue(self.pvalue)}).")
+        level = f"{percent(self.confidence_level)} confidence, one-sided"
+        said = f"There is evidence {above} ({pvalue(self.pvalue)}): the error is at least {number(self.low)} ({level})."
+        return Sentence(
+            said,
+            Claim(said, "miscalibrated"),
+            Claim(said, "interval", metric="variational_error", low=self.low, high=math.inf),
+        )
 
 
 @calibration_test("variational_error", trusted=True, simulated=True)

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypedDict
 
 import numpy as np
 
+from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
@@ -168,9 +169,9 @@ class Entry(Facts):
         return FUNCTIONS[self.id]
 
     @property
-    def meaning(self) -> str:
+    def meaning(self) -> Claim:
         """One line that says what the number tells."""
-        return (inspect.getdoc(self.formula) or self.name).splitlines()[0]
+        return Claim((inspect.getdoc(self.formula) or self.name).splitlines()[0], "meaning", metric=self.id)
 
     @property
     def of_plain_predictions(self) -> bool:

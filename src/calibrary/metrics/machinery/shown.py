@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.numbers import EXACT, number, percent, pvalue, pvalue_cell
 
@@ -19,6 +20,10 @@ from calibrary.base.numbers import EXACT, number, percent, pvalue, pvalue_cell
 _MOST_ROWS = 50
 #: Numbers of an array that fit in a line.
 _FEW = 6
+#: What labels are drawn from, unless they are drawn after a map.
+CALIBRATED = "calibrated predictions"
+#: The level of a test.
+_LEVEL = 0.05
 #: Fields that hold draws.
 _DRAWS = frozenset(("replicates", "null", "null_values", "values", "draws", "distribution", "null_distribution"))
 
@@ -43,32 +48,66 @@ def in_notebook(result: Any) -> Markup:
     return markup(element("p", said) if said else None, picture(result), _table(result))
 
 
-def sentence(result: Any) -> str:
-    """What the result says: its own sentence, or that of an interval or of a test."""
-    for name in ("sentence", "words"):
-        own = getattr(result, name, None)
-        if isinstance(own, str) and own:
-            return own if own.endswith(".") else f"{own}."
-    if _is_number(getattr(result, "estimate", None)) and _is_number(getattr(result, "low", None)):
-        level = getattr(result, "confidence_level", math.nan)
-        named = f"{percent(level)} interval" if _is_number(level) else "interval"
-        return f"The estimate is {number(result.estimate)} ({named} {number(result.low)} to {number(result.high)})."
+def sentence(result: Any) -> Sentence:
+    """What the result says: its own sentence, or that of an interval, a difference, a test or of draws."""
+    own = getattr(result, "sentence", "")
+    if own:
+        return Sentence.joined("", [own, "" if own.endswith(".") else "."])
+    if _is_number(getattr(result, "estimate", None)) and hasattr(result, "high"):
+        return estimate_sentence("estimate", result)
     if _is_number(getattr(result, "difference", None)) and _is_number(getattr(result, "pvalue", None)):
-        ends = f"{percent(result.confidence_level)} interval {number(result.low)} to {number(result.high)}"
         p = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT))
-        return f"The difference is {number(result.difference)} ({ends}; {p})."
+        return Sentence.joined("", [difference_sentence("The difference", "difference", result, p), "."])
     if _is_number(getattr(result, "statistic", None)) and _is_number(getattr(result, "pvalue", None)):
-        evidence = "There is evidence of miscalibration" if result.pvalue <= 0.05 else "No evidence of miscalibration"
-        p = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT))
-        return f"{evidence} ({p}). The statistic is {number(float(result.statistic))}."
-    draws = _draws(result)
-    if draws is not None:
-        low, high = _middle(draws)
-        return (
-            f"The mean of {len(draws):,} draws is {number(float(draws.mean()))}; 95% lie between "
-            f"{number(low)} and {number(high)}."
-        )
-    return ""
+        return _of_test(result)
+    return _of_draws(_draws(result))
+
+
+def estimate_sentence(name: str, result: Any) -> Sentence:
+    """A number with the interval in which the true value lies."""
+    said = f"The {name} is {number(float(result.estimate))}"
+    told = measured(said, **{name: float(result.estimate)})
+    return Sentence.joined("", [told, *_interval(name, result), "."])
+
+
+def difference_sentence(said: str, name: str, result: Any, p: str) -> Sentence:
+    """The difference of two models, its interval where there is one, and its p-value."""
+    told = measured(f"{said} is {number(result.difference)}", **{name: result.difference})
+    return Sentence.joined("", [told, *_interval(name, result, f"; {p}")] if _has_ends(result) else [told, f" ({p})"])
+
+
+def _interval(name: str, result: Any, more: str = "") -> list[str]:
+    if not _has_ends(result):
+        return []
+    level, low, high = getattr(result, "confidence_level", math.nan), float(result.low), float(result.high)
+    said = f" ({percent(level)} interval" if _is_number(level) else " (interval"
+    return [Claim(f"{said} {number(low)} to {number(high)}{more})", "interval", metric=name, low=low, high=high)]
+
+
+def _has_ends(result: Any) -> bool:
+    return all(isinstance(end, int | float | np.number) and not math.isnan(end) for end in (result.low, result.high))
+
+
+def _of_test(result: Any) -> Sentence:
+    """What a test has found; one whose labels are drawn after a map is a test of that map."""
+    p, statistic = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT)), float(result.statistic)
+    told = measured(f" The statistic is {number(statistic)}.", statistic=statistic)
+    of_map = getattr(result, "around", CALIBRATED) != CALIBRATED
+    what = f"that the true probabilities are not those of {result.around}" if of_map else "of miscalibration"
+    if result.pvalue > _LEVEL:
+        return Sentence.joined("", [f"There is no evidence {what} ({p}).", told])
+    words = getattr(result, "words", "")
+    fits = f"; the alternative that fits best: {words}" if words else ""
+    found = Claim(f"There is evidence {what} ({p}{fits}).", "truth is not the map" if of_map else "miscalibrated")
+    return Sentence.joined("", [found, told])
+
+
+def _of_draws(draws: np.ndarray[Any, np.dtype[np.float64]] | None) -> Sentence:
+    if draws is None:
+        return Sentence("")
+    mean, (low, high) = float(draws.mean()), _middle(draws)
+    said = f"The mean of {len(draws):,} draws is {number(mean)}; 95% lie between {number(low)} and {number(high)}."
+    return Sentence(said, measured(said, draws=len(draws), mean=mean, low=low, high=high))
 
 
 def _is_number(value: Any) -> bool:
@@ -136,13 +175,16 @@ _WIDTH, _HEIGHT, _EDGE = 360, 46, 30
 
 
 def picture(result: Any) -> Markup | None:
-    """A number line: the interval with its estimate, or the statistic beside what calibrated predictions give."""
-    if _is_number(getattr(result, "estimate", None)) and _is_number(getattr(result, "low", None)):
-        return _line(float(result.low), float(result.high), float(result.estimate), "interval and estimate")
+    """A number line: the interval with its estimate, or the statistic beside the draws."""
+    if all(_is_number(getattr(result, name, None)) for name in ("estimate", "low", "high")):
+        title = "bar: interval; dot: estimate"
+        if hasattr(result, "around"):
+            title = f"bar: {percent(result.confidence_level)} of values for {result.around}; dot: these data"
+        return _line(float(result.low), float(result.high), float(result.estimate), title)
     draws = _draws(result)
     if draws is None or not _is_number(getattr(result, "statistic", None)):
-        return None if draws is None else _line(*_middle(draws), None, "95% of calibrated predictions")
-    return _line(*_middle(draws), float(result.statistic), "grey: 95% of calibrated predictions; dot: these data")
+        return None if draws is None else _line(*_middle(draws), None, "95% of the draws")
+    return _line(*_middle(draws), float(result.statistic), "bar: 95% of the draws; dot: these data")
 
 
 def _draws(result: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
