@@ -383,7 +383,7 @@ _OURS = (
     "html head meta title style body a main article header footer nav section div span p h1 h2 h3 ul ol li dl dt dd b "
     "strong em code table caption thead tbody tr th td details summary button select option optgroup label input "
     "output figure figcaption svg g path rect circle line text tspan defs use clippath polyline polygon image desc "
-    "template dialog script"
+    "template dialog script iframe"
 )
 ELEMENTS = frozenset(_OURS.split())
 
@@ -406,6 +406,10 @@ class _Looker(HTMLParser):
         if tag not in ELEMENTS:
             raise Violation(f"an element that is not ours: {tag[:60]!r}")
         given = {name: value or "" for name, value in attrs}
+        if tag == "iframe":  # a whole page, which a notebook shows in no origin
+            if set(given) != {"srcdoc", "title", "sandbox", "style"} or "same-origin" in given["sandbox"]:
+                raise Violation(f"a frame that is not ours: {sorted(given)}")
+            look_at(given.pop("srcdoc"))
         if any(name.startswith("on") or name in ("src", "srcdoc", "action", "formaction", "ping") for name in given):
             raise Violation(f"an attribute that is not ours: {sorted(given)}")
         for name in ("href", "xlink:href"):

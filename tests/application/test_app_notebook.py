@@ -59,6 +59,7 @@ def test_a_frame_shows_the_app_and_its_end_leaves_nothing(tmp_path, monkeypatch)
         assert len(list(tmp_path.glob("calibrary-app-*"))) == 1
     finally:
         frame.stop()
+    assert frame._repr_html_() == "<p>The app has ended.</p>"
     Visitor.until(lambda: not list(tmp_path.glob("calibrary-app-*")))
     with pytest.raises(OSError):
         asked(frame.url, "/")

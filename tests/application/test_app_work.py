@@ -241,7 +241,60 @@ def _parquet():
     return "bomb.parquet", made.getvalue()
 
 
-BOMBS = {made.__name__: made for made in (_gzip, _npz_claim, _npz_shape, _excel, _parquet)}
+def _parquet_rows():
+    """A billion rows, 16 GB, in 100 kB: the footer names one group of rows 256 times."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows, made, footer = 1 << 22, io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"y": np.zeros(rows, dtype=int), "p": np.full(rows, 0.5)}), made, row_group_size=rows)
+    known = pq.read_metadata(made)
+    for _ in range(8):
+        known.append_row_groups(known)
+    assert known.num_rows == 1 << 30
+    known.write_metadata_file(footer)
+    content = made.getvalue()
+    return "rows.parquet", content[: -8 - struct.unpack("<I", content[-8:-4])[0]] + footer.getvalue()[4:]
+
+
+def _workbook(sheet):
+    """An Excel file with this as its sheet."""
+    openpyxl, packed, changed = pytest.importorskip("openpyxl"), io.BytesIO(), io.BytesIO()
+    book = openpyxl.Workbook()
+    book.active.append(["y", "p"])
+    book.save(packed)
+    with zipfile.ZipFile(packed) as old, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, sheet if name == "xl/worksheets/sheet1.xml" else old.read(name))
+    return changed.getvalue()
+
+
+def _excel_entities():
+    """Entities that are made of entities: ten of them write out 10^9 letters of a cell."""
+    ten = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
+    cell = '<c r="A1" t="inlineStr"><is><t>&e9;</t></is></c>'
+    start = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "x">{ten}]>'
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    sheet = f'{start}<worksheet xmlns="{space}"><sheetData><row r="1">{cell}</row></sheetData></worksheet>'
+    return "entities.xlsx", _workbook(sheet.encode())
+
+
+def _excel_claim():
+    """A sheet of 300 MB whose directory says that it has 100 bytes."""
+    content = bytearray(_workbook(b"<worksheet>" + b" " * (300 << 20)))
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        number = packed.namelist().index("xl/worksheets/sheet1.xml")
+    place = -1
+    for _ in range(number + 1):
+        place = content.index(b"PK\x01\x02", place + 1)
+    content[place + 24 : place + 28] = struct.pack("<I", 100)
+    return "claim.xlsx", bytes(content)
+
+
+BOMBS = {
+    made.__name__: made
+    for made in (
+        _gzip, _npz_claim, _npz_shape, _excel, _excel_entities, _excel_claim, _parquet, _parquet_rows,
+    )
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 PICTURES = os.environ.get("CALIBRARY_SCREENSHOTS")
 
-#: A file that arrives as one that is dropped does.
+#: Files, each with its name, that arrive as those that are dropped do.
 DROP = """
-const files = new DataTransfer(), [name, text] = arguments;
-files.items.add(new File([text], name));
+const files = new DataTransfer();
+for (const [name, text] of arguments) files.items.add(new File([text], name));
 document.dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true}));
 """
 
@@ -66,8 +66,8 @@ def visited(driver):
         assert app.private == []
 
 
-def test_a_whole_visit(driver, visited):
-    app, folder = visited
+def seen_by(driver):
+    """What a visitor does: find something, wait until it is shown, choose a value."""
 
     def find(css):
         return driver.find_element("css selector", css)
@@ -80,12 +80,56 @@ def test_a_whole_visit(driver, visited):
         driver.execute_script(script, find(css), text)
         return find(css).get_property("value")
 
+    return find, shown, chosen
+
+
+def test_two_files_are_compared_and_two_reports_stand_side_by_side(driver, visited):
+    find, shown, chosen = seen_by(driver)
+    other = table().replace(b"risk,second", b"other,risk")
+    driver.execute_script(DROP, ["first.csv", table().decode()], ["second.csv", other.decode()])
+    shown("#measure")
+    assert find("#notes").text == "2 files: one model in each, on the same rows"
+    assert find("#rows").text.startswith("first.csv: 200 rows, 6 columns.")
+    assert [chosen(f"#{id}", "(none)") for id in ("by", "unit", "time")] == ["(none)"] * 3
+    driver.execute_script("document.querySelector('#resamples').value = 0")
+    find("#measure").click()
+    shown("#page")
+    first, second = find("#headline").text.split("\n")  # each model has its own answer
+    assert first.startswith("first.csv: Expected calibration error is 0.083.")
+    assert second.startswith("second.csv: Expected calibration error is 0.1")
+    driver.switch_to.frame(find("#page"))
+    compared = Visitor.until(lambda: [row.text for row in driver.find_elements("css selector", "table tbody tr")])
+    assert compared[0].startswith("first.csv")
+    assert compared[1].startswith("second.csv")
+    driver.switch_to.default_content()
+
+    find("#files li:last-child button").click()
+    Visitor.until(lambda: find("#notes").text == "")
+    find("#measure").click()
+    Visitor.until(lambda: len(driver.find_elements("css selector", "#runs input")) == 2)
+    assert not find("#beside").is_displayed()
+    for tick in driver.find_elements("css selector", "#runs input"):
+        tick.click()
+    shown("#beside").click()
+    assert [name.text for name in driver.find_elements("css selector", "#pair figcaption")] == [
+        "first.csv", "first.csv, second.csv"
+    ]  # fmt: skip
+    for frame, title in zip(driver.find_elements("css selector", "#pair iframe"), ("first", "2 models"), strict=True):
+        driver.switch_to.frame(frame)
+        Visitor.until(lambda title=title: title in driver.find_element("css selector", "h1").text)
+        driver.switch_to.default_content()
+    pictured(driver, "5-pair")
+
+
+def test_a_whole_visit(driver, visited):
+    app, folder = visited
+    find, shown, chosen = seen_by(driver)
     assert driver.execute_script("return location.search") == ""  # the token is in no address that could be copied
     assert driver.execute_script("return document.cookie") == ""
     assert find("#file").get_attribute("type") == "file"
     pictured(driver, "1-empty")
 
-    driver.execute_script(DROP, "predictions.csv", table().decode())
+    driver.execute_script(DROP, ["predictions.csv", table().decode()])
     shown("#measure")
     assert [find(f"#{id}").get_property("value") for id in ("label", "prob", "by", "unit", "time")] == [
         "outcome", "risk", "site", "patient", "day"

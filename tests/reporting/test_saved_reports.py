@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+from html import unescape
 
 import numpy as np
 import pytest
 
 import calibrary as cal
 from calibrary.base.saved import SavedFileError, parse_json, read_json
+from calibrary.reporting.html import page
 from calibrary.reporting.model import Report
 from calibrary.reporting.safe_svg import safe_svg
 from calibrary.reporting.stored import from_json
@@ -29,7 +31,16 @@ def test_a_saved_report_comes_back_with_its_figures(saved):
     again = Report.from_dict(saved)
     assert again.headline == saved["headline"]
     assert [f.name for f in again.figures] == [f["name"] for f in saved["figures"]]
-    assert "<svg" in again._repr_html_()
+
+
+def test_a_notebook_shows_the_page_that_can_be_changed_in_a_frame_without_an_origin(saved):
+    again = Report.from_dict(saved)
+    shown = again._repr_html_()
+    assert shown.count("<iframe") == 1
+    assert shown.startswith(f"<h3>{again.title}</h3><p>")
+    assert 'sandbox="allow-scripts allow-downloads allow-modals allow-popups"' in shown
+    assert "<script" not in shown
+    assert unescape(shown.partition('srcdoc="')[2].partition('"')[0]) == page([again])
 
 
 ATTACKS = [

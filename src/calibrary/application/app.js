@@ -115,7 +115,8 @@ function drawPreview() {
   show("for-logs", seen.kind === "log");
   show("for-samples", seen.kind === "log");
   const rows = seen.rows === null || seen.rows === undefined ? "" : `${seen.rows.toLocaleString("en")} rows, `;
-  $("rows").textContent = table ? `${rows}${seen.n_columns.toLocaleString("en")} columns. Change what was guessed wrong.` : "";
+  const of = seen.files.length > 1 ? `${seen.name}: ` : ""; // its columns stand for those of the others
+  $("rows").textContent = table ? `${of}${rows}${seen.n_columns.toLocaleString("en")} columns. Change what was guessed wrong.` : "";
   fill($("label"), columns, seen.label, [NONE]);
   const one = seen.prob.length === 1 ? seen.prob[0] : seen.prob.length ? SEVERAL : NONE;
   fill($("prob"), columns, one, [NONE, SEVERAL]);
@@ -276,6 +277,7 @@ async function recent() {
   if (kept) $("kept").textContent = `Finished reports are kept in ${kept}.`;
   $("runs").replaceChildren(...runs.map((run) => {
     const row = make("li"), name = make("span", undefined, { class: "name" });
+    row.dataset.name = run.names.join(", ");
     const when = new Date(run.asked * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     name.append(make("b", run.names.join(", ")), make("span", ` ${when}. ${run.status === "done" ? run.headline : run.status === "failed" ? run.error : run.status}`, { class: "hint" }));
     const tick = make("input", undefined, { type: "checkbox", value: run.id, "aria-label": `Choose ${run.names.join(", ")}` });
@@ -295,9 +297,14 @@ async function recent() {
 }
 
 function besideEachOther() {
-  const chosen = [...document.querySelectorAll("#runs input:checked")].map((box) => box.value);
-  $("pair").replaceChildren(...chosen.map((id) => make("iframe", undefined, { src: `/runs/${id}/page`, title: "A report", sandbox: "allow-scripts allow-downloads allow-modals allow-popups" })));
+  const chosen = [...document.querySelectorAll("#runs input:checked")];
+  $("pair").replaceChildren(...chosen.map((box) => {
+    const name = box.closest("li").dataset.name, figure = make("figure");
+    figure.append(make("figcaption", name), make("iframe", undefined, { src: `/runs/${box.value}/page`, title: `The report of ${name}`, sandbox: "allow-scripts allow-downloads allow-modals allow-popups" }));
+    return figure;
+  }));
   show("pair");
+  $("pair").scrollIntoView();
 }
 
 // -- what a person does ------------------------------------------------------------------------------

@@ -23,23 +23,28 @@ class AppFrame:
     ----------
     url : str
         The address that opens it in a tab of its own.
+    ended : bool
+        Was it stopped?
     """
 
     def __init__(self, server: Any, url: str, framed_url: str, thread: threading.Thread, height: int) -> None:
-        self.url, self.height = url, height
+        self.url, self.height, self.ended = url, height, False
         self._server, self._framed_url, self._thread = server, framed_url, thread
         atexit.register(self.stop)
 
     def stop(self) -> None:
         """End the app, its work and its files."""
+        self.ended = True
         self._server.stop()
         self._thread.join(timeout=_READY)
         atexit.unregister(self.stop)
 
     def __repr__(self) -> str:
-        return f"The app runs at {self.url} until .stop() is called."
+        return "The app has ended." if self.ended else f"The app runs at {self.url} until .stop() is called."
 
     def _repr_html_(self) -> str:
+        if self.ended:
+            return element("p", repr(self))
         link = element("a", "open it in a tab", href=self.url, target="_blank", rel="noopener")
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc"
         frame = element("iframe", src=self._framed_url, style=style, title="calibrary")

@@ -25,7 +25,10 @@ from typing import IO, Any
 #: Seconds between two words about how far the work is.
 _OFTEN = 0.25
 #: Libraries that a report loads when it is first needed.
-_LIBRARIES = ("matplotlib.figure", "matplotlib.backends.backend_svg", "pyarrow.csv", "pyarrow.parquet", "scipy.stats")
+_LIBRARIES = ("matplotlib.figure", "matplotlib.backends.backend_svg", "pyarrow.compute", "pyarrow.csv",
+              "pyarrow.parquet", "scipy.stats")  # fmt: skip
+#: What pyarrow loads by itself where it is installed.
+_OPTIONAL = "pandas"
 #: Bytes of a file that the work may write.
 _LARGEST_FILE = 4 << 30
 #: Options that a person can choose on the page: names of columns, lists of them, switches, numbers.
@@ -142,6 +145,8 @@ def _load() -> None:
 
     for name in ("calibrary.cli.app_columns", "calibrary.plots", "calibrary.reporting", *_LIBRARIES):
         import_module(name)
+    with suppress(ModuleNotFoundError):
+        import_module(_OPTIONAL)
 
 
 def done(job: dict[str, Any], speaker: Speaker) -> None:
@@ -194,9 +199,18 @@ def _report(job: dict[str, Any], speaker: Speaker) -> None:
     else:
         reports, comparisons = _answered(asked, speaker)
     save(reports, outputs, comparisons)
-    shown = reports[0]
-    speaker.say(headline=shown.headline, statements=list(shown.statements), notes=_notes(reports))
+    speaker.say(**_said(reports), notes=_notes(reports))
     speaker.say(result={})
+
+
+def _said(reports: list[Any], several: bool = False) -> dict[str, Any]:
+    """The answer: the sentences of one report, or a line for each of several models, which begins with its name."""
+    from calibrary.reporting.together import short_names
+
+    if len(reports) == 1 and not several:
+        return {"headline": reports[0].headline, "statements": list(reports[0].statements)}
+    lines = (f"{name}: {r.headline}" for name, r in zip(short_names(reports), reports, strict=True))
+    return {"headline": "\n".join(lines), "statements": []}
 
 
 def _notes(reports: list[Any]) -> list[str]:
@@ -208,8 +222,12 @@ def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
     from calibrary.cli.waiting import WATCHER
     from calibrary.reporting.compose import ANSWERED
 
+    known: list[Any] = []
+    several = len(asked.files) > 1 or bool(asked.model or asked.model_column)
+
     def tell(found: Any) -> None:
-        speaker.say(headline=found.headline, statements=list(found.statements))
+        known.append(found)
+        speaker.say(**_said(known, several))
 
     watcher, answer = WATCHER.set(lambda pieces, expected: _watching(speaker, pieces, expected)), ANSWERED.set(tell)
     try:

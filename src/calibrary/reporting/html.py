@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from calibrary.base.markup import Markup, document, each, element, markup, own
+from calibrary.base.markup import Markup, document, each, element, end_tag, markup, own, start_tag
 from calibrary.base.numbers import number
 from calibrary.base.text import capital
 from calibrary.evaluation import Evaluation, Row
@@ -30,7 +29,6 @@ from calibrary.reporting.text import (
     CLASS_HEAD,
     GROUP_HEAD,
     HEAD,
-    SHORT_HEAD,
     cell_text,
     class_cells,
     folded_cells,
@@ -50,9 +48,6 @@ _FEW_MODELS = 6
 _DRAWN_TOGETHER = 4
 #: Characters up to which the text of a cell stays in one line.
 _SHORT_TEXT = 17
-_NOTEBOOK = itertools.count()
-#: The style of the figures in a notebook.
-_ROW = "display:flex;flex-wrap:wrap;gap:1rem"
 _KEYS = (
     ("j, k", "next and previous part"),
     ("1 to 9", "jump to a part"),
@@ -111,16 +106,15 @@ def section_page(title: str, headline: str, findings: Sequence[str], sections: S
 
 @form("fragment")
 def fragment(report: Report) -> str:
-    """The answer, the short list and the figures, for a notebook."""
-    anchor = f"cal{next(_NOTEBOOK)}"
-    drawn = [placed(f, f"{anchor}f{i}") for i, f in enumerate(report.figures)]
-    return markup(
-        element("h3", report.title),
-        element("p", report.headline),
-        element("ul", each("li", report.statements)),
-        _table(SHORT_HEAD, short_cells(report)),
-        element("div", each("div", drawn, style="flex:1 1 20rem;max-width:28rem"), style=_ROW),
-    )
+    """The answer and the whole page in a frame, for a notebook: its script reads nothing of the notebook."""
+    frame = {
+        "srcdoc": page([report]),
+        "title": "The report",
+        "sandbox": "allow-scripts allow-downloads allow-modals allow-popups",
+        "style": "width:100%;height:50rem;border:1px solid #ccc",
+    }
+    answer = element("h3", report.title), element("p", report.headline)
+    return markup(*answer, start_tag("iframe", frame), end_tag("iframe"))
 
 
 def _resource(name: str) -> str:
