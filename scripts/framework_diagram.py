@@ -9,20 +9,20 @@ OUT = Path(__file__).parent.parent / "docs" / "framework.svg"
 W, ROW, BOX, GAP = 980, 118, 34, 10
 STEPS = (
     (
-        "1  What is looked at", "a lens", "#0173b2",
+        "1  Which question", "a lens", "#0173b2",
         ("binary", "top-label", "class-wise", "pairwise", "top-r", "full vector"),
     ),
     (
-        "2  What really happened there", "frequency behind a confidence", "#029e73",
+        "2  How often it happened", "an estimate of the frequency", "#029e73",
         ("bins", "kernel", "fitted curve", "isotonic", "cumulative sum", "each row alone"),
     ),
     (
-        "3  How far apart", "a discrepancy", "#d55e00",
+        "3  How far apart they are", "a discrepancy", "#d55e00",
         ("mean gap", "largest gap", "mean square", "signed mean", "proper score", "pairs"),
     ),
     (
-        "4  Is it more than chance", "a comparison", "#cc78bc",
-        ("interval", "test", "null reading", "two models", "sample size", "verdict"),
+        "4  Is it more than chance?", "a comparison", "#cc78bc",
+        ("interval", "test", "expected by chance", "two models", "sample size", "verdict"),
     ),
 )  # fmt: skip
 

@@ -87,15 +87,15 @@ def write(path, kind, given):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "jsonl", "parquet", "feather"])
-@pytest.mark.parametrize("suffix", ["", "_new"])
+@pytest.mark.parametrize("suffix", ["", "_new", "_recalibrated"])
 def test_every_kind_of_file_goes_through_in_chunks(kind, suffix, run, fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "CHUNK", 33)
     source, target = tmp_path / f"new.{kind}", tmp_path / f"out.{kind}"
     write(source, kind, table(NEW))
-    more = ["--suffix", suffix] if suffix else []
+    more = {"": ["--suffix", "", "--overwrite"], "_new": ["--suffix", "_new"], "_recalibrated": []}[suffix]
     done = run("recalibrate", "apply", tmp_path / "map.json", source, "-o", target, *more)
     assert done.status == 0, done.err
-    assert "200 rows, platt" in done.err
+    assert f"200 rows, platt in p{suffix})" in done.err
     found, given = written(target, kind), written(source, kind)
     np.testing.assert_array_equal(found[f"p{suffix}"].to_numpy(), fitted.transform(C[NEW]))
     for name in ("id", "label", "note", *(["p"] if suffix else [])):
@@ -104,11 +104,37 @@ def test_every_kind_of_file_goes_through_in_chunks(kind, suffix, run, fitted, tm
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "feather"])
+def test_a_column_that_is_there_is_replaced_only_when_asked(kind, run, fitted, tmp_path):
+    once, again, target = (tmp_path / f"{name}.{kind}" for name in ("once", "again", "out"))
+    write(once, kind, table(NEW))
+    apply = ["recalibrate", "apply", tmp_path / "map.json"]
+    assert run(*apply, once, "-o", again).status == 0
+    given = written(again, kind)
+    for more, column in (([], "p_recalibrated"), (["--suffix", ""], "p")):
+        done = run(*apply, again, "-o", target, *more)
+        assert done.status == 2
+        assert f"already has a column '{column}': choose another --suffix, or replace" in done.err
+        assert not target.exists()
+        assert run(*apply, again, "-o", target, *more, "--overwrite").status == 0
+        found = written(target, kind)
+        assert found.column_names == given.column_names
+        np.testing.assert_array_equal(found[column].to_numpy(), fitted.transform(C[NEW]))
+        target.unlink()
+
+
+def test_a_column_that_only_later_objects_have_is_not_replaced_either(run, fitted, tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"p": 0.2}\n{"p": 0.3, "p_recalibrated": 0.4}\n')
+    done = run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.jsonl", "-o", tmp_path / "out.jsonl")
+    assert done.status == 2
+    assert "already has a column 'p_recalibrated'" in done.err
+
+
 def test_other_columns_of_a_csv_stay_as_they_were_written(run, fitted, tmp_path):
     (tmp_path / "new.csv").write_text('id;p;x\n007;0.40;1e-3\n008;0.5;"a;b"\n', newline="")
     run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
     a, b = fitted.transform([0.4, 0.5]).tolist()
-    assert (tmp_path / "out.csv").read_text() == f'id;p;x\n007;{a!r};1e-3\n008;{b!r};"a;b"\n'
+    assert (tmp_path / "out.csv").read_text() == f'id;p;x;p_recalibrated\n007;0.40;1e-3;{a!r}\n008;0.5;"a;b";{b!r}\n'
 
 
 def test_fit_prints_what_the_library_says(run, tmp_path):
@@ -137,7 +163,7 @@ def test_nothing_to_gain_writes_a_map_that_does_nothing(run, tmp_path):
     assert (
         run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", "-o", tmp_path / "o.csv").status == 0
     )
-    np.testing.assert_array_equal(pyarrow.csv.read_csv(tmp_path / "o.csv")["p"].to_numpy(), c[300:])
+    np.testing.assert_array_equal(pyarrow.csv.read_csv(tmp_path / "o.csv")["p_recalibrated"].to_numpy(), c[300:])
 
 
 def several(rows, names):
@@ -160,7 +186,7 @@ def test_several_classes_by_name_number_and_prefix(run, tmp_path):
         done = run("recalibrate", "apply", tmp_path / "m.json", tmp_path / "new.csv", "-o", tmp_path / "out.csv", *more)
         assert done.status == 0, done.err
         found = pyarrow.csv.read_csv(tmp_path / "out.csv")
-        np.testing.assert_array_equal(np.column_stack([found[n].to_numpy() for n in names]), expected)
+        np.testing.assert_array_equal(np.column_stack([found[f"{n}_recalibrated"].to_numpy() for n in names]), expected)
 
 
 def test_a_map_applied_to_other_classes_is_a_sentence(run, fitted, tmp_path):
@@ -187,7 +213,8 @@ def test_logits_are_remembered(run, tmp_path):
     assert fit.status == 0, fit.err
     run("recalibrate", "apply", tmp_path / "m.json", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
     expected = cal.Recalibrator("platt").fit(C[FIT], Y[FIT]).transform(C[NEW])
-    np.testing.assert_allclose(pyarrow.csv.read_csv(tmp_path / "out.csv")["score"].to_numpy(), expected, rtol=1e-8)
+    found = pyarrow.csv.read_csv(tmp_path / "out.csv")["score_recalibrated"].to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 def test_units_stay_together(run, tmp_path):
@@ -252,11 +279,11 @@ def test_missing_probabilities_may_stay_missing(run, fitted, tmp_path):
     more = ["-o", tmp_path / "out.csv", "--keep-missing"]
     assert run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", *more).status == 0
     a, b = fitted.transform([0.2, 0.9]).tolist()
-    assert (tmp_path / "out.csv").read_text() == f"p,x\n{a!r},1\n,2\n{b!r},3\n"
+    assert (tmp_path / "out.csv").read_text() == f"p,x,p_recalibrated\n0.2,1,{a!r}\n,2,\n0.9,3,{b!r}\n"
     pq.write_table(pa.table({"p": [0.2, None, 0.9]}), tmp_path / "new.parquet")
     more = ["-o", tmp_path / "out.parquet", "--keep-missing"]
     assert run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.parquet", *more).status == 0
-    assert pq.read_table(tmp_path / "out.parquet")["p"].to_pylist() == [a, None, b]
+    assert pq.read_table(tmp_path / "out.parquet")["p_recalibrated"].to_pylist() == [a, None, b]
 
 
 def test_wrong_files_and_names(run, fitted, tmp_path):
@@ -298,7 +325,9 @@ def test_a_detector_s_scores(run, tmp_path, monkeypatch):
     (tmp_path / "new.json").write_text(
         json.dumps([{**d, "score": round(d["score"] * 0.9, 5)} for d in given], indent=1)
     )
-    done = run("recalibrate", "apply", tmp_path / "m.json", tmp_path / "new.json", "-o", tmp_path / "out.json")
+    apply = ["recalibrate", "apply", tmp_path / "m.json", tmp_path / "new.json", "-o", tmp_path / "out.json"]
+    assert "already has a column 'score'" in run(*apply, "--suffix", "").err
+    done = run(*apply, "--suffix", "", "--overwrite")
     assert done.status == 0, done.err
     found = json.loads((tmp_path / "out.json").read_text())
     assert [d["bbox"] for d in found] == [d["bbox"] for d in given]

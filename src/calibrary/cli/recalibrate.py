@@ -118,17 +118,23 @@ def apply(
         list[str] | None, typer.Option(help="Probability column(s) or prefix, if other than when fitted. Repeatable.")
     ] = None,
     suffix: Annotated[
-        str, typer.Option(help="Keep the old columns and add new ones with this suffix, e.g. _recalibrated.")
-    ] = "",
+        str, typer.Option(help="The new column is called as the old one, followed by this suffix.")
+    ] = "_recalibrated",
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help='Replace a column of that name; with --suffix "" the probabilities themselves.'
+        ),
+    ] = False,
     keep_missing: Annotated[
-        bool, typer.Option("--keep-missing", help="Leave rows without a probability as they are.")
+        bool, typer.Option("--keep-missing", help="Leave rows without a probability without a new one.")
     ] = False,
     fitted_rows: Annotated[
         bool, typer.Option("--fitted-rows", help="Go on even if the map was fitted to these rows.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
-    """Send a file of any length through a map: `calibrary recalibrate apply map.json new.csv -o out.csv`."""
+    """Add recalibrated probabilities to a file: `calibrary recalibrate apply map.json new.csv -o out.csv`."""
     recalibrator = Recalibrator.load(map)
     if recalibrator.by is not None:
         raise InputError(
@@ -141,8 +147,11 @@ def apply(
     kind_of(output)
     seen = recalibrator.rows_.compare()
 
+    columns: list[str] = []
+
     def find(names: list[str]) -> list[str]:
-        return _columns(names, prob, recalibrator, map)
+        columns[:] = _columns(names, prob, recalibrator, map)
+        return columns
 
     fractions = False
 
@@ -157,7 +166,7 @@ def apply(
         return q if q.ndim == 2 else q[:, None]
 
     with beside(output) as temporary:
-        n = run(FileJob(file, temporary, find, transform, suffix, keep_missing))
+        n = run(FileJob(file, temporary, find, transform, suffix, keep_missing, overwrite))
         if seen.share and not fitted_rows:
             part = "are the rows" if seen.share == 1.0 else f"are to about {seen.share:.0%} rows"
             raise InputError(
@@ -165,7 +174,9 @@ def apply(
                 "was written; use other rows, or --fitted-rows to look at them all the same"
             )
     if not quiet:
-        err.print(f"written: {plain(output)} ({n:,} rows, {recalibrator.map_})", soft_wrap=True)
+        where = ", ".join(f"{c}{suffix}" for c in columns[:3]) + (" ..." if len(columns) > 3 else "")
+        of = f" in {plain(where)}" if columns else ""
+        err.print(f"written: {plain(output)} ({n:,} rows, {recalibrator.map_}{of})", soft_wrap=True)
 
 
 @app.command()

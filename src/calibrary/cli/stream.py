@@ -39,16 +39,18 @@ class FileJob:
     ----------
     find : from the names of all columns, those of the probabilities
     transform : (n, K) in, (n, K) out; gets the number of the first row for its messages
-    suffix : added to the names of new columns beside the old ones; "" replaces the old ones
-    keep_missing : rows without probabilities stay as they are, rather than being refused
+    suffix : added to the name of each probability column for the column that is written
+    keep_missing : rows without probabilities have none afterwards, rather than being refused
+    overwrite : a column of that name is replaced, rather than being refused
     """
 
     source: Path
     target: Path
     find: Callable[[list[str]], list[str]]
     transform: Callable[[Array, int], Array]
-    suffix: str = ""
+    suffix: str = "_recalibrated"
     keep_missing: bool = False
+    overwrite: bool = False
 
     def changed(self, p: Array, columns: list[str], first: int) -> Array:
         """The probabilities after the map; NaN where they are missing and may be."""
@@ -68,11 +70,14 @@ class FileJob:
         return result
 
     def names(self, columns: list[str], present: Iterable[str]) -> list[str]:
-        """What the changed columns are called; a name that is taken is refused."""
+        """What the changed columns are called; a name that is taken is refused unless it may be overwritten."""
         new = [f"{c}{self.suffix}" for c in columns]
-        taken = sorted(set(new) & set(present)) if self.suffix else []
-        if taken:
-            raise InputError(f"{self.source} already has a column {taken[0]!r}: choose another --suffix")
+        taken = sorted(set(new) & set(present))
+        if taken and not self.overwrite:
+            raise InputError(
+                f"{self.source} already has a column {taken[0]!r}: choose another --suffix, or replace the column "
+                "with --overwrite"
+            )
         return new
 
 
@@ -139,7 +144,9 @@ def _csv(job: FileJob) -> int:
         place = [head.index(c) for c in columns]
         names = job.names(columns, head)
         writer = csv.writer(target, delimiter=delimiter, lineterminator=ending)
-        writer.writerow([*head, *names] if job.suffix else head)
+        added = [name for name in names if name not in head]
+        goes = [[*head, *added].index(name) for name in names]
+        writer.writerow([*head, *added])
         n = 0
         for rows in _chunks(row for row in csv.reader(source, delimiter=delimiter) if row):
             short = next((i for i, row in enumerate(rows) if len(row) != len(head)), None)
@@ -149,12 +156,11 @@ def _csv(job: FileJob) -> int:
                 )
             p = np.column_stack([_numbers([row[j] for row in rows], job, n, head[j]) for j in place])
             texts = [["" if x != x else repr(x) for x in column] for column in job.changed(p, columns, n).T.tolist()]
-            for j, column in zip(place, texts, strict=True):
+            for row in rows:
+                row += [""] * len(added)
+            for j, column in zip(goes, texts, strict=True):
                 for row, text in zip(rows, column, strict=True):
-                    if job.suffix:
-                        row.append(text)
-                    else:
-                        row[j] = text
+                    row[j] = text
             writer.writerows(rows)
             n += len(rows)
     return n
@@ -229,7 +235,7 @@ def _objects_of_array(source: IO[str], job: FileJob) -> Iterator[dict[str, Any]]
 
 def _change_objects(objects: list[dict[str, Any]], job: FileJob, first: int) -> None:
     columns = job.find(list(objects[0]))
-    names = job.names(columns, objects[0])
+    names = job.names(columns, set().union(*objects))
     p = np.column_stack([_numbers([o.get(c) for o in objects], job, first, c) for c in columns])
     for o, changed in zip(objects, job.changed(p, columns, first), strict=True):
         o.update({name: None if np.isnan(x) else float(x) for name, x in zip(names, changed, strict=True)})
@@ -279,9 +285,9 @@ def _batch_change(job: FileJob, schema: Any) -> tuple[Callable[[Any, int], Any],
     columns = job.find(schema.names)
     names = job.names(columns, schema.names)
     new = schema
-    for old, name in zip(columns, names, strict=True):
+    for name in names:
         field = pa.field(name, pa.float64())
-        new = new.append(field) if job.suffix else new.set(new.get_field_index(old), field)
+        new = new.set(new.get_field_index(name), field) if name in schema.names else new.append(field)
 
     def change(batch: Any, first: int) -> Any:
         arrays = dict(zip(schema.names, batch.columns, strict=True))
