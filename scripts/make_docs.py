@@ -36,10 +36,10 @@ import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup.by_name import _ranked  # noqa: E402
 from calibrary.lookup.study_findings import shown, stored  # noqa: E402
-from calibrary.metrics.machinery.declare import Alias, Entry  # noqa: E402
+from calibrary.metrics.machinery.declare import ENTRIES, Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.public import PUBLIC, Name  # noqa: E402
-from calibrary.study import StudyResult  # noqa: E402
+from calibrary.study import CURVES, StudyResult  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded
 RESPONSE_ROWS = 400  # of scripts/make_responses.py
@@ -53,23 +53,24 @@ FAMILY = {
 }
 FAMILY_IS = {
     "point": "A number for each row, from its predictions and its outcome, then a mean; or a function of such means. "
-    "Proper scores are here: they tell calibration and sharpness together.",
+    "Proper scores are here: they measure calibration and sharpness together.",
     "bin": "Rows with like confidences are put together, and each group's mean confidence is compared with how often "
-    "the event happened. Easy to explain; the number of bins and their edges decide much.",
-    "kernel": "Instead of bins, every row counts its neighbors, and near ones more. No edges; a bandwidth instead.",
+    "the event happened. These metrics are easy to explain; they depend on the number of bins and their edges.",
+    "kernel": "Each row is compared with its neighbors, and near ones count more. A bandwidth takes the place of bins.",
     "curve": "A calibration curve is fitted to the data and compared with the diagonal.",
-    "cumulative": "Differences between outcomes and confidences are added up in the order of confidence. Nothing to "
-    "choose: no bins, no bandwidth.",
-    "detection": "Boxes that were found are matched with the objects that are there; the score of a box should be the "
-    "chance that it is right, or the overlap to be expected.",
+    "cumulative": "Differences between outcomes and confidences are added up in the order of confidence. Neither bins "
+    "nor a bandwidth have to be chosen.",
+    "detection": "Detected boxes are matched with the true objects; the score of a box should be the chance that it is "
+    "right, or the expected overlap.",
 }
 
 
 def main(figures: bool = True) -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     shutil.copytree(ROOT / "docs", OUT)
-    for page in sorted((OUT / "tutorials").glob("*.md")) + sorted((OUT / "packages").glob("*.md")):
-        page.write_text(wrapped(page.read_text("utf-8")), "utf-8")
+    for page in sorted(OUT.rglob("*.md")):
+        above = "../" * (len(page.relative_to(OUT).parts) - 1)
+        page.write_text(with_names(wrapped(page.read_text("utf-8")), above), "utf-8")
     (OUT / "figures").mkdir(exist_ok=True)
     write("math.css", math_style())
     write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
@@ -105,6 +106,23 @@ def wrapped(text: str) -> str:
         return block[0] if table else block[0].replace("{ .text .output }", "{ .text .output .wrap }")
 
     return re.sub(r"^``` { \.text \.output }\n(.*?)^```$", marked, text, flags=re.MULTILINE | re.DOTALL)
+
+
+#: Ids that are also ordinary words of code.
+_WORDS_OF_CODE = ("cal", "consistency")
+
+
+def with_names(text: str, above: str = "") -> str:
+    """Every id of a metric in the text, outside code and links, leads to the metric's page and shows its name."""
+
+    def linked(found: re.Match[str]) -> str:
+        entry = ENTRIES.get(found["id"])
+        if entry is None or entry.id in _WORDS_OF_CODE:
+            return found[0]
+        return f'[`{entry.id}`]({above}metrics/{entry.id}.md "{entry.name}")'
+
+    outside = r"(?P<kept>^ *```.*?^ *```|\[[^\]\n]*\]\([^)\n]*\)|^#.*?$)|`(?P<id>\w+)`"
+    return re.sub(outside, lambda m: m["kept"] or linked(m), text, flags=re.MULTILINE | re.DOTALL)
 
 
 def math_style() -> str:
@@ -161,7 +179,7 @@ def family_page(family: str) -> str:
 
 
 def _catalogue_table(entries: list[Entry], above: str = "") -> list[str]:
-    head = ("row", "metric", "id", "what it tells", "range", "ideal", "proper", "test")
+    head = ("row", "metric", "id", "what it measures", "range", "ideal", "proper", "test")
     rows = [_catalogue_row(e, above) for e in entries]
     table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *rows]
     return ['<div class="catalogue" markdown>', "", *table, "", "</div>"]
@@ -187,17 +205,17 @@ def _ideal(e: Entry) -> str:
 
 
 def metric_page(e: Entry) -> str:
-    lines = [f"# {heading(e)}", ""]
-    lines += [f"**{markdown(e.meaning)}**", ""]
-    shown = formula(e.function.__doc__ or "")
-    lines += [f"$${shown}$$", ""] if shown else []
+    """What it tells, what it detects and misses, when to use it; then its formula, its facts and its call."""
+    lines = [f"# {heading(e)}", "", f"**{markdown(e.meaning)}**", ""]
+    lines += _detects(e)
     if e.use:
         lines += [f'!!! tip "Use it"\n    {e.use}', ""]
     if e.avoid:
         lines += [f'!!! warning "When not, and what to watch"\n    {e.avoid}', ""]
-    lines += _picture(e)
+    shown = formula(e.function.__doc__ or "")
+    lines += ["## Definition", "", f"$${shown}$$", ""] if shown else []
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
-    lines += _folded_names(e) + _studied(e)
+    lines += _folded_names(e) + _response(e) + _studied(e)
     lines += [
         "## Call",
         "",
@@ -213,6 +231,84 @@ def metric_page(e: Entry) -> str:
     return "\n".join(lines)
 
 
+#: The shapes of error in the study's worlds: words for each, and a curve that shows it where confidence tells it.
+_SHAPES = {
+    "over-confident": ("over-confident", "temperature 0.6"),
+    "under-confident": ("under-confident", "temperature 1.8"),
+    "shift": ("too low, or too high", "shift +0.4"),
+    "groups": ("over-confident and too high", "groups"),
+    "beta": ("bent more at one end", "beta"),
+    "region": ("wrong in one region only", "region"),
+    "steps": ("in five steps", "steps 5"),
+    "wave 2": ("slow wave", "wave 2"),
+    "wave 10": ("fast wave", "wave 10"),
+    "too extreme": ("a fit stated too extremely", None),
+    "too timid": ("a fit stated too timidly", None),
+    "overfitted": ("an overfitted model", None),
+    "by place": ("opposite left and right", None),
+    "by group": ("opposite in groups of rows", None),
+    "far cases": ("opposite for unusual rows", None),
+}
+_DETECTION_ROWS = 1000  # at this size, or the largest at which the metric was studied
+_OFTEN, _SELDOM = 0.9, 0.3
+
+
+def _detects(e: Entry) -> list[str]:
+    """What it detects and what it misses: a sentence and a picture for each of its numbers, from the study."""
+    lines: list[str] = []
+    for name in _studied_names(e):
+        n = max(n for n in StudyResult(stored()).sizes if n <= _DETECTION_ROWS and name in stored()["sizes"][str(n)])
+        row = stored()["sizes"][str(n)][name]
+        if not row.get("power_by_family"):
+            continue
+        rows = _shapes(row)
+        title = f"`{name}`: " if "." in name else ""
+        lines += [
+            f"{title}{_in_words(rows)}",
+            "",
+            pictures.detected(rows, f"{heading(e)}: errors detected on {n:,} rows"),
+            "",
+        ]
+    if not lines:
+        return []
+    return [
+        "## What it detects and what it misses",
+        "",
+        *lines,
+        f"Share of samples of {n:,} rows in which it detects an error of each shape, at a level of 5%, in "
+        "[the study](../study.md). The small pictures show how often the event happens (up) for each stated "
+        "probability (across).",
+        "",
+    ]
+
+
+def _shapes(row: dict[str, Any]) -> list[pictures.Row]:
+    """The shapes of error that a number was studied on, and all of them where events are rare."""
+    by = row["power_by_family"]
+    rows: list[pictures.Row] = [
+        (words, CURVES[curve].truth if curve else None, by[family])
+        for family, (words, curve) in _SHAPES.items()
+        if by.get(family) is not None
+    ]
+    rare = (row.get("power_by_law") or {}).get("rare")
+    return rows if rare is None else [*rows, ("any of these, 5% positive", None, rare)]
+
+
+def _in_words(rows: list[pictures.Row]) -> str:
+    """Which errors it nearly always detects, and which it mostly misses."""
+    detects = [words for words, _, share in rows if share >= _OFTEN]
+    misses = [words for words, _, share in rows if share < _SELDOM]
+    said = [f"it nearly always detects: {'; '.join(detects)}"] * bool(detects)
+    said += [f"it mostly misses: {'; '.join(misses)}"] * bool(misses)
+    text = ". ".join(part[0].upper() + part[1:] for part in said) or "It detects every shape of error in part"
+    return f"{text}."
+
+
+def _studied_names(e: Entry) -> list[str]:
+    """The numbers of a metric that are in the study."""
+    return [name for name in StudyResult(stored()).names if name == e.id or name.startswith(f"{e.id}.")]
+
+
 def _aliases(e: Entry) -> str:
     return ", ".join(f"{a} (`{a.words}`)" if isinstance(a, Alias) else a for a in e.aliases)
 
@@ -224,20 +320,20 @@ def _folded_names(e: Entry) -> list[str]:
     return [f'??? info "Also called: {len(e.aliases)} names"', f"    {_aliases(e)}", ""]
 
 
-def _picture(e: Entry) -> list[str]:
-    """What it sees: its value as a model gets worse, from stored numbers."""
+def _response(e: Entry) -> list[str]:
+    """Its value as a model gets worse, from stored numbers."""
     stored = json.loads((ROOT / "docs" / "responses.json").read_text())
     curves = stored["metrics"].get(e.id)
     if curves is None:
         return []
     return [
-        "## What it sees",
+        "## How its value grows with the error",
         "",
         pictures.response(stored["strengths"], curves, e.name),
         "",
-        f"Its value on {RESPONSE_ROWS} rows as a model moves away from calibrated (middle): predictions that are too "
-        "timid or too extreme, and predictions that are too low or too high. Where a line is flat, the metric does not "
-        "see that error.",
+        f"Its value on {RESPONSE_ROWS} rows as a model moves away from calibrated (middle): predictions that are not "
+        "extreme enough or too extreme, and predictions that are too low or too high. Where a line is flat, the metric "
+        "does not respond to that error.",
         "",
     ]
 
@@ -245,27 +341,27 @@ def _picture(e: Entry) -> list[str]:
 def _studied(e: Entry) -> list[str]:
     """What the study of metrics against known truth found; of a metric of several numbers, for each of them."""
     found = StudyResult(stored())
-    named = [name for name in found.names if name == e.id or name.startswith(f"{e.id}.")]
-    lines = [line for name in named for line in _study_table(found, name, e.better == "perfect")]
+    lines = [line for name in _studied_names(e) for line in _study_table(found, name, e.better == "perfect")]
     if not lines:
         why = found.found["left_out"].get(e.id)
         return ["## Against known truth", "", f"Not in [the study](../study.md): {why}.", ""] if why else []
     own = found.found["tests"].get("1000", {}).get(e.id)
     if own:
         lines += [
-            f"Its own test at 1,000 rows finds {own['power']:.0%}, and rejects {own['level']:.0%} of calibrated.",
+            f"Its own test on 1,000 rows detects {own['power']:.0%} of the errors, and rejects {own['level']:.0%} of "
+            "calibrated samples.",
             "",
         ]
     about = (
-        "Means over the worlds of [the study](../study.md), in which the truth is known: errors found at a level of "
+        "Means over the worlds of [the study](../study.md), in which the truth is known: errors detected at a level of "
         "5%, and pairs of models put in the order of their true error."
     )
     return ["## Against known truth", "", *lines, about, ""]
 
 
 def _study_table(found: Any, name: str, signed: bool) -> list[str]:
-    reads = "a calibrated model shows (ideal ± mean distance)" if signed else "a calibrated model shows"
-    head = ("rows", reads, "errors found", "the same, 5% positive", "pairs in the right order")
+    shows = "a calibrated model shows (ideal ± mean distance)" if signed else "a calibrated model shows"
+    head = ("rows", shows, "errors detected", "the same, 5% positive", "pairs in the right order")
     rows = []
     for n in found.sizes:
         if name in found.found["sizes"][str(n)]:
@@ -308,7 +404,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("cons in Table 2", "; ".join(e.table2.cons) if e.table2 else ""),
         ("range", e.range_note or _range(e)),
         ("ideal value", _ideal(e)),
-        ("reading", e.sign),
+        ("sign", e.sign),
         ("proper score", proper.get(e.proper, e.proper)),
         ("distance from calibration", e.robustness),
         ("test of calibration", test if e.null or e.has_test else f"none: {e.null_note}"),
@@ -397,7 +493,9 @@ def names_page(entries: list[Entry]) -> str:
     ]
     lines += [_meaning(name) for name in sorted(names, key=lambda n: (n.lower(), n))]
     lines += ["", "## Names with another use", "", "| name | here | elsewhere also |", "| --- | --- | --- |"]
-    return "\n".join(lines + [f"| {n} | `{e.id}` | {other} |" for e in entries for n, other in e.homonyms.items()])
+    return "\n".join(
+        lines + [f"| {n} | {_linked_id(e)} | {other} |" for e in entries for n, other in e.homonyms.items()]
+    )
 
 
 def _meaning(name: str) -> str:
@@ -411,7 +509,7 @@ def _meaning(name: str) -> str:
 
 
 def _linked_id(e: Entry) -> str:
-    return f"[`{e.id}`](metrics/{e.id}.md)"
+    return f"[{heading(e)}](metrics/{e.id}.md) (`{e.id}`)"
 
 
 #: Kinds of public names, each with its title on the page.
@@ -570,39 +668,79 @@ def benchmark_page() -> str:
 # -- figures -----------------------------------------------------------------------------------------
 
 
+#: Chapters of the gallery, and how the names of their figures begin.
+_CHAPTERS = {
+    "Reliability diagrams": ("reliability-line", "reliability-", "theory"),
+    "Curves without bins": ("smooth", "corp", "cumulative"),
+    "Scores, decisions and abstention": ("brier", "murphy", "decision", "risk-coverage"),
+    "Segments, hidden groups and time": ("segments", "monitor", "reliability-map", "grouping"),
+    "Several classes": ("simplex", "set-coverage"),
+    "Object detection": ("detection", "d-ece"),
+    "Tests, recalibration and overviews": ("null", "recalibration", "metrics", "family-tree", "overview"),
+}
+
+
+def _chapter(name: str) -> str:
+    """The chapter of a figure: the one with the longest beginning of its name."""
+    fits = [(len(start), title) for title, starts in _CHAPTERS.items() for start in starts if name.startswith(start)]
+    return max(fits)[1]
+
+
 def figures_page(draw: bool) -> str:
-    """Every figure with the call that draws it, read from the gallery's own source."""
+    """The gallery: a small picture of every figure, which leads to a page with the figure and its call."""
     import matplotlib.pyplot as plt
 
     from calibrary import gallery
 
     setup, shown = gallery_code(Path(gallery.__file__).read_text())
     lines = [
+        "---\nhide: [toc]\n---",
         "# Gallery",
         "",
-        "Drawn from the data sets that come with calibrary; `python -m calibrary.gallery OUT` draws them again as PNG "
-        "and SVG. "
-        "Every figure has a function that gives its numbers ([reference](api/plots.md)).",
+        "Each picture leads to the figure and to the call that draws it. The data sets come with calibrary; "
+        "`python -m calibrary.gallery OUT` draws all figures again as PNG and SVG. Every figure has a function that "
+        "gives its numbers ([reference](api/plots.md)).",
         "",
-        '??? example "The data of all figures"',
-        "    ```python",
-        *(f"    {line}".rstrip() for line in setup.splitlines()),
-        "    ```",
     ]
-    for name, drawn in gallery.figures().items():
-        if draw:
-            made = drawn()
+    every = gallery.figures() if draw else {}
+    for title in _CHAPTERS if draw else ():
+        lines += [f"## {title}", "", '<div class="gallery" markdown>', ""]
+        for name in [name for name in every if _chapter(name) == title]:
+            made = every[name]()
             figure = getattr(made, "figure", made)
             figure.savefig(OUT / "figures" / f"{name}.png", dpi=80, bbox_inches="tight")
             plt.close(figure)
-            lines += [
-                "",
-                f"## {_figure_name(name)}",
-                "",
-                f"![{name}](figures/{name}.png){{ .figure }}",
-            ]
-            lines += ["", "```python", shown[name], "```"]
+            write(f"figures/{name}.md", figure_page(name, setup, shown[name]))
+            words = _figure_name(name)
+            lines.append(f'- [![{words}](figures/{name}.png){{ loading="lazy" }} {words}](figures/{name}.md)')
+        lines += ["", "</div>", ""]
     return "\n".join(lines)
+
+
+def figure_page(name: str, setup: str, call: str) -> str:
+    """One figure: what it shows, the figure, and lines that can be pasted."""
+    drawn_by = re.findall(r"plots\.(\w+)", call)[-1]
+    says = markdown((inspect.getdoc(getattr(cal.plots, drawn_by)) or "").split("\n")[0])
+    return "\n".join(
+        [
+            f"# {_figure_name(name)}",
+            "",
+            says,
+            "",
+            f"![{_figure_name(name)}]({name}.png){{ .figure }}",
+            "",
+            "```python",
+            call,
+            "```",
+            "",
+            f"The options of `{drawn_by}` are in the [reference](../api/plots.md).",
+            "",
+            '??? example "The data"',
+            "    ```python",
+            *(f"    {line}".rstrip() for line in setup.splitlines()),
+            "    ```",
+        ]
+    )
 
 
 def _figure_name(name: str) -> str:

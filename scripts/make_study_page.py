@@ -7,6 +7,7 @@ Every number on the page is read from the stored file here, so that the page can
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.lookup.study_findings import stored, target_of
+from calibrary.metrics.machinery.declare import ENTRIES
 from calibrary.study.figures import FIGURES
 from calibrary.study.measures import FEWEST_NULLS
 from calibrary.study.result import StudyResult, clusters, stored_study
@@ -85,7 +87,16 @@ def num(value: float | None, digits: int = 3) -> str:
         return "–"
     if value != 0.0 and abs(value) < 0.5 * 10.0**-digits:
         return "0"
-    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.2f}"
+    return f"{value:.{digits if abs(value) < 1 else 2}f}"
+
+
+def named(name: str) -> str:
+    """A number of the study by its full name and settings, with its id."""
+    id, _, setting = name.partition(", ")
+    metric, _, field = id.partition(".")
+    setting = re.sub(r"^(\d+) (width|mass)$", r"\1 bins of equal \2", setting)
+    words = ", ".join(part for part in (ENTRIES[metric].name, field, setting) if part)
+    return f"{words[0].upper()}{words[1:]} (`{id}`)"
 
 
 def share(value: float | None) -> str:
@@ -117,7 +128,7 @@ def calibrated(name: str, error: float | None) -> str:
 
 def table(f: Found) -> str:
     head = (
-        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "N for < .02", "finds, N = 1,000", "rare",
+        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "N for < 0.02", "detects, N = 1,000", "rare",
         "fast wave", "orders: same law / across", "rho L1 / distance", "false report",
     )  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
@@ -127,7 +138,7 @@ def table(f: Found) -> str:
         size = " / ".join(calibrated(name, f.at(name, n, "null")) for n in (100, 1000, 10_000))
         power, error = f.at(name, 1000, "power"), f.at(name, 1000, "power_se")
         lines.append(
-            f"| `{name}` | {size} | {rows(f.rows_for(name))} | {share(power)} ± {100 * (error or 0.0):.0f} | "
+            f"| {named(name)} | {size} | {rows(f.rows_for(name))} | {share(power)} ± {100 * (error or 0.0):.0f} | "
             f"{share(f.rare(name))} | {share(f.wave(name))} | {share(f.at(name, 1000, 'within'))} / "
             f"{share(f.at(name, 1000, 'across'))} | {num(f.limit(name, 'rho_l1'), 2)} / "
             f"{num(f.limit(name, 'rho_distance'), 2)} | {num(f.lie(name), 2)} |"
@@ -165,14 +176,14 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
     return [
         (
             "The numbers are about five things",
-            "five clusters; rank correlation .98 within the L1-like, .91 between L1-like and distance-like",
-            f"{len(groups)} groups of two or more at rank correlation .9, of {sum(map(len, groups))} numbers, the "
+            "five clusters; rank correlation 0.98 within the L1-like, 0.91 between L1-like and distance-like",
+            f"{len(groups)} groups of two or more at rank correlation 0.9, of {sum(map(len, groups))} numbers, the "
             f"largest with {len(groups[0]) if groups else 0}; {num(within, 2)} within, {num(apart, 2)} between",
             None if within is None or apart is None else (within > 0.95 > apart, "more than five"),
         ),
         (
             "For ranking, the choice inside the L1 family hardly matters",
-            ".93-.94 at N = 1,000; 100 bins cost 13 points across laws",
+            "0.93-0.94 at N = 1,000; 100 bins cost 13 points across laws",
             f"{share(worst)}-{share(max(v for n in family if (v := same[n]) is not None))} within a law; 100 bins cost "
             f"{100 * ((across['ece'] or 0) - (across['ece, 100 width'] or 0)):.0f} points across laws",
             worst is not None
@@ -181,7 +192,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
         ),
         (
             "Some must never rank models",
-            "mce .50, joint Cox intercept .46, eo .58, sbct .63, emax .64, nses .67, wcr .67, slope .68",
+            "mce 0.50, joint Cox intercept 0.46, eo 0.58, sbct 0.63, emax 0.64, nses 0.67, wcr 0.67, slope 0.68",
             ", ".join(f"{name} {num(across[name], 2)}" for name in poor),
             all((across[name] or 0.0) < 0.78 < (across["ece"] or 0.0) for name in poor),
         ),
@@ -215,8 +226,8 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             (fold[1000].get("fold") or 0) > 1.4 and (fold[1000].get("order_depends") or 0) > 0.2,
         ),
         (
-            "Where events are rare, four are blind",
-            "mce, emax, sbct, wcr find 3-10%; kernel and cumulative ones 82-85%",
+            "Where events are rare, four miss nearly everything",
+            "mce, emax, sbct, wcr detect 3-10%; kernel and cumulative ones 82-85%",
             ", ".join(f"{name} {share(f.rare(name))}" for name in blind)
             + "; "
             + ", ".join(f"{name} {share(f.rare(name))}" for name in see),
@@ -231,8 +242,8 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             max(f.wave(name) or 0.0 for name in smooth) < min(f.wave(name) or 0.0 for name in fine),
         ),
         (
-            "Several classes: Spiegelhalter and ECD find over-confidence, full kernels lose it, MDCA is blind",
-            "1.00 for K = 3 to 100; full SKCE .57, .42, .10, .05; MDCA .00-.07",
+            "Several classes: Spiegelhalter and ECD detect over-confidence, full kernels do not, MDCA misses it",
+            "1.00 for K = 3 to 100; full SKCE 0.57, 0.42, 0.10, 0.05; MDCA 0.00-0.07",
             f"Spiegelhalter and ECD {'-'.join(_span(full))}; SKCE {', '.join(num(v, 2) for v in kernel)} of "
             f"{', '.join(map(str, drawn))} draws; "
             f"MDCA {', '.join(num(v, 2) for v in mdca)} (K = 3, 10, 30, 100)",
@@ -240,7 +251,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
         ),
         (
             "Real data: halves agree about L1-like metrics, hardly about bias alone",
-            "rank agreement .6-.7, and .25",
+            "rank agreement 0.6-0.7, and 0.25",
             f"{num(halves, 2)}, and {num(bias, 2)}",
             None if halves is None or bias is None else halves > bias + 0.1,
         ),
@@ -360,7 +371,7 @@ def cluster_words(f: Found) -> str:
         return ""
     groups = [group for group in clusters(f.found["correlation"]) if len(group) > 1]
     lines = [
-        f"Groups whose mean rank correlation over the worlds is .9 or more, at N = {f.found['correlation']['n']:,}:",
+        f"Groups whose mean rank correlation over the worlds is 0.9 or more, at N = {f.found['correlation']['n']:,}:",
         "",
     ]
     return "\n".join(lines + [f"- {', '.join(f'`{name}`' for name in group)}" for group in groups])
@@ -378,8 +389,8 @@ HIDDEN = ("by place", "by group", "far cases")
 def rest_table() -> str:
     """What was read of the metrics that need more than labels and confidences."""
     head = (
-        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "finds, N = 1,000",
-        "finds what is hidden from the score", "orders: same law / across",
+        "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "detects, N = 1,000",
+        "detects what is hidden from the score", "orders: same law / across",
     )  # fmt: skip
     sizes = stored()["portfolio"]["sizes"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
@@ -390,7 +401,7 @@ def rest_table() -> str:
         by = at[1000].get("power_by_family") or {}
         hidden = [by[family] for family in HIDDEN if family in by]
         lines.append(
-            f"| `{name}` | {' / '.join(calibrated(name, row.get('null')) for row in at.values())} | "
+            f"| {named(name)} | {' / '.join(calibrated(name, row.get('null')) for row in at.values())} | "
             f"{share(at[1000].get('power'))} ± {100 * (at[1000].get('power_se') or 0.0):.0f} | "
             f"{share(float(np.mean(hidden))) if hidden else '–'} | "
             f"{share(at[1000].get('within'))} / {share(at[1000].get('across'))} |"
@@ -408,19 +419,19 @@ def rest_words() -> str:
         return share(float(np.mean(known)) if known else None)
 
     return (
-        f"- Errors of the score itself (temperature): `d_ece` finds {power('d_ece', *TEMPERATURES)} "
-        f"at N = 1,000, `l1cbod` {power('l1cbod', *TEMPERATURES)}. `qgc` and `sgc` find "
+        f"- Errors of the score itself (temperature): `d_ece` detects {power('d_ece', *TEMPERATURES)} "
+        f"at N = 1,000, `l1cbod` {power('l1cbod', *TEMPERATURES)}. `qgc` and `sgc` detect "
         f"{power('qgc', 'over-confident')} of over-confidence and {power('qgc', 'under-confident')} of "
         "under-confidence: they are scores, and a detector that is better than it says has a good one.\n"
-        f"- Errors by place: `d_ece` of the score alone finds {power('d_ece', 'by place')}, with the position of the "
-        f"box {power('d_ece, location', 'by place')}. Errors by group: `pce` finds {power('pce', 'by group')}, and "
+        f"- Errors by place: `d_ece` of the score alone detects {power('d_ece', 'by place')}, with the position of the "
+        f"box {power('d_ece, location', 'by place')}. Errors by group: `pce` detects {power('pce', 'by group')}, and "
         f"{power('pce', *TEMPERATURES)} of temperatures, which leave the mean of a group "
         "nearly as it is.\n"
         "- `egce`, `qgc`, `sgc` and `oce` count missed objects: what a calibrated detector shows is mostly misses, "
         "and they order detectors by them.\n"
-        f"- `eice` finds {power('eice', 'overfitted')} of overfitted models, {power('eice', 'too extreme')} of those "
+        f"- `eice` detects {power('eice', 'overfitted')} of overfitted models, {power('eice', 'too extreme')} of those "
         f"stated too extremely and {power('eice', 'too timid')} of those stated too timidly: it measures how much a "
-        "fit would change without a row, and reads no labels."
+        "fit would change without a row, and uses no labels."
     )
 
 
@@ -448,12 +459,12 @@ def made(f: Found) -> str:
     } if "100" in f.found["sizes"] else {}  # fmt: skip
     lines = [
         f"- calibrary {about['version']}, seed {about['seed']}, preset `{about['preset']}`: {about['shards']} of "
-        f"{about['of']} shards, {about['cpu_seconds'] / 60:.0f} CPU minutes of readings.",
+        f"{about['of']} shards, {about['cpu_seconds'] / 60:.0f} CPU minutes.",
         f"- Samples of every miscalibrated and of every calibrated world: {draws}. A number that takes longer "
-        "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is read from as many fewer as it is slower, "
-        f"down to a twelfth, but from {FEWEST_NULLS} calibrated ones at least. Standard errors of power (jackknife "
-        "over draws) are in the table, those of order are about a point.",
-        "- Read on few rows only, for their cost: "
+        "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is computed from as many fewer samples as it "
+        f"is slower, down to a twelfth, but from {FEWEST_NULLS} calibrated ones at least. Standard errors of power "
+        "(jackknife over draws) are in the table, those of order are about a point.",
+        "- Computed on few rows only, for their cost: "
         + "; ".join(f"up to {n:,}: {', '.join(names)}" for n, names in sorted(few.items()))
         + ".",
         "- Not studied: " + "; ".join(f"{', '.join(ids)}: {why}" for why, ids in left_out(f).items()) + ".",
@@ -464,8 +475,8 @@ def made(f: Found) -> str:
     read = f.found["classes"]["sizes"].get("1000", {})
     count = {k: sum(f"{k} classes" in by for by in read.values()) for k in (3, 10, 30, 100)}
     lines.append(
-        f"- Numbers read of several classes at N = 1,000: {', '.join(f'{c} for K = {k}' for k, c in count.items())}; "
-        "what is missing costs more than a second there."
+        "- Numbers computed for several classes at N = 1,000: "
+        f"{', '.join(f'{c} for K = {k}' for k, c in count.items())}; what is missing costs more than a second there."
     )
     if about["missing"]:
         lacking = "; ".join(f"{size}: {count} shards" for size, count in about["missing"].items())

@@ -1,8 +1,9 @@
-"""The pages of metrics in the navigation, by family (a hook of mkdocs): there is nothing to keep up to date by hand."""
+"""The pages of metrics, by family, and of figures in the navigation (a hook of mkdocs)."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from calibrary import catalogue
@@ -41,7 +42,10 @@ def families() -> list[dict[str, list[Any]]]:
 
 
 def on_config(config: Any) -> Any:
+    drawn = sorted(Path(config.docs_dir).glob("figures/*.md"))
     for chapter in config.nav:
         if "Metrics" in chapter:
             chapter["Metrics"].append({"By family": families()})
+        if "Gallery" in chapter:
+            chapter["Gallery"] += [f"figures/{page.name}" for page in drawn]
     return config

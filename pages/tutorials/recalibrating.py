@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Recalibrating
 #
-# *Data: the 1,797 digits again.* A map from stated to better probabilities can be fitted to a few hundred rows. The two questions are
-# whether it is worth it, and how to judge that honestly.
+# *Data: probabilities of a random forest for 1,797 handwritten digits.* A map from stated to better probabilities can be fitted to a few
+# hundred rows. Two questions have to be answered: whether the map is worth it, and how to measure that without deceiving oneself.
 
 # %%
 import calibrary as cal
@@ -57,4 +57,10 @@ recalibrate.save("map.json")
 print(open("map.json").read()[:300])
 
 # %% [markdown]
-# On the command line: `calibrary recalibrate fit validation.csv -o map.json`, then `calibrary recalibrate apply map.json new.csv`.
+# On the command line the map is fitted to one file and applied to another. The new probabilities stand in a column of their own, called as
+# the old one followed by `_recalibrated`:
+#
+# ```
+# calibrary recalibrate fit validation.csv --label outcome --prob risk -o map.json
+# calibrary recalibrate apply map.json new.csv -o recalibrated.csv
+# ```

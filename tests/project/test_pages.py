@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.numbers import number
 from calibrary.evaluation import FAMILIES
 from calibrary.public import PUBLIC
 from paths import ROOT
@@ -28,7 +30,8 @@ def make_docs():
 @pytest.fixture(scope="module")
 def names(make_docs):
     entries = sorted(cal.catalogue.values(), key=lambda e: FAMILIES.index(e.family))
-    return [line.split(" | ") for line in make_docs.names_page(entries).splitlines() if line.startswith("| ")]
+    page = make_docs.names_page(entries).partition("## Names with another use")[0]
+    return [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
 
 
 def test_every_name_is_listed_with_what_look_up_makes_of_it(names):
@@ -89,13 +92,72 @@ def test_the_page_of_a_metric_tells_what_the_study_found(make_docs):
 
     row = stored_study().row("ece", 1000)
     page = make_docs.metric_page(cal.catalogue["ece"])
-    cells = (f"{row['null']:.3g}", f"{row['power']:.0%}", f"{row['power_by_law']['rare']:.0%}", f"{row['across']:.0%}")
+    cells = (number(row["null"]), f"{row['power']:.0%}", f"{row['power_by_law']['rare']:.0%}", f"{row['across']:.0%}")
     assert f"| 1,000 | {' | '.join(cells)} |" in page
     both = make_docs.metric_page(cal.catalogue["cis"])
     assert "`cis.slope`:" in both
-    assert "Its own test at 1,000 rows finds" in both
+    assert "Its own test on 1,000 rows detects" in both
     assert "| 1,000 |" in make_docs.metric_page(cal.catalogue["d_ece"])
     assert "Not in [the study]" in make_docs.metric_page(cal.catalogue["knn_reliability"])
+
+
+def test_the_page_of_a_metric_opens_with_what_it_tells_and_what_it_detects(make_docs):
+    from calibrary.study import stored_study
+
+    entry = cal.catalogue["mce"]
+    page = make_docs.metric_page(entry)
+    parts = ("**", "## What it detects and what it misses", '!!! tip "Use it"', "## Definition", "| row in Table 2 |")
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+    by = stored_study().row("mce", 1000)["power_by_family"]
+    assert f"over-confident: {by['over-confident']:.0%};" in page  # read out with the picture
+    assert page.count('class="bar"') == len(by) + 1  # every shape of error, and all of them where events are rare
+    assert "fast wave" in page.partition("It mostly misses: ")[2].partition("\n")[0]
+    assert "## What it detects" not in make_docs.metric_page(cal.catalogue["knn_reliability"])
+
+
+def test_every_shape_of_error_in_the_study_has_words(make_docs):
+    from calibrary.lookup.study_findings import stored
+
+    found = stored()["sizes"].values()
+    families = {f for rows in found for row in rows.values() for f in row.get("power_by_family") or ()}
+    assert families == set(make_docs._SHAPES)
+
+
+def test_every_figure_has_a_chapter_of_the_gallery_and_a_sentence(make_docs):
+    pytest.importorskip("matplotlib")
+    from pathlib import Path
+
+    from calibrary import gallery
+
+    setup, calls = make_docs.gallery_code(Path(gallery.__file__).read_text(encoding="utf-8"))
+    assert make_docs._chapter("reliability-map") == "Segments, hidden groups and time"
+    for name, call in calls.items():
+        assert make_docs._chapter(name)
+        page = make_docs.figure_page(name, setup, call)
+        assert len(page.splitlines()[2]) > 20, name
+        assert f"]({name}.png)" in page
+
+
+def test_a_metric_s_id_leads_to_its_page_and_shows_its_name(make_docs):
+    text = "Take `ece`, not `cal` or [`mce`](x.md).\n\n```python\n`ece`\n```\n`smece`\n"
+    assert make_docs.with_names(text, above="../") == (
+        'Take [`ece`](../metrics/ece.md "expected calibration error"), not `cal` or [`mce`](x.md).\n\n'
+        '```python\n`ece`\n```\n[`smece`](../metrics/smece.md "smooth calibration error of residuals")\n'
+    )
+
+
+def test_the_pictures_of_lenses_show_what_the_lenses_do(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import lens_diagram
+
+    for panel in lens_diagram.PANELS:
+        assert (lens_diagram.OUT / f"{panel.lens}.svg").read_text() == lens_diagram.picture(panel)
+        given = ([lens_diagram.LABEL], [lens_diagram.ROW])
+        gaps = cal.compute("mae", *given, lens=panel.lens, average=None, labels=[0, 1, 2, 3], **panel.options)
+        expected = [abs(confidence - outcome) for confidence, outcome in panel.pairs]
+        found = [gap for gap in np.ravel(gaps) if not np.isnan(gap)]
+        assert found[: len(expected)] == pytest.approx(expected), panel.lens
 
 
 def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):

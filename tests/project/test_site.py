@@ -87,7 +87,13 @@ def _blocks(page: str, language: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md", "docs/weights.md", "docs/integrations.md"])
+#: Hand-written pages whose snippets run from top to bottom as they stand; test_pages.py has docs/beyond.md.
+SNIPPETS = ["README.md"] + [
+    f"docs/{name}.md" for name in ("index", "lenses", "binary-or-top-label", "gates", "weights", "integrations")
+]
+
+
+@pytest.mark.parametrize("page", SNIPPETS)
 def test_snippets_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("agg")
     if page == "docs/integrations.md":
@@ -101,6 +107,8 @@ def test_snippets_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
             exec(compile(quick, page, "exec"), space)
         if said:
             assert out.getvalue() == said
+    for name in [name for name in space if name.startswith("test_")]:
+        space[name]()  # a test that the page shows passes
 
 
 def test_commands_of_the_readme_run(tmp_path, monkeypatch):
@@ -229,8 +237,22 @@ def test_responses_are_stored_for_the_metrics_of_two_classes():
 
 def test_every_stored_page_is_in_the_navigation():
     nav = (ROOT / "mkdocs.yml").read_text()
-    for page in [stored for source in tutorials.sources() for stored in [tutorials.stored(source)]]:
-        assert f"{page.parent.name}/{page.name}" in nav
+    for source in tutorials.sources():
+        assert f"- {tutorials.stored(source).relative_to(tutorials.DOCS).as_posix()}\n" in nav
+
+
+def test_the_quick_start_prints_what_its_page_shows(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib").use("agg")
+    monkeypatch.chdir(tmp_path)
+    source, space = ROOT / "pages/quick-start.py", {}
+    page = tutorials.stored(source).read_text(encoding="utf-8")
+    for cell in tutorials.cells(source.read_text(encoding="utf-8")):
+        if cell.kind == "code" and "cal.report(" not in cell.text:  # seconds, and tested by itself
+            said = tutorials._run(cell.text, space, source)
+            assert f"```python\n{cell.text}\n```" in page
+            assert said in page
+    tutorials._close()
+    assert page.count(".png)") >= 2
 
 
 @pytest.mark.parametrize("source", sorted((ROOT / "pages/packages").glob("*.py")), ids=lambda p: p.stem)

@@ -1,0 +1,104 @@
+# %% [markdown]
+# # Quick start
+#
+# ```
+# pip install "calibrary[all]"
+# ```
+#
+# A model stated a probability for each row, and you know what happened. Put both in lists, numpy arrays, or columns of pandas,
+# polars, PyArrow or PyTorch. The example below is a simulated risk model at four hospitals; every block can be pasted as it stands.
+
+# %%
+import calibrary as cal
+
+y, p, _, site = cal.datasets.risks()
+print(f"{len(y):,} patients, {y.mean():.1%} had the event, the mean predicted risk is {p.mean():.1%}")
+
+# %% [markdown]
+# Labels come first, as in scikit-learn, and everything after the two arrays is a keyword. `p` has one column, P(class 1), or one
+# column for each class.
+#
+# ## Look at it
+
+# %%
+from calibrary import plots
+
+plots.plot_reliability(y, p)
+
+# %% [markdown]
+# Each point is a bin of predictions: its mean prediction across, and how often the event happened up. A calibrated model lies on the
+# diagonal. This model is too extreme: where it states a low risk the event is more frequent than stated, and where it states a high
+# risk it is rarer.
+#
+# ## Measure it
+
+# %%
+ece = cal.interval("ece", y, p, rng=0)
+chance = cal.null_distribution("ece", p, rng=0).mean
+print(f"expected calibration error {ece.estimate:.3f}, 95% interval {ece.low:.3f} to {ece.high:.3f}")
+print(f"a perfectly calibrated model would show about {chance:.3f} on this many rows")
+
+# %% [markdown]
+# Compare an error with what a calibrated model would show, not with 0: errors such as the ECE are never negative, so chance alone makes
+# them larger than 0. [How sure is a calibration error?](uncertainty.md) says more.
+#
+# ## Test it
+
+# %%
+print(cal.test("ece", y, p, rng=0).pvalue)  # could a calibrated model have shown this error?
+print(cal.verdict("ece<0.1", y, p, rng=0).sentence)  # does the model meet a bound?
+
+# %% [markdown]
+# ## In which direction, where, and what would help?
+
+# %%
+slope, shift = (cal.compute(name, y, p) for name in ("calibration slope", "calibration-in-the-large"))
+print(f"calibration slope {slope:.2f} (1 is ideal; below 1 the probabilities are too extreme)")
+print(f"calibration-in-the-large {shift:.2f} (0 is ideal; above 0 the event is more frequent than predicted)")
+for name in ("east", "north", "south", "west"):
+    here = site == name
+    print(f"{name:6s} predicted {p[here].mean():.1%}, observed {y[here].mean():.1%}")
+print(cal.recalibration_gain(y, p).sentence)
+
+# %% [markdown]
+# The risks are nearly right on average and too extreme, and at the hospital "north" they are too low.
+# [Recalibrating](tutorials/recalibrating.md) shows how to fit, judge and keep a map.
+#
+# ## All of it on one page
+
+# %%
+page = cal.report(y, p, by={"site": site}, rng=0)
+page.save("report.html")
+print(page.headline)
+
+# %% [markdown]
+# The page has the answer in words, the figures, every metric, the segments and what would help, in one file that can be sent. A page
+# draws fewer resamples than `interval` does, so its interval is wider here; `n_resamples=999` makes as many. The same
+# from a terminal, with a file that has the columns `outcome`, `risk` and `site`; the second line fails a build:
+#
+# ```
+# calibrary report predictions.csv --label outcome --prob risk --by site -o report.html
+# calibrary report predictions.csv --label outcome --prob risk --fail-if "ece>0.05"
+# ```
+#
+# ## Several classes
+#
+# With more than two classes a [lens](lenses.md) says which question is asked. The default is the predicted class: is the model right
+# as often as it says?
+
+# %%
+y, p, _ = cal.datasets.digits()  # ten columns of probabilities
+print(f"{cal.expected_calibration_error(y, p):.3f}")  # the predicted class
+print(f"{cal.expected_calibration_error(y, p, lens='class-wise'):.3f}")  # every class against the others, averaged
+plots.plot_reliability(y, p)
+
+# %% [markdown]
+# ## Which metric?
+
+# %%
+for found in cal.recommend("binary", "measure", n=500)[:3]:
+    print(f"{cal.catalogue[found.id].name} ({found.id}): {'; '.join(found.reasons)}")
+
+# %% [markdown]
+# `ece` is an id, the short name of a metric; ids, full names and the names of other packages all work. The [catalogue](catalogue.md)
+# lists every metric, [choosing a metric](tutorials/choosing.md) helps to decide, and `calibrary explain ece` prints one.
