@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 OUT = Path(__file__).parent.parent / "docs" / "lenses"
 NAMES, ROW, LABEL = ("cat", "dog", "fox", "owl"), (0.45, 0.30, 0.20, 0.05), 1  # the animal is a dog
-W, TOP, STEP, BAR, LONG = 330, 44, 26, 60, 220
+W, TOP, STEP, BAR, LONG = 330, 44, 26, 60, 200
 INK, QUIET, USED, FAINT = "#1d2129", "#5b6370", "#0173b2", "#dde1e7"
 
 
@@ -51,13 +51,13 @@ def picture(panel: Panel) -> str:
             f'<rect x="{BAR}" y="{y + 2}" width="{LONG * share / ROW[0]:.1f}" height="17" rx="3"'
             f' fill="{USED if used else FAINT}"/>',
             f'<text x="{BAR + LONG * share / ROW[0] + 6:.1f}" y="{y + 15}" font-size="14" fill="{QUIET}">{share:.2f}'
-            f"{' (true class)' if k == LABEL else ''}</text>",
+            f"{' true class' if k == LABEL else ''}</text>",
         ]
     made = ", ".join(f"{confidence:.2f} → {outcome}" for confidence, outcome in panel.pairs)
     bottom = TOP + STEP * len(NAMES)
     parts += [
         f'<text x="14" y="{bottom + 16}" font-size="15" fill="{INK}">{escape(panel.asks)}</text>',
-        f'<text x="14" y="{bottom + 36}" font-size="15" font-weight="600" fill="{INK}">{made}</text>',
+        f'<text x="14" y="{bottom + 36}" font-size="14" font-weight="600" fill="{INK}">{made}</text>',
     ]
     return "\n".join([*parts, "</svg>"]) + "\n"
 

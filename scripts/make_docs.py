@@ -157,7 +157,7 @@ def catalogue_page(entries: list[Entry]) -> str:
         "# Catalogue",
         "",
         f"All {sum(e.row is not None for e in entries)} metrics of Lane's review and "
-        f"{sum(e.row is None for e in entries)} relatives of theirs. *Ideal* is the value of a calibrated model as "
+        f"{sum(e.row is None for e in entries)} more. *Ideal* is the value of a calibrated model as "
         "data grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it "
         "(every metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one "
         "entry.",
@@ -735,7 +735,7 @@ def figure_page(name: str, setup: str, call: str) -> str:
             "",
             f"The options of `{drawn_by}` are in the [reference](../api/plots.md).",
             "",
-            '??? example "The data"',
+            '??? example "The data: run this first"',
             "    ```python",
             *(f"    {line}".rstrip() for line in setup.splitlines()),
             "    ```",
@@ -743,9 +743,14 @@ def figure_page(name: str, setup: str, call: str) -> str:
     )
 
 
+#: Figures of which there are several, and which a colon tells apart.
+_PREFIXES = "reliability|smooth|CORP|cumulative|decision|risk coverage|simplex|overview|D-ECE"
+
+
 def _figure_name(name: str) -> str:
     words = name.replace("d-ece", "D-ECE").replace("corp", "CORP").replace("loess", "LOESS").replace("-", " ")
-    return f"{words[0].upper()}{words[1:]}".replace("D ECE", "D-ECE")
+    words = re.sub(rf"^({_PREFIXES}) (?!map$)", r"\1: ", words.replace("D ECE", "D-ECE"))
+    return f"{words[0].upper()}{words[1:]}"
 
 
 def gallery_code(source: str) -> tuple[str, dict[str, str]]:

@@ -32,14 +32,16 @@ def draw(path: Path, narrow: bool = False) -> None:
     left.plot([0, 1], [0, 1], "--", color="#555c66", lw=1)
     ends = (bins.outcome - bins.low, bins.high - bins.outcome)
     left.errorbar(bins.confidence, bins.outcome, ends, fmt="o-", color=BLUE, ms=6, lw=1.2, capsize=3)
-    left.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="what the model said", ylabel="how often it was right", aspect="equal")
+    left.set(
+        xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence of the model", ylabel="how often it was right", aspect="equal"
+    )
     middle = abs(bins.confidence - 0.55).argmin()
     left.annotate(
-        f"it said {bins.confidence[middle]:.0%},\nit was right {bins.outcome[middle]:.0%}",
+        f"confidence {bins.confidence[middle]:.0%},\nright {bins.outcome[middle]:.0%} of the time",
         (bins.confidence[middle], bins.outcome[middle]), (0.63, 0.42), color=BLUE,
         arrowprops={"arrowstyle": "-", "color": BLUE},
     )  # fmt: skip
-    left.text(0.30, 0.24, "as said", rotation=45, color="#555c66", ha="center", va="center")
+    left.text(0.30, 0.24, "calibrated", rotation=45, color="#555c66", ha="center", va="center")
 
     null = cal.null_distribution("ece", p, rng=0)
     found = cal.interval("ece", y, p, rng=0)
@@ -47,17 +49,17 @@ def draw(path: Path, narrow: bool = False) -> None:
     top = right.get_ylim()[1]
     right.plot([found.low, found.high], [0.30 * top] * 2, color=ORANGE, lw=5, solid_capstyle="butt")
     right.plot(found.estimate, 0.30 * top, "o", color=ORANGE, ms=9, mec="white")
-    words = f"error {found.estimate:.3f}\ntrue error {found.low:.3f} to {found.high:.3f}"
+    words = f"estimate {found.estimate:.3f}\n95% interval {found.low:.3f} to {found.high:.3f}"
     right.text(found.estimate, 0.40 * top, words, color=ORANGE, ha="center")
     right.text(
-        float(null.mean) + 0.008, 0.92 * top, "what a calibrated model\nwould read by chance", color="#555c66", va="top"
+        float(null.mean) + 0.008, 0.92 * top, "what a calibrated model\nwould show by chance", color="#555c66", va="top"
     )
     right.set(xlim=(0, 1.08 * found.high), xlabel="expected calibration error", yticks=[])
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
     right.spines["left"].set_visible(False)
-    left.set_title("Not sure enough", loc="left", weight="bold")
-    right.set_title("and that is not chance", loc="left", weight="bold")
+    left.set_title("Under-confident", loc="left", weight="bold")
+    right.set_title("and more so than by chance", loc="left", weight="bold")
     fig.savefig(path, dpi=110, metadata={"Software": None})
     plt.close(fig)
 

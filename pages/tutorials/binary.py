@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A binary risk model
 #
-# *Data: 569 breast tumors; P(malignant) of a naive Bayes model, held out by ten-fold cross-validation.* The question: may a doctor
-# read the predicted risk as a risk?
+# *Data: 569 breast tumors; P(malignant) of a naive Bayes model, held out by ten-fold cross-validation.* The question: can a doctor
+# rely on the predicted risk?
 
 # %%
 import calibrary as cal
@@ -35,8 +35,7 @@ print(f"a calibrated model with these predictions shows {null.mean:.3f} on avera
 print(f"p = {ece.pvalue}")
 
 # %% [markdown]
-# Read the three lines together. 0.058 is far above the 0.007 that chance gives, and the interval leaves out 0: the model is not
-# calibrated.
+# 0.058 is far above the 0.007 that is expected by chance, and the interval does not contain 0: the model is not calibrated.
 #
 # ## In which way is it wrong?
 #

@@ -30,8 +30,8 @@ print(f"ECE {found.value_a:.4f} and {found.value_b:.4f}")
 print(f"difference of the true errors between {found.low:.4f} and {found.high:.4f}")
 
 # %% [markdown]
-# ECE is too high, and by a different amount for each model, so that a plain bootstrap of the difference is wrong. The default
-# subtracts the ends of two intervals that cover; it is wider, and it holds.
+# The estimate of the ECE is too high, and by a different amount for each model, so that a plain bootstrap of the difference is wrong. The
+# default subtracts the ends of two intervals that each cover the true error; its interval is wider, and it covers the difference.
 #
 # ## Where does the difference come from?
 #

@@ -20,20 +20,20 @@ y = (rng.random((n, 2)) < truth[:, None]).astype(int)
 print(f"members of the first patient: {np.round(p[0], 2)}; true probability {truth[0]:.2f}")
 
 # %% [markdown]
-# ## The mean is not the question
+# ## Is the mean calibrated?
 #
-# The mean of the members is nearly calibrated, and a report of it finds little wrong. What an ensemble adds is its spread: it says which
-# probabilities are possible for this patient. Pass all members.
+# The mean of the members is nearly calibrated, and a report of the mean shows little error. What an ensemble adds is its spread: which
+# probabilities are possible for this patient. So pass all members.
 
 # %%
 found = cal.ensemble(y, p, rng=0)
 print(found.mean.sentence)
 
 # %% [markdown]
-# ## Claimed and found
+# ## Claimed and observed spread
 #
-# Two labels of one patient agree more often than labels of two patients with the same prediction just as far as the true probabilities of
-# such patients differ. So pairs of labels show the variance that is there, and the members say the variance that they claim.
+# Two labels of one patient agree more often than labels of two patients with the same prediction, and the more so the more the true
+# probabilities of such patients differ. So pairs of labels estimate the true variance; the spread of the members is the claimed variance.
 
 # %%
 print(found.spread.sentence)
@@ -63,8 +63,8 @@ print(bound.sentence)
 # %% [markdown]
 # ## What the spread is good for
 #
-# The total uncertainty is what outcomes leave open and what members disagree about. The second part should be higher where the ensemble
-# is wrong, and on scans that show no patient at all.
+# The total uncertainty has two parts: the randomness of outcomes, and the disagreement of members. The second part should be higher where
+# the ensemble is wrong, and on scans that show no patient at all.
 
 # %%
 print(found.decomposition.sentence)

@@ -23,7 +23,7 @@ print(f"right in truth {truth.mean():.1%}, by the judge {judge.mean():.1%}; mean
 # %% [markdown]
 # ## The judge taken as the truth
 #
-# 3,000 labels make a narrow interval around a wrong number: the judge forgives answers that are wrong.
+# 3,000 labels make a narrow interval around a wrong number: the judge accepts many wrong answers.
 
 # %%
 alone = cal.interval("ece", judge, c, rng=0)

@@ -2,7 +2,7 @@
 # # Monitoring a model in use
 #
 # *Data: simulated days of 200 predictions; after 30 days the world changes and the model becomes over-confident.* Testing every day at 5%
-# raises a false alarm every three weeks. A monitor may be looked at after every batch and still keeps its promise.
+# raises a false alarm every three weeks. A monitor may be looked at after every batch, and the chance of a false alarm stays below its level.
 
 # %%
 import numpy as np
@@ -39,7 +39,8 @@ for _ in range(60):
 print("calibrated for 60 days:", monitor.words)
 
 # %% [markdown]
-# To watch for drift, start a new monitor each period: in good times the evidence sinks below 1, and it would have to climb back first.
+# To watch for drift, start a new monitor each period: while predictions are calibrated the evidence falls below 1, and it would
+# have to rise from there first.
 
 # %%
 rng = np.random.default_rng(2)

@@ -25,7 +25,7 @@ for seed in range(5):
 print(state)
 
 # %% [markdown]
-# ## The state is read like predictions
+# ## A state takes the place of predictions
 #
 # Numbers that depend only on sums in bins are exact; others say how far off they can be.
 
@@ -49,7 +49,7 @@ found = cal.interval("ece", big, rng=0, n_resamples=199)
 print(f"ECE {found.estimate:.6f}, true error between {found.low:.6f} and {found.high:.6f}")
 
 # %% [markdown]
-# With so many rows chance is no longer a question, and a p-value says nothing: read the size of the error.
+# With so many rows every small error is significant, and a p-value is not informative: report the size of the error.
 #
 # ## Where the rows really are
 #
