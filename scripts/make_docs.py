@@ -482,7 +482,8 @@ def names_page(entries: list[Entry]) -> str:
         "# Which name means which number",
         "",
         f"{len(names)} names, which `compute`, `interval`, `test`, `evaluate` and the command line take; "
-        "case, dashes, spaces and underscores do not matter. A name that carries settings gives the metric with them. "
+        "case, dashes, spaces and underscores do not matter. A name that implies settings gives the metric with these "
+        "settings. "
         "How names came to mean several things, and what other packages call them, is in "
         "[One name, several metrics](names.md).",
         "",

@@ -19,7 +19,7 @@ class Name(NamedTuple):
 
     @property
     def listed(self) -> bool:
-        """Does ``dir(calibrary)`` show it, where its package is installed?"""
+        """Whether ``dir(calibrary)`` lists the name, if its package is installed."""
         return self.kind not in ("helper", "result")
 
 
@@ -320,7 +320,7 @@ def _names() -> dict[str, Name]:
         for since, module, *names in map(str.split, text.strip().splitlines()):
             for name in names:
                 if name in found:
-                    raise ValueError(f"{name} stands twice in the table of public names")
+                    raise ValueError(f"{name} occurs twice in the table of public names")
                 found[name] = Name(name, f"calibrary.{module}", kind, since)
     return found
 

@@ -1,7 +1,7 @@
-"""What is asked of data: metric options, lens and average, and how sure an answer must be.
+"""The question to be answered from data: metric options, lens and average, and the confidence level.
 
-A ``Question`` is made once, at the door (a metric's function, ``interval``, ``evaluate``, ``report``), and travels
-unchanged beside the data through every floor, so that a page's headline, table and figures answer the same one.
+A ``Question`` is created once, in the function the user calls (a metric, ``interval``, ``evaluate``, ``report``), and
+is passed unchanged with the data, so that a page's headline, table and figures answer the same question.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Question:
-    """Everything a user can ask besides the data.
+    """All settings that a user can choose besides the data.
 
     Attributes
     ----------
-    options : the metrics' own options by name; a metric takes those it knows
-    lens, r : how several classes are looked at, and the rank of lenses that have one
-    average : how the views of a lens are combined; "auto" is the metric's own way
+    options : the metrics' own options by name; each metric uses those it has
+    lens, r : which part of the predictions is judged, and the rank of lenses that have one
+    average : how the views of a lens are combined; "auto" is the metric's default
     weight_type : what weights mean in tests and standard errors
-    confidence_level, n_resamples, rng, workers : of intervals and tests
-    adjust : how p-values of many metrics are adjusted; None is the default of the table
-    by : columns that split the rows, so that the answer is one for each part
+    confidence_level, n_resamples, rng, workers : settings of intervals and tests
+    adjust : how p-values of many metrics are adjusted; None is the table's default
+    by : columns that split the rows, for one result per part
     fixed : options chosen once on the original data and kept in every resample, by the key of the view
     """
 
@@ -52,11 +52,11 @@ class Question:
             bounded("n_resamples", self.n_resamples)
 
     def changed(self, **changes: Any) -> Question:
-        """The same question but for these settings."""
+        """The same question with these settings changed."""
         return replace(self, **changes)
 
     def of(self, names: Iterable[str]) -> Question:
-        """The question put to a metric that takes these options: the others are not its business."""
+        """The question for a metric with these options: other options are left out."""
         if not self.options:
             return self
         known = set(names)
@@ -67,7 +67,7 @@ class Question:
         return replace(self, options={**self.options, **options}) if options else self
 
 
-#: Words that mean the same value of a setting.
+#: Words with the same meaning for a setting.
 _SAME: dict[str, dict[Any, Any]] = {
     "average": {"macro": "uniform", "weighted": "prevalence"},
     "norm": {"l1": 1, "l2": 2, "max": float("inf")},
@@ -75,7 +75,7 @@ _SAME: dict[str, dict[Any, Any]] = {
 
 
 def same_setting(name: str, a: Any, b: Any) -> bool:
-    """Do two values of a setting mean the same?"""
+    """Whether two values of a setting mean the same."""
     if name == "lens":
         return lens_name(a) == lens_name(b)
     if not all(isinstance(value, str | float | int | None) for value in (a, b)):
@@ -84,16 +84,16 @@ def same_setting(name: str, a: Any, b: Any) -> bool:
     return bool(same.get(a, a) == same.get(b, b))
 
 
-#: What a plain call asks.
+#: The question of a call without options.
 PLAIN = Question()
 
-#: The words that are about looking at classes and parts of the data, not options of a metric.
+#: Keywords for the lens and for parts of the data, which are not options of a metric.
 LOOKING = ("lens", "average", "r", "by")
 _SETTINGS = {f.name for f in fields(Question)} - {"options", "fixed"}
 
 
 def asked(keywords: Mapping[str, Any], own: Iterable[str] = (), **settings: Any) -> Question:
-    """The question of a call: ``keywords`` that are not about looking, or are the metric's ``own``, are its options."""
+    """The question of a call: ``keywords`` except those of lens and parts, or the metric's ``own``, are options."""
     looked = [name for name in LOOKING if name not in own]
     options = {name: value for name, value in keywords.items() if name not in looked}
     looking = {name: keywords[name] for name in looked if name in keywords}

@@ -1,6 +1,6 @@
-"""The classes of what calibrary's functions return, for annotations, ``isinstance`` and reading about their fields.
+"""The classes of the results that calibrary's functions return, for annotations, ``isinstance`` and documentation.
 
-Nobody has to construct them. ``calibrary.IntervalResult`` is the same class as ``calibrary.results.IntervalResult``.
+Users need not construct them. ``calibrary.IntervalResult`` is the same class as ``calibrary.results.IntervalResult``.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def test_rows_that_nearly_sum_to_one_are_not_taken_for_logits():
 
 
 def test_a_metric_for_two_classes_advises_what_works_for_four():
-    with pytest.raises(ValueError, match="general_ls is for two classes and y_prob has 4") as caught:
+    with pytest.raises(ValueError, match="general_ls is defined for two classes and y_prob has 4") as caught:
         cal.compute("general_ls", K, P)
     assert "top-label" not in str(caught.value)
     merged = cal.compute("general_ls", K, P, lens=cal.lens.partition([[0], [1, 2, 3]]))
@@ -61,7 +61,7 @@ def test_a_metric_for_two_classes_advises_what_works_for_four():
 )
 def test_an_advised_lens_is_taken(entry):
     """Where a metric refuses lens="binary" on four classes, every lens its sentence names works."""
-    with pytest.raises(ValueError, match=r"classes|columns|not defined through") as caught:
+    with pytest.raises(ValueError, match=r"classes|columns|not defined for") as caught:
         entry(K, P, lens="binary")
     for lens in set(re.findall(r"lens='([a-z-]+)'", str(caught.value))) - {"binary"}:
         entry.lens_for(cal.predictions(K, P), entry.asked({"lens": lens}))
@@ -90,7 +90,9 @@ def test_map_takes_a_name_an_object_and_a_function():
     assert cal.compute("map_error", Y, C, map=lambda c: c) == 0.0
     for id in ("ici", "ep", "eci"):
         assert cal.compute(id, Y, C, map=lambda c: c) == 0.0
-    with pytest.raises(TypeError, match="map=7: pass a map's name, a function of the confidences, or an object"):
+    with pytest.raises(
+        TypeError, match="map=7 is not valid: pass a map's name, a function of the confidences, or an object"
+    ):
         cal.compute("ici", Y, C, map=7)
     with pytest.raises(ValueError, match=r"map gave shape \(\)"):
         cal.compute("ici", Y, C, map=lambda c: 0.5)

@@ -54,11 +54,11 @@ def test_the_digest_of_arrays_sees_names_types_shapes_and_values():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[1e999]", "beyond the largest one"),
+        ("[1e999]", "beyond the largest float"),
         ("[" + "9" * 400 + "]", "does not fit 64 bits"),
         ("[18446744073709551616]", "does not fit 64 bits"),
-        ("[NaN]", "NaN, which is no JSON"),
-        ("[-Infinity]", "-Infinity, which is no JSON"),
+        ("[NaN]", "NaN, which is not valid JSON"),
+        ("[-Infinity]", "-Infinity, which is not valid JSON"),
         ('{"a": 1, "a": 2}', "'a' twice"),
         ("[" * 80 + "]" * 80, "nested too deeply"),
         ("[" * 100_000, "nested too deeply"),
@@ -86,7 +86,7 @@ def test_a_packed_file_is_read_and_one_that_unpacks_too_far_is_refused(tmp_path,
         read_json(path, "study")
     for damaged in (gzip.compress(b"[1]")[:-6], b"\x1f\x8bxxxxxxxxxxxxxxxxxxxxxxx"):
         path.write_bytes(damaged)
-        with pytest.raises(SavedFileError, match="cannot be unpacked"):
+        with pytest.raises(SavedFileError, match="cannot be decompressed"):
             read_json(path, "study")
     with pytest.raises(SavedFileError, match="No such file"):
         read_json(tmp_path / "none.json", "study")
@@ -94,7 +94,7 @@ def test_a_packed_file_is_read_and_one_that_unpacks_too_far_is_refused(tmp_path,
 
 def test_format_and_version_come_first():
     for found, why in [
-        ([], "holds no object"),
+        ([], "contains no object"),
         ({"format": "y"}, "its format is 'y'"),
         ({"format": ["x"]}, r"its format is \['x'\]"),
         ({"format": "x", "version": 2}, "has version 2 and this calibrary reads version 1"),

@@ -74,7 +74,7 @@ def data(n=60):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"units": np.zeros(60)}, "units has one value only: at least two"),
+        ({"units": np.zeros(60)}, "units has one value only: pass at least two"),
         ({"blocks": 31}, "blocks=31 is too long for 60 rows"),
         ({"blocks": 0}, "blocks=0"),
         ({"confidence_level": 95}, "confidence_level=95 is outside"),

@@ -358,7 +358,7 @@ def test_damaged_files_are_a_sentence(run, fitted, tmp_path):
         assert not target.exists()
     done = run("recalibrate", "fit", tmp_path / "gt.json", "--results", tmp_path / "r.json", "-o", tmp_path / "m.json")
     assert done.status == 2
-    assert "there is no file" in done.err
+    assert "does not exist" in done.err
     assert leftovers(tmp_path) == []
 
 

@@ -12,7 +12,7 @@ import calibrary as cal
 from calibrary.base.errors import RefusedError
 from calibrary.metrics.machinery.entry import ENTRIES
 
-WARNING = "y_prob holds only 0 and 1"
+WARNING = "y_prob contains only 0 and 1"
 Y = np.arange(60) % 3 == 0
 CLASSES = (np.arange(60) % 2).astype(float)
 

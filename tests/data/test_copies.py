@@ -150,7 +150,7 @@ def test_what_still_counts_rows_says_so():
     y, c = written(500, 2, seed=10)
     with pytest.raises(ValueError, match="use map='loess'"):
         measure(ENTRIES["map_error"], table(y, c), Question(options={"map": "lowess"}))
-    with pytest.raises(ValueError, match="give a number of bins"):
+    with pytest.raises(ValueError, match="pass a number of bins"):
         measure(ENTRIES["map_error"], table(y, c), Question(options={"map": "bins"}))
     rng = np.random.default_rng(0)
     p = rng.random(30_000)

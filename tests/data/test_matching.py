@@ -416,7 +416,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "broken.json").write_text('{"images": [\n 1,, 2]}')
     with pytest.raises(ValueError, match=r"broken.json is not valid JSON.*line 2"):
         cal.match_detections(tmp_path / "broken.json", [RESULT])
-    with pytest.raises(FileNotFoundError, match=r"results: there is no file .*absent.json"):
+    with pytest.raises(FileNotFoundError, match=r"results: the file .*absent.json"):
         cal.match_detections(TRUTH, tmp_path / "absent.json")
     (tmp_path / "labels").mkdir()
     (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.1 0.1\n")
@@ -475,7 +475,7 @@ def test_missing_image_size_matters_only_for_location_and_shape():
         (([1], [0.5]), {"sample_weight": [-1.0]}, r"sample_weight\[0\] = -1"),
         (([1], [0.5]), {"category": ["a", "b"]}, "category has shape"),
         (([1], [0.5]), {"box": [[0, 0, 1]]}, r"box\[0\]"),
-        (([1], [0.5]), {"n_missed": 2, "missed_image": [1]}, "image of each of 2"),
+        (([1], [0.5]), {"n_missed": 2, "missed_image": [1]}, "image of each of the 2"),
     ],
 )
 def test_bad_arrays_are_refused(arguments, options, words):

@@ -111,7 +111,7 @@ def test_two_columns_of_named_classes_follow_the_sorted_names_as_three_do():
     assert found.y.tolist() == [1, 0, 1]
     assert found.classes == ("ill", "well")
     assert cal.predictions(y, p, pos_label="well").y.tolist() == [1, 0, 1]
-    with pytest.raises(ValueError, match=r"pos_label='ill' is for one column"):  # the second column is of "well"
+    with pytest.raises(ValueError, match=r"pos_label='ill' needs one column"):  # the second column is of "well"
         cal.predictions(y, p, pos_label="ill")
 
 

@@ -80,5 +80,5 @@ def test_what_cannot_be_is_refused(images):
         cal.segmentation([0, 1], [0.2, 0.3])
     with pytest.raises(ValueError, match="sums to"):
         cal.segmentation(y, p * 0.9, void=255)
-    with pytest.raises(ValueError, match=r"images go through calibrary.segmentation"):
+    with pytest.raises(ValueError, match=r"for images use calibrary.segmentation"):
         cal.compute("ece", y, p)

@@ -98,13 +98,13 @@ def test_tests_take_the_weights_as_importance():
 @pytest.mark.parametrize(
     ("time", "event", "t", "sentence"),
     [
-        ([1, 2, 3], [1, 0, 0], 4, "t=4 is beyond the follow-up: the last case was censored at 3"),
+        ([1, 2, 3], [1, 0, 0], 4, "t=4 is beyond the follow-up: the last row was censored at 3"),
         ([1, 2, 3], [0, 0, 0], 4, "t=4 is beyond the follow-up"),
         ([1, -2], [1, 0], 1, r"time\[1\] = -2"),
         ([1, np.nan], [1, 0], 1, r"time\[1\] = nan"),
         ([1, 2], [1, 2], 1, r"event\[1\] = .*2.* is neither 0"),
-        ([1, 2], [1], 1, "give one of each for every case"),
-        ([], [], 1, "give one of each for every case"),
+        ([1, 2], [1], 1, "pass one of each for every row"),
+        ([], [], 1, "pass one of each for every row"),
         ([1, 2], [1, 0], np.inf, "t=inf must be a finite time"),
     ],
 )
@@ -114,7 +114,7 @@ def test_follow_up_that_cannot_be_used_is_refused(time, event, t, sentence):
 
 
 @pytest.mark.parametrize(
-    ("w", "sentence"), [([1.0], "has shape"), ([-1.0, 1.0], "must hold finite"), ([0, 0], "above 0")]
+    ("w", "sentence"), [([1.0], "has shape"), ([-1.0, 1.0], "must contain finite"), ([0, 0], "above 0")]
 )
 def test_weights_that_cannot_be_are_refused(w, sentence):
     with pytest.raises(ValueError, match=sentence):

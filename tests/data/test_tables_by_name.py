@@ -65,10 +65,10 @@ def test_tables_of_other_packages(kind):
         (
             (FRAME,),
             {"label": "outcom", "prob": "risk"},
-            "label='outcom' is no column of the table: did you mean",
+            "label='outcom' is not a column of the table: did you mean",
         ),
-        ((FRAME,), {"label": "outcome", "prob": ["risk", "risks"]}, "prob='risks' is no column"),
-        ((FRAME,), {**NAMED, "by": "sites"}, "by='sites' is no column"),
+        ((FRAME,), {"label": "outcome", "prob": ["risk", "risks"]}, "prob='risks' is not a column"),
+        ((FRAME,), {**NAMED, "by": "sites"}, "by='sites' is not a column"),
         ((FRAME, P), NAMED, "leave y_prob out"),
         ((Y,), NAMED, "pass a table first"),
     ],

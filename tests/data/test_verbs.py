@@ -178,7 +178,7 @@ def test_detections_belong_to_their_image():
     assert m.units is m.image
     assert m.one_by_one() is m
     assert not m.in_groups
-    with pytest.raises(ValueError, match="units= is for predictions: detections are drawn with their whole image"):
+    with pytest.raises(ValueError, match="units= is for predictions only: detections are already drawn"):
         m.in_units(m.image)
     with pytest.raises(ValueError, match="blocks= is for predictions"):
         m.in_units(blocks=3)
@@ -190,7 +190,7 @@ def test_time_travels_with_rows_and_images(data):
     np.testing.assert_array_equal(dated.time, as_times(days))
     assert data.time is None
     assert data.at_times(None) is data
-    with pytest.raises(ValueError, match=r"time\[0\] = 'soon' is no date"):
+    with pytest.raises(ValueError, match=r"time\[0\] = 'soon' is not a date"):
         data.at_times(["soon"] * data.n_places)
 
 

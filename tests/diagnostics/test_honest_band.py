@@ -138,7 +138,7 @@ def test_bad_options_get_a_sentence(options, said):
 
 
 def test_it_cannot_be_tested_by_redrawing():
-    with pytest.raises(ValueError, match="a guarantee, not a statistic"):
+    with pytest.raises(ValueError, match="a guarantee, not a test statistic"):
         cal.test("honest_error", [0, 1, 1, 0], [0.2, 0.6, 0.7, 0.4])
 
 

@@ -93,7 +93,7 @@ def test_a_lens_that_a_metric_cannot_use_is_a_reason_not_an_error():
     y, p, _ = cal.datasets.digits()
     got = cal.evaluate(y[:300], p[:300], metrics=["ece", "sr"], lens="top-label")
     assert "ece" in {r.id for r in got}
-    assert "not defined through" in got.skipped["sr"]
+    assert "not defined for" in got.skipped["sr"]
 
 
 def test_recommendations_come_with_reasons():

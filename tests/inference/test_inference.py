@@ -680,7 +680,7 @@ class TestNull:
             "ece", c, n_resamples=50, rng=0, method="consistency", calibration_map=over_confident
         )
         assert around.mean == pytest.approx(moved.mean, rel=0.2)
-        with pytest.raises(ValueError, match="calibration_map gave shape"):
+        with pytest.raises(ValueError, match="calibration_map returned shape"):
             cal.null_distribution("ece", c, calibration_map=lambda c: c[:5])
         with pytest.raises(ValueError, match="in \\[0, 1\\]"):
             cal.null_distribution("ece", c, calibration_map=lambda c: 2 * c)

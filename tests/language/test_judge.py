@@ -173,7 +173,10 @@ def test_several_classes_ask_whether_the_most_likely_one_is_right():
 # -- bad input and words ---------------------------------------------------------------------------------
 
 REFUSED = [
-    ({"metric": "cis"}, "cis cannot use a judge: it is neither a norm of averaged residuals nor a mean of losses; use"),
+    (
+        {"metric": "cis"},
+        "cis cannot use a judge, because it is neither a norm of averaged residuals nor a mean of losses: use",
+    ),
     ({"metric": "gsb"}, "gsb cannot use a judge"),
     ({"judge": np.full(300, np.nan)}, r"judge\[0\] is missing: the judge must label every row"),
     ({"judge": np.full(300, 2.0)}, r"judge\[0\] = 2 is outside \[0, 1\]"),

@@ -107,7 +107,7 @@ def test_the_stored_epochs_are_sampled_answers():
     assert found.naive_brier == pytest.approx(0.2541667, abs=1e-7)
     assert (found.accuracy, found.mean_confidence) == (pytest.approx(0.55), pytest.approx(0.6166667, abs=1e-7))
     with pytest.raises(
-        ValueError, match=r"says nowhere how sure the model was: .*--sampled.*Score\(value=.*confidence"
+        ValueError, match=r"contains no confidence of the model: .*--sampled.*Score\(value=.*confidence"
     ):
         read_log(LOGS / "inspect_epochs.eval")
 
@@ -171,15 +171,15 @@ def test_errors_missing_scores_and_partial_ones_are_counted(tmp_path):
 
 
 REFUSED = [
-    ([], {}, "holds no samples: run the task with log_samples"),
-    ([], {"status": "started"}, r"holds no samples \(its status is 'started'\)"),
+    ([], {}, "contains no samples: run the task with log_samples"),
+    ([], {"status": "started"}, r"contains no samples \(its status is 'started'\)"),
     (
         [{**sample(0), "scores": {}}] * 1,
         {},
         r"has no scores \(1 sample without scores\): score it first, with inspect score",
     ),
     ([sample(0, {"a": 1})], {}, "gives several values"),
-    ([sample(0, confidence="high")], {}, "metadata.confidence holds no numbers"),
+    ([sample(0, confidence="high")], {}, "metadata.confidence contains no numbers"),
     ([sample(0, confidence=0.2, prob=0.3)], {}, "has several confidences"),
 ]
 
@@ -325,7 +325,7 @@ HARNESS = [
     ({"filtered_resps": ["some text"]}, "a task that generates text, which has no probability: .*verbal_confidence"),
     ({"filtered_resps": [["some text", "other"]]}, "a task that generates text"),
     ({"filtered_resps": [["-1.0", "True"]]}, "the log-likelihood of one text only"),
-    ({"filtered_resps": []}, "holds no responses"),
+    ({"filtered_resps": []}, "contains no responses"),
     ({"filtered_resps": [["nan", "True"], ["-1", "True"]]}, "a log-likelihood that is not a number"),
     ({"filtered_resps": [[{}], [{}]]}, "where a log-likelihood is expected"),
 ]
@@ -347,7 +347,7 @@ def test_a_file_of_the_harness_that_was_cut_off_is_refused(tmp_path):
 
 def test_what_is_no_log_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"y": 1, "p": 0.5}\n')
-    with pytest.raises(ValueError, match="is no log: lm-evaluation-harness writes"):
+    with pytest.raises(ValueError, match="is not a log: lm-evaluation-harness writes"):
         read_log(tmp_path / "a.jsonl")
     with pytest.raises(ValueError, match="no such file"):
         read_log(tmp_path / "none.eval")

@@ -103,7 +103,7 @@ def test_units_keep_the_level_where_questions_share_their_outcome():
 
 def test_few_units_are_warned_about():
     answer, samples, right = world(50, 4, 0)
-    with pytest.warns(cal.CalibrationWarning, match="there are 5 units only"):
+    with pytest.warns(cal.CalibrationWarning, match="there are only 5 units"):
         cal.sampled_answers(samples, right, answer=answer, units=np.arange(50) % 5, n_resamples=99)
     with pytest.raises(ValueError, match="one unit per question"):
         cal.sampled_answers(samples, right, answer=answer, units=[1, 2], n_resamples=99)
@@ -146,8 +146,8 @@ def test_rightness_by_label_by_sample_and_by_question_agree():
 
 REFUSED = [
     ({"answer": "majority"}, r"winner's curse.*answer=\"split\".*answer=\"first\""),
-    ({"stopped_early": True}, r"stopped_early=True is not served: .*fixed before"),
-    ({"answers": [["a", "b"]], "right": ["a"]}, r"answers\[0\] has 2 samples, and 1 of them measure.*3 or more times"),
+    ({"stopped_early": True}, r"stopped_early=True is not supported: .*fixed in advance"),
+    ({"answers": [["a", "b"]], "right": ["a"]}, r"answers\[0\] has 2 samples, of which 1 measure.*3 or more times"),
     ({"answers": [["a"]], "right": ["a"], "answer": ["a"]}, r"answers\[0\] has 1 samples.*2 or more times"),
     ({"answers": ["abc", "abd"], "right": ["a", "b"]}, r"answers\[0\] = 'abc' is one answer"),
     ({"answers": np.array(["a", "b"]), "right": ["a", "b"]}, r"answers has 1 dimension\(s\)"),
@@ -159,7 +159,7 @@ REFUSED = [
     ({"answer": ["a"]}, r"answer has shape \(1,\)"),
     ({"answer": ["z"] * 12, "right": [[True] * 3] * 12}, r"answer\[0\] is none of the samples"),
     ({"answers": [[1, 1, 2]] * 12}, r"no sample of any question is a right label \('a' for question 0\)"),
-    ({"answers": [[{}, {}, {}]] * 12}, r"answers holds dict values"),
+    ({"answers": [[{}, {}, {}]] * 12}, r"answers contains dict values"),
     ({"answer": "best"}, r"answer='best' is not known"),
     ({"n_bins": 0}, r"n_bins=0"),
     ({"n_resamples": 9}, r"n_resamples=9 is too few"),

@@ -21,9 +21,9 @@ UNDERSTOOD = [
 ]  # fmt: skip
 NOT_UNDERSTOOD = [
     ("The answer is 42.", "state no confidence"), ("", "state no confidence"), (None, "are missing"),
-    ("Confidence: 80%, or rather 60% sure", "hold different confidences"), ("Confidence: 130%", "no probability"),
-    ("Confidence: 3", "no probability"), ("not likely", "negate a phrase"), ("likely, or unlikely", "different"),
-    ("50% of people are tall", "state no confidence"), ("p. 80 of the book", "no confidence|no probability|^$"),
+    ("Confidence: 80%, or rather 60% sure", "hold different confidences"), ("Confidence: 130%", "not a probability"),
+    ("Confidence: 3", "not a probability"), ("not likely", "negate a phrase"), ("likely, or unlikely", "different"),
+    ("50% of people are tall", "state no confidence"), ("p. 80 of the book", "no confidence|not a probability|^$"),
 ]  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_words_can_be_given_or_left_out():
     assert verbal_confidence(["surely"], words={"surely": 0.99})[0] == 0.99
     with pytest.warns(cal.CalibrationWarning, match="state no confidence"):
         assert np.isnan(verbal_confidence(["very likely"], words={})).all()
-    with pytest.raises(ValueError, match=r"words\['sure'\] = 2 is no probability"):
+    with pytest.raises(ValueError, match=r"words\['sure'\] = 2 is not a probability"):
         verbal_confidence(["a"], words={"sure": 2})
     assert all(0 < chance < 1 for chance in PHRASES.values())
 

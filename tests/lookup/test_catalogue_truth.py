@@ -186,12 +186,12 @@ QUOTED = {
     ("avg_ece_at_l", "bins"): "log10 k",
     ("ici", "LOESS"): "fixed width apart",
     ("kccsd", "form"): "no equation",
-    ("dkde", "bandwidth"): "not said",
+    ("dkde", "bandwidth"): "not stated",
     ("ece_lb", "p"): "any p",
     ("mmce", "section 5.1"): "integrate to one",
     ("lkce", "section 5.1"): "integrate to one",
     ("skce_b", "proper"): "strictly proper",
-    ("d_ece", "value when no bin has min_count detections"): "not said",
+    ("d_ece", "value if no bin has min_count detections"): "not said",
     ("laace", "detections on crowds"): "not said",
 }
 

@@ -785,7 +785,7 @@ def test_empty_bins_are_not_counted():
     assert cal.compute("average_calibration_error", correct, score) > sum(gaps) / 10 + 0.1
 
 
-@proves("d_ece: value when no bin has min_count detections")
+@proves("d_ece: value if no bin has min_count detections")
 def test_nothing_to_read_is_not_perfect():
     assert math.isnan(cal.compute("d_ece", [1, 0], [0.9, 0.1], min_count=8))
 

@@ -33,10 +33,10 @@ def test_every_metric_says_what_was_measured_or_that_nothing_was():
         if entry.no_interval:
             assert words.startswith("none: ")
         elif measured_coverage(entry.id) is None:
-            assert words == "no coverage of its default interval was measured"
+            assert words == "the coverage of its default interval was not measured"
             assert f"- `{entry.id}`: " in page
         else:
-            assert "held the truth in" in words
+            assert "contained the true value in" in words
             assert f"| {entry.id} | " in page or f"| {entry.id}." in page
 
 
@@ -53,4 +53,4 @@ def test_explain_quotes_it(capsys):
 
     explain("ece")
     said = " ".join(capsys.readouterr().out.split())
-    assert "the default 95% interval held the truth in" in said
+    assert "the default 95% interval contained the true value in" in said

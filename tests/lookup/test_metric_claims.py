@@ -253,7 +253,7 @@ def coverage(entry, told):
     if entry.no_interval:
         return entry.no_interval in told["told"]
     if entry.id not in stored:
-        return "no coverage" in told["told"]
+        return "was not measured" in told["told"]
     row = stored[entry.id]
     return all(text in told["told"] for text in (percent(row["mean"]), percent(row["worst"]), f"{row['samples']:,}"))
 
@@ -366,9 +366,11 @@ def test_a_reason_given_to_another_metric_is_caught():
 
 
 def test_the_praise_of_0_2_0_for_few_rows_is_caught():
-    """0.2.0 recommended dss, pss, ps and pls because each "reads near 0 on few rows of a calibrated model"."""
+    """0.2.0 recommended dss, pss, ps and pls because each "reads near 0 for a calibrated model even on few rows"."""
     for id in ("dss", "pss", "ps", "pls"):
-        old = Claim("near 0 on few rows of a calibrated model", "small when calibrated", metric=id, n=200, most=0.07)
+        old = Claim(
+            "near 0 for a calibrated model even on few rows", "small when calibrated", metric=id, n=200, most=0.07
+        )
         assert not holds(old, KnownTruth.about(OfMetric(id)))
 
 
@@ -411,7 +413,7 @@ def test_a_line_that_is_false_is_caught():
     said = {
         "values lie in the range": ("bs", "0 to 0.1"), "ideal": ("ece", "1"), "propriety": ("mae", "strictly proper"),
         "lenses taken": ("ece", "full"), "options taken": ("ece", "n_bins, moon"),
-        "turns": ("ece", "larger is better"), "coverage": ("ece", "it held the truth in 100% of samples"),
+        "turns": ("ece", "larger is better"), "coverage": ("ece", "it contained the true value in 100% of samples"),
         "table 2": ("ece", "the review praises it"), "names lead here": ("bs", "ECE"),
     }  # fmt: skip
     assert not holds(cal.catalogue["bs"].meaning, KnownTruth.about(OfMetric("ece")))

@@ -64,7 +64,7 @@ def test_a_name_finds_its_metric_and_its_settings(row):
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
 def test_a_name_of_several_metrics_is_one_of_them_and_says_the_others_once(row):
     for name in sorted(read_carefully(row["name"]) - set(ENTRIES)):  # an exact id has one meaning
-        by_name._say_others_once.cache_clear()
+        by_name._warn_of_other_meanings.cache_clear()
         with pytest.warns(cal.CalibrationWarning, match="may also mean") as caught:
             first = cal.catalogue[name]
         others = {entry.id for entry in by_name._meanings(name)} - {first.id}
@@ -84,7 +84,7 @@ GIVEN = {
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_names_with_two_meanings_follow_one_rule(name):
-    by_name._say_others_once.cache_clear()
+    by_name._warn_of_other_meanings.cache_clear()
     with pytest.warns(cal.CalibrationWarning, match="it may also mean"):
         assert cal.catalogue[name].id == GIVEN[name]
     with warnings.catch_warnings():
@@ -418,7 +418,7 @@ def test_words_for_a_lens_that_needs_more():
     value = cal.compute("ece", y, p, lens="within-top-r", r=2)
     for word in ("k-largest", "k-largest-predictions", "k largest predictions", "top-k"):
         assert cal.compute("ece", y, p, lens=word, r=2) == value
-    with pytest.raises(ValueError, match=r"lens='fixed partition' needs its groups or matrix"):
+    with pytest.raises(ValueError, match=r"lens='fixed partition' needs its groups or its matrix"):
         cal.compute("ece", y, p, lens="fixed partition")
     with pytest.raises(ValueError, match=r"lens='weak' is not known"):
         cal.compute("ece", y, p, lens="weak")

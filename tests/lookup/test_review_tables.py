@@ -107,5 +107,5 @@ def test_the_asymptotic_method_of_the_beta_test_is_its_gamma_law():
     law = cal.test("sbct", y, c, method="asymptotic")
     assert law.pvalue == cal.statistical_beta_calibration_test(y, c, null="gamma").pvalue
     assert law.n_resamples == 0
-    with pytest.warns(cal.CalibrationWarning, match="gamma law is good from 300 rows on"):
+    with pytest.warns(cal.CalibrationWarning, match="gamma approximation is good from 300 rows on"):
         cal.test("sbct", *sample(200), method="asymptotic")

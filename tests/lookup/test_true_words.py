@@ -101,7 +101,9 @@ def test_the_study_shows_what_the_metric_gives():
     assert shown("eo", 0.088) == "1 ± 0.088"
     assert shown("ece, 10 width", 0.02) == "0.020"
     assert target_of("cis.slope").ideal == 1.0
-    assert lines("eo")["study, calibrated"].startswith("calibrated models are 0.163 / 0.088 / 0.018 from 1 on average")
+    assert lines("eo")["study, calibrated"].startswith(
+        "the values of calibrated models differ from 1 by 0.163 / 0.088 / 0.018 on average"
+    )
 
 
 def test_the_study_of_one_metric_shows_its_own_value():
@@ -166,7 +168,7 @@ def test_what_is_said_of_sece_on_few_rows():
         y = rng.random(n) < c
         ratio = cal.compute("sece", y, c) / float(np.mean(abs(y - c)))
         assert (ratio > 0.7) == near, (n, ratio)
-    assert "few dozen rows it nears mean |y - c|" in cal.catalogue["sece"].avoid
+    assert "few dozen rows it is close to mean |y - c|" in cal.catalogue["sece"].avoid
 
 
 def test_the_readme_counts_the_metrics_with_a_test():

@@ -435,7 +435,7 @@ def test_the_sum_of_a_loss_of_the_batch_is_its_value_for_every_row():
     value = losses.maximum_mean_calibration_error(y, torch.tensor(p), sample_weight=w)
     total = losses.maximum_mean_calibration_error(y, torch.tensor(p), sample_weight=w, reduction="sum")
     assert total.item() == pytest.approx(value.item() * w.sum())
-    with pytest.raises(ValueError, match="one number of a whole batch"):
+    with pytest.raises(ValueError, match="one number for a whole batch"):
         losses.maximum_mean_calibration_error(y, torch.tensor(p), reduction="none")
 
 
@@ -534,7 +534,7 @@ def test_bad_input_is_refused_with_a_sentence(arguments, sentence):
         ("bs", {"soft_target": [0.1, 0.2, 1.7]}, "soft_target holds 1.7"),
         ("bs", {"soft_target": [0.1, 0.2, 0.3], "lens": "top-label"}, "soft_target replaces the labels"),
         ("dkde", {"bandwidth": 0.0}, "bandwidth=0.0 must be a positive number"),
-        ("dkde", {"bandwidth": "cv"}, "choose it once"),
+        ("dkde", {"bandwidth": "cv"}, "compute it once"),
         ("bkde", {"bandwidth": 0.1, "norm": 1, "debias": True}, "debias=True needs norm=2"),
         ("bkde", {"bandwidth": 0.1, "sample_weight": [0.5, 1.0, 2.0]}, "between 0 and 1"),
         ("skce_uq", {"bandwidth": 0.1, "sample_weight": [0.2, 0.2, 0.2]}, "must sum to more than 1"),

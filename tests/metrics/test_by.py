@@ -182,7 +182,7 @@ def test_detections_are_split_by_image_or_by_a_value_of_each():
     coco = cal.compute("egce", truth, results, by=night, iou_threshold="coco")
     want = cal.compute("egce", *part({i for i in ids if night[i] == "day"}), iou_threshold="coco")
     assert coco.values[0] == pytest.approx(want, rel=1e-12)
-    with pytest.raises(ValueError, match="give one value for each of 60 images"):
+    with pytest.raises(ValueError, match="pass one value for each of the 60 images"):
         cal.compute("oce", truth, results, by=[1, 2])
     with pytest.raises(ValueError, match="by has no value for image"):
         cal.compute("oce", truth, results, by={1: "a"})

@@ -511,7 +511,7 @@ def renewed(entry):
     """The options of a golden value by their names of today."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        return cal.catalogue[entry["id"]].renewed(entry["params"])
+        return cal.catalogue[entry["id"]].with_current_names(entry["params"])
 
 
 def golden_cases():

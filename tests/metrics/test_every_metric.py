@@ -106,7 +106,7 @@ def test_every_alias_finds_the_metric_or_says_which_ones_it_may_mean(entry):
     ],
 )  # fmt: skip
 def test_ambiguous_names_say_the_other_candidates(name, candidates):
-    by_name._say_others_once.cache_clear()
+    by_name._warn_of_other_meanings.cache_clear()
     with pytest.warns(cal.CalibrationWarning, match="may also mean") as caught:
         found = cal.catalogue[name]
     assert found.id in candidates
@@ -363,7 +363,7 @@ REFUSED = [(e, name) for e in ENTRIES for name in sorted(set(ALL_LENSES) - set(e
 def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry, name):
     y, p = multi(30) if entry.reads == "predictions" else binary(30)
     rank = {"r": 1} if entry.reads == "predictions" or name in ("rth", "within-top-r", "ranked") else {}
-    with pytest.raises((ValueError, TypeError), match=r"not defined through|has no option 'r'"):
+    with pytest.raises((ValueError, TypeError), match=r"not defined for|has no option 'r'"):
         entry(y, p, lens=name, **rank, **extra(entry, 30))
 
 

@@ -216,13 +216,13 @@ def test_large_networks_use_products_with_the_hessian(monkeypatch):
     [
         ({}, TypeError, "jackknife_predictions"),
         ({"loo": np.zeros((3, 2))}, TypeError, "jackknife_predictions"),
-        ({"individual": [0.1, 0.2], "loo": np.zeros((3, 2))}, TypeError, "one or the other"),
+        ({"individual": [0.1, 0.2], "loo": np.zeros((3, 2))}, TypeError, "pass either individual="),
         ({"individual": [0.1]}, ValueError, "individual has 1 rows"),
         ({"individual": [0.1, math.nan]}, ValueError, r"individual\[1\]"),
         ({"loo": np.zeros((3, 4)), "loo_residuals": np.zeros(3)}, ValueError, "loo has shape"),
         ({"loo": np.zeros((3, 2)), "loo_residuals": np.zeros(2)}, ValueError, "loo_residuals has shape"),
         ({"loo": np.zeros((3, 2)), "loo_residuals": np.zeros(3), "coverage": 1.0}, ValueError, "coverage"),
-        ({"individual": [0.1, 0.2], "lens": "class-wise"}, ValueError, "not defined through"),
+        ({"individual": [0.1, 0.2], "lens": "class-wise"}, ValueError, "not defined for"),
     ],
 )
 def test_missing_or_wrong_estimates_are_refused(options, error, sentence):

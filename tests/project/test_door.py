@@ -134,7 +134,7 @@ def test_huge_labels_are_named_as_they_are(y, shown):
 @pytest.mark.parametrize("labels", [["a", "b"], None])
 def test_pos_label_is_refused_where_every_class_has_a_column(labels):
     p = np.array([[0.9, 0.1], [0.2, 0.8]])
-    with pytest.raises(ValueError, match="pos_label='a' is for one column of probabilities, and y_prob has 2"):
+    with pytest.raises(ValueError, match="pos_label='a' needs one column of probabilities, and y_prob has 2"):
         cal.brier_score(["a", "b"], p, labels=labels, pos_label="a")
 
 
@@ -145,7 +145,7 @@ def test_labels_that_name_no_classes_are_refused(labels):
 
 
 def test_pos_label_must_be_a_label():
-    with pytest.raises(ValueError, match=r"pos_label=\[1\] is no label"):
+    with pytest.raises(ValueError, match=r"pos_label=\[1\] is not a label"):
         cal.brier_score([1, 2], [0.1, 0.9], pos_label=[1])
     with pytest.raises(ValueError, match="pos_label='c' is not among labels"):
         cal.brier_score(["a", "b"], [0.1, 0.9], labels=["a", "b"], pos_label="c")
@@ -239,11 +239,11 @@ def test_percentages_are_refused_until_they_are_declared(binary):
     assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=19).estimate == pytest.approx(cal.brier_score(y, p))
     rows = np.column_stack([100 - 100 * p, 100 * p])
     assert cal.brier_score(y, rows, percent=True) == pytest.approx(cal.brier_score(y, p))
-    with pytest.raises(ValueError, match="is no percentage"):
+    with pytest.raises(ValueError, match="is not a percentage"):
         cal.brier_score(y, 101 + p, percent=True)
     with pytest.raises(ValueError, match="percent='no' must be True"):
         cal.brier_score(y, p, percent="no")
-    with pytest.warns(cal.CalibrationWarning, match="are these percentages"):
+    with pytest.warns(cal.CalibrationWarning, match="already probabilities"):
         cal.brier_score(y, p, percent=True)
 
 
@@ -255,8 +255,8 @@ def test_percent_of_a_metric_that_has_it_stays_with_the_metric(binary):
     ("weight", "sentence"),
     [
         ([1.7e308, 1.7e308], "goes up to 1.7e\\+308"),
-        ([1e300, 1e300], "divide all by their mean"),
-        ([1e-300, 1e-300], "divide all by their mean"),
+        ([1e300, 1e300], "divide all weights by their mean"),
+        ([1e-300, 1e-300], "divide all weights by their mean"),
         ([1e15, 1.0], "differ by a factor of at most 1e\\+12"),
         ([np.inf, 1.0], "finite"),
         ([-1.0, 1.0], "not negative"),
@@ -355,7 +355,7 @@ def test_redrawing_very_many_copies_agrees_with_writing_them_out(method):
 
 def test_what_needs_every_copy_by_itself_says_so(binary):
     y, p = binary
-    with pytest.raises(ValueError, match="counted and never written out"):
+    with pytest.raises(ValueError, match="counted and never listed"):
         cal.interval("mvms", y, p, sample_weight=np.full(60, 1e9), n_resamples=19)
 
 
@@ -518,7 +518,7 @@ def test_a_pair_and_a_rank_must_exist(twelve):
 
 @pytest.mark.parametrize("average", [[np.inf] + [1.0] * 11, [np.nan] + [1.0] * 11, [0.0] * 12, [-1.0] + [1.0] * 11])
 def test_weights_of_classes_are_numbers(twelve, average):
-    with pytest.raises(ValueError, match="average holds weights"):
+    with pytest.raises(ValueError, match="average contains weights"):
         cal.compute("ece", *twelve, lens="class-wise", average=average)
 
 
@@ -572,7 +572,7 @@ def test_numbers_that_no_box_has_are_refused(huge):
 
 
 def test_boxes_that_are_too_small_for_an_area_are_refused():
-    with pytest.raises(ValueError, match="beyond what areas can be computed of"):
+    with pytest.raises(ValueError, match="too small to compute an area"):
         cal.match_detections(*coco(bbox=[0, 0, 1e-170, 1e-170]))
     assert cal.match_detections(*coco(bbox=[0, 0, 1e-90, 1e90])).correct.all()
 
@@ -609,10 +609,10 @@ def test_outlines_of_yolo_become_the_boxes_around_them(tmp_path, label, result):
 @pytest.mark.parametrize(
     ("label", "result", "sentence"),
     [
-        ("0 .5 .5 .2 .4 .9 .8 .7", "0 .5 .5 .2 .4 .9", "8 numbers: YOLO lines are"),
-        ("0 .5 .5 .2 .4", "0 .1 .1 .2 .2 .3 .1", "7 numbers: YOLO lines are"),
-        ("1e19 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "YOLO lines are the numbers"),
-        ("-1 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "YOLO lines are the numbers"),
+        ("0 .5 .5 .2 .4 .9 .8 .7", "0 .5 .5 .2 .4 .9", "8 numbers: a YOLO line must be"),
+        ("0 .5 .5 .2 .4", "0 .1 .1 .2 .2 .3 .1", "7 numbers: a YOLO line must be"),
+        ("1e19 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "a YOLO line must be the numbers"),
+        ("-1 .5 .5 .2 .4", "0 .5 .5 .2 .4 .9", "a YOLO line must be the numbers"),
         ("é .5 .5 .2 .4".encode("latin-1"), "0 .5 .5 .2 .4 .9", "a.txt is not a text file of numbers"),
     ],
 )
@@ -626,7 +626,7 @@ def test_other_lines_of_yolo_are_refused(tmp_path, label, result, sentence):
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"annotations": ' + "9" * 5000 + "}"])
 def test_files_no_reader_could_hold_are_refused(tmp_path, text):
     (tmp_path / "deep.json").write_text(text)
-    with pytest.raises(ValueError, match=r"deep\.json is nested too deeply, or holds a number too long"):
+    with pytest.raises(ValueError, match=r"deep\.json is nested too deeply, or contains too long a number"):
         cal.match_detections(tmp_path / "deep.json", [])
 
 
@@ -688,7 +688,7 @@ def test_a_slope_along_confidences_that_only_rounding_tells_apart_does_not_exist
 @pytest.mark.parametrize("id", ["tcal", "ece_db", "ce2_db"])
 def test_metrics_that_subtract_noise_refuse_fractions_or_do_not_depend_on_their_scale(binary, id):
     w = np.random.default_rng(3).random(60)
-    with pytest.raises(ValueError, match=r"sample_weight holds .* pass counts, or weight_type='importance'"):
+    with pytest.raises(ValueError, match=r"sample_weight contains .* pass counts, or weight_type='importance'"):
         cal.compute(id, *binary, sample_weight=w)
     value = cal.compute(id, *binary, sample_weight=w, weight_type="importance")
     for scale in (1 / w.sum(), 1e-9, 7e8):
@@ -1010,7 +1010,7 @@ def test_a_recommendation_needs_numbers_that_can_be(change, value):
     [
         ({"data/checks.py"}, r"\(\w+ >= 0\.0\) & \(\w+ <= (1\.0|100\.0|most|top)\)"),  # a probability
         ({"data/checks.py"}, r"weights must (be finite and )?not (be )?negative"),
-        ({"data/checks.py"}, r"are these percentages|none is above 100"),
+        ({"data/checks.py"}, r"already probabilities|none is above 100"),
         ({"data/predictions.py"}, r"which is not a whole number: \{purpose\}"),
         ({"data/labels.py"}, r"is missing: every row needs a label"),
         ({"base/errors.py"}, r"must be a whole number of at least"),

@@ -90,7 +90,7 @@ def test_folds_of_one_model_take_the_rows_in_turn_and_do_not_depend_on_their_ord
 
 
 def test_what_venn_abers_refuses():
-    with pytest.raises(ValueError, match="folds=4 needs at least as many rows of each class, and one has 1"):
+    with pytest.raises(ValueError, match="folds=4 needs at least as many rows of each class, and one class has 1"):
         CrossVennAbers(4).fit([0, 0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5])
     with pytest.raises(ValueError, match="the rows of fold 'a' are all of one class"):
         CrossVennAbers(["a", "a", "b", "b"]).fit([0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4])

@@ -437,7 +437,7 @@ def test_a_detectors_segments_are_of_images():
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ({}, "by holds no column"),
+        ({}, "by contains no column"),
         ({"a": [1, 2]}, r"by\['a'\] has 2 rows but y_true has 60"),
         ({"a": np.zeros((60, 2))}, "2 dimensions"),
     ],
@@ -532,9 +532,9 @@ def test_times_people_have(given, said):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["15.11.2026"], r"time\[0\] = '15.11.2026' is no date in ISO form"),
-        ([True, False], "time holds True and False"),
-        (np.array([object()]), "is no date"),
+        (["15.11.2026"], r"time\[0\] = '15.11.2026' is not a date in ISO format"),
+        ([True, False], "time contains True and False"),
+        (np.array([object()]), "is not a date"),
         (np.zeros((2, 2)), "2 dimensions"),
     ],
 )

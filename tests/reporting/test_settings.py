@@ -56,7 +56,7 @@ def test_a_keyword_beside_the_object_changes_that_setting_alone():
         ({"units": np.zeros(3)}, ValueError, "units has 3 rows but y_true has 569"),
         ({"units": np.arange(N), "blocks": 3}, TypeError, "pass one of them"),
         ({"blocks": 300}, ValueError, "blocks=300 is too long for 569 rows"),
-        ({"time": ["soon"] * N}, ValueError, r"time\[0\] = 'soon' is no date"),
+        ({"time": ["soon"] * N}, ValueError, r"time\[0\] = 'soon' is not a date"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_as_before(asked, error, said):

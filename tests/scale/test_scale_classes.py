@@ -328,7 +328,7 @@ def test_bad_input_is_refused() -> None:
         state.update(y, p[:, 0])
     with pytest.raises(ValueError, match=r"sums to 0\.5, not 1"):
         state.update(y, p * 0.5)
-    with pytest.raises(ValueError, match="give one weight per row"):
+    with pytest.raises(ValueError, match="one weight per row"):
         state.update(y, p, sample_weight=[1, 2])
     with pytest.raises(ValueError, match=r"use at most sample=2500000"):
         VectorState(4, sample=10**8)

@@ -199,7 +199,7 @@ def test_what_is_refused() -> None:
          lambda: state.update([0], [0.5], category=[1], sample_weight=[0.5])),
         ("one state has blocks=0 and the other 5", lambda: state.merge(DetectionState(shown.categories, blocks=5))),
         ("the state is empty: add detections", lambda: cal.compute("d_ece", DetectionState())),
-        ("ground_truth holds predictions, not detections", lambda: cal.compute("d_ece", cal.scale.State())),
+        ("ground_truth contains predictions, not detections", lambda: cal.compute("d_ece", cal.scale.State())),
         ("must name each category once", lambda: DetectionState(["a", "a"])),
         ("identify categories by texts or numbers", lambda: DetectionState([("a",)])),
     ]:  # fmt: skip

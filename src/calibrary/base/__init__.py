@@ -1,1 +1,1 @@
-"""What every floor uses: errors, text, numbers, files, and attributes that are computed once."""
+"""Basic tools for the whole library: errors, text, numbers, files, and attributes that are computed once."""

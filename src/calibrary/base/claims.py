@@ -1,7 +1,7 @@
-"""Claims: sentences that state something, each made of typed values and registered with what must be so for it.
+"""Claims: sentences that state something, made of typed values and registered with a rule for when they are true.
 
-A *fact* is never false. *Evidence* may be false in at most 5% of the samples of any world in which it is untrue. One
-test draws data of known truth and holds every claim to its rule.
+A *fact* is never false. *Evidence* may be false in at most 5% of the samples of any simulated population in which it is
+untrue. One test draws data with known true probabilities and checks every claim against its rule.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _Array = NDArray[np.float64]
 
 
 class Claim(str):
-    """A sentence or a part of one, the rule it stands under, and the values it was made of."""
+    """A sentence or a part of one, its rule, and the values in it."""
 
     rule: str
     values: Mapping[str, Any]
 
     def __new__(cls, text: str, rule: str, **values: Any) -> Claim:
         if rule not in RULES:
-            raise ValueError(f"no rule is called {rule!r}: register it with what must be so")
+            raise ValueError(f"no rule is called {rule!r}: register it with a condition for its truth")
         claim = super().__new__(cls, text)
         claim.rule, claim.values = rule, MappingProxyType(values)
         return claim
@@ -41,7 +41,7 @@ def _claim(text: str, rule: str, values: dict[str, Any]) -> Claim:
 
 
 class Sentence(str):
-    """A sentence for people and the claims that it makes; one without claims states nothing that could be false.
+    """A sentence for people and the claims in it; a sentence without claims states nothing that could be false.
 
     Sentences are joined with :meth:`joined`, so that no claim is lost on the way to a page.
     """
@@ -58,35 +58,35 @@ class Sentence(str):
 
     @classmethod
     def joined(cls, between: str, parts: Iterable[str]) -> Sentence:
-        """The parts in one sentence, with all their claims."""
+        """The parts as one sentence, with all their claims."""
         parts = list(parts)
         return cls(between.join(parts), *(claim for part in parts for claim in claims_of(part)))
 
 
 def claims_of(text: str) -> tuple[Claim, ...]:
-    """What a text claims: its own claims, itself where it is one, nothing where it is plain."""
+    """The claims in a text: its own claims, the text itself if it is a claim, none if it is plain text."""
     if isinstance(text, Sentence):
         return text.claims
     return (text,) if isinstance(text, Claim) else ()
 
 
 def measured(text: str, **told: float) -> Claim:
-    """A text whose numbers were computed from these rows, each by its name."""
+    """A text whose numbers were computed from these rows, each with its name."""
     return Claim(text, "measured", told=told)
 
 
 @dataclass(frozen=True)
 class KnownTruth:
-    """What is so of a simulated sample.
+    """The true properties of a simulated sample.
 
     Attributes
     ----------
-    c, q : stated and true probability of what the view asks for, row by row
-    stated, true : the same of all classes, where there are several
-    of_metric : what is so of the metric that a claim speaks of, found without the sentence
+    c, q : stated and true probability of the view's event, row by row
+    stated, true : stated and true probabilities of all classes, if there are several
+    of_metric : true properties of the metric in a claim, determined without the sentence
     measured : numbers of these rows by their names, computed without the sentence
-    y : what happened in the view, row by row
-    parts : the rows of each segment or period by its name
+    y : outcome in the view, row by row
+    parts : the rows of each segment or period by name
     """
 
     c: _Array
@@ -100,13 +100,13 @@ class KnownTruth:
 
     @classmethod
     def about(cls, facts: Mapping[str, Any]) -> KnownTruth:
-        """What is so of a metric, where a claim speaks of no data."""
+        """True properties of a metric, for a claim that does not concern data."""
         half = np.array([0.5])
         return cls(half, half, of_metric=facts)
 
     @property
     def calibrated(self) -> bool:
-        """Is every stated probability the true one, in the view and for every class?"""
+        """Whether every stated probability is the true one, in the view and for every class."""
         same = bool(np.allclose(self.c, self.q, atol=1e-12))
         if self.stated is None or self.true is None:
             return same
@@ -114,7 +114,7 @@ class KnownTruth:
 
     @property
     def slope(self) -> float:
-        """Cox's slope of the population: the logistic regression of the true frequency on the stated log odds."""
+        """Cox's slope in the population: the logistic regression of the true frequency on the stated log odds."""
         inside = (self.c > 0.0) & (self.c < 1.0)
         x, q = np.log(self.c[inside] / (1.0 - self.c[inside])), self.q[inside]
         design, beta = np.column_stack([np.ones_like(x), x]), np.array([0.0, 1.0])
@@ -122,7 +122,7 @@ class KnownTruth:
             fitted = 1.0 / (1.0 + np.exp(-design @ beta))
             weight = fitted * (1.0 - fitted) + 1e-12
             step = np.linalg.solve((design * weight[:, None]).T @ design, design.T @ (q - fitted))
-            beta = beta + np.clip(step, -0.5, 0.5)  # of few rows a whole step may lead away
+            beta = beta + np.clip(step, -0.5, 0.5)  # with few rows a full Newton step may increase the loss
             if np.abs(step).max() < 1e-10:
                 break
         return float(beta[1])
@@ -130,7 +130,7 @@ class KnownTruth:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a kind of claim says, whether as a fact or as evidence, and when it is true."""
+    """The statement of one kind of claim, whether it is a fact or evidence, and when it is true."""
 
     name: str
     kind: str
@@ -152,7 +152,7 @@ def _rule(name: str, kind: str, says: str) -> Callable[[Callable[[Mapping[str, A
 
 
 def holds(claim: Claim, truth: KnownTruth) -> bool:
-    """Is the claim true of this sample?"""
+    """Whether the claim is true for this sample."""
     return bool(RULES[claim.rule].true(claim.values, truth))
 
 
@@ -193,7 +193,7 @@ def _spread(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 
 @_rule("where", "evidence", "between two confidences the outcome is more or less frequent than predicted")
 def _where(values: Mapping[str, Any], truth: KnownTruth) -> bool:
-    # a claim about a bin of the sample: ends belong to it as in the page's bins, up to rounding of the text
+    # a claim about a bin of the sample: its ends belong to the bin as in the page's bins, up to rounding of the text
     inside = (truth.c > values["low"] - 1e-12) & (truth.c <= values["high"] + 1e-12)
     gap = float(np.mean((truth.q - truth.c)[inside])) if inside.any() else 0.0
     return bool(gap * (values["label"] - values["confidence"]) > 0.0)
@@ -212,23 +212,33 @@ def _beyond(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
 
 
-@_rule("sureness", "evidence", "the predictions miss by more (z > 0) or by less than their probabilities imply")
+@_rule("sureness", "evidence", "the prediction errors are larger (z > 0) or smaller than the probabilities imply")
 def _sureness(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(values["z"] * float(np.mean((truth.q - truth.c) * (1.0 - 2.0 * truth.c))) > 0.0)
 
 
-@_rule("claimed spread", "evidence", "more is there than members claim (sign > 0), less, or it is elsewhere (0)")
+@_rule(
+    "claimed spread",
+    "evidence",
+    "the true spread is larger (sign > 0) or smaller than the members state, or lies elsewhere (0)",
+)
 def _claimed_spread(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     more = truth.of_metric.get("true less claimed spread")
     return more is not None and bool(values["sign"] * more > 0.0 if values["sign"] else more != 0.0)
 
 
-@_rule("ensemble is wrong", "evidence", "the truth is no further draw of the members, or not their mean or mixture")
+@_rule(
+    "ensemble is wrong",
+    "evidence",
+    "the true outcome is not distributed like the members, or like their mean or mixture",
+)
 def _ensemble_wrong(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return values["what"] not in truth.of_metric.get("right", (values["what"],))
 
 
-@_rule("detects", "evidence", "a score is higher (sign > 0) or lower on the rows that it should tell from others")
+@_rule(
+    "detects", "evidence", "a score is higher (sign > 0) or lower on the rows that it should separate from the others"
+)
 def _detects(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     true = truth.of_metric.get("true AUROC", {}).get(values.get("what"))
     return true is not None and bool(values["sign"] * (true - 0.5) > 0.0)
@@ -274,14 +284,18 @@ def _trend(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(values["slope"] * truth.of_metric.get("trend", 0.0) > 0.0)
 
 
-@_rule("worth acting", "evidence", "acting on the model is worth more (sign > 0) or less than the default")
+@_rule("worth acting", "evidence", "acting on the model has more (sign > 0) or less benefit than the default")
 def _worth(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     worth = _worth_of_acting(values["threshold"], truth)
     default = worth if values["default"] == "every row" else 0.0 * worth
     return bool(values["sign"] * float(np.mean(np.where(truth.c >= values["threshold"], worth, 0.0) - default)) > 0.0)
 
 
-@_rule("decides better", "evidence", "the true probabilities would decide better at a threshold than the stated ones")
+@_rule(
+    "decides better",
+    "evidence",
+    "decisions at a threshold would be better with the true probabilities than with the stated ones",
+)
 def _decides_better(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     t = values["threshold"]
     return bool(float(np.mean(_worth_of_acting(t, truth) * ((truth.q >= t) * 1.0 - (truth.c >= t)))) > 0.0)
@@ -297,7 +311,7 @@ def _helps(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
 
 
-@_rule("in its range", "fact", "what is stated of a metric lies in the range of the metric")
+@_rule("in its range", "fact", "the stated value of a metric lies in the range of the metric")
 def _in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = values["range"]
     return bool(low <= values["value"] <= high)
@@ -308,12 +322,12 @@ def _parts(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["over"] + values["under"], values["whole"], atol=1e-12))
 
 
-@_rule("is the value", "fact", "the number that is stated is the value on these rows")
+@_rule("is the value", "fact", "the stated number is the value on these rows")
 def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
 
 
-@_rule("measured", "fact", "every number that is stated is that of these rows, computed in another way")
+@_rule("measured", "fact", "every stated number is that of these rows, computed in another way")
 def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     told = values.get("told", {"nothing": 0.0})
     return all(
@@ -322,7 +336,9 @@ def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     )
 
 
-@_rule("range", "fact", "between two confidences there are so many rows, so much was stated and so much happened")
+@_rule(
+    "range", "fact", "between two confidences the numbers of rows, of predicted and of observed events are as stated"
+)
 def _range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     if truth.y is None:
         return False
@@ -339,7 +355,9 @@ def _by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     # both sides are means and quantiles of draws: five of their standard errors
     noise = 5.0 * np.sqrt(1.0 / len(drawn) + 1.0 / truth.of_metric["draws"])
     error = noise * drawn.std()
-    if truth.of_metric.get("units"):  # their own residuals tell how much they scatter, which n units know to 1/sqrt(2n)
+    if truth.of_metric.get(
+        "units"
+    ):  # their own residuals estimate their spread, which n units determine up to 1/sqrt(2n)
         error += 5.0 * drawn.mean() / np.sqrt(2.0 * truth.of_metric["units"])
     below = 1.0 if "high" not in values else float(np.mean(drawn <= values["high"] + 1e-12))
     return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.95 - noise * np.sqrt(0.95 * 0.05))
@@ -351,7 +369,7 @@ def _found_out(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return power is not None and 0.55 <= power(values["size"]) <= 0.99
 
 
-@_rule("planned", "fact", "so many questions with so many samples detect the error in this share of samples")
+@_rule("planned", "fact", "the stated numbers of questions and samples detect the error in this share of samples")
 def _planned(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     power = truth.of_metric.get("power of")
     return power is not None and abs(values["power"] - power(values["n"], values["k"])) <= 4.0 * np.sqrt(
@@ -359,20 +377,20 @@ def _planned(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     )
 
 
-# -- about metrics: what explain and recommend say --------------------------------------------------------
+# -- about metrics: the sentences of explain and recommend ------------------------------------------------
 
 
 @_rule("declared", "fact", "the metric is what its entry declares")
 def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     said = {"id": values.get("metric"), **values.get("declared", {})}
-    if "line" in values:  # of explain: the text is that of the field behind it
+    if "line" in values:  # for explain: the text is that of the field it quotes
         said["line"] = truth.of_metric["line of"](values["line"]) if "line of" in truth.of_metric else None
         return bool(said["line"] == values["told"])
     return "id" in truth.of_metric and all(truth.of_metric.get(name) == value for name, value in said.items())
 
 
 def _line_of_explain(name: str, says: str) -> None:
-    """A rule for a line of ``explain``: what is true is found by ``of_metric`` under the name of the rule."""
+    """A rule for a line of ``explain``: the true value is computed by ``of_metric`` under the name of the rule."""
 
     @_rule(name, "fact", says)
     def true(values: Mapping[str, Any], truth: KnownTruth) -> bool:
@@ -381,16 +399,16 @@ def _line_of_explain(name: str, says: str) -> None:
 
 
 _line_of_explain("meaning", "the number is computed as its definition, written out by itself, says")
-_line_of_explain("names lead here", "each of these names is that of the metric, with the settings that are stated")
+_line_of_explain("names lead here", "each of these names belongs to the metric, with the stated settings")
 _line_of_explain("values lie in the range", "values on samples of every kind lie in the range")
-_line_of_explain("ideal", "the value of a calibrated model comes to the ideal as rows are added")
+_line_of_explain("ideal", "the value of a calibrated model tends to the ideal as rows are added")
 _line_of_explain("propriety", "no model gains by misstating its probabilities, or some do")
 _line_of_explain("tested", "the metric has a test of its own, or its labels can be redrawn, or neither")
-_line_of_explain("weights count", "a row of weight 2 is the row written twice")
-_line_of_explain("lenses taken", "the metric is defined through these lenses and through no others")
+_line_of_explain("weights count", "a row of weight 2 counts as the row repeated")
+_line_of_explain("lenses taken", "the metric is defined for these lenses and for no others")
 _line_of_explain("inputs needed", "without these inputs the metric is refused")
-_line_of_explain("options taken", "the public function takes these options")
-_line_of_explain("turns", "a value that is called worse is that of a worse model")
+_line_of_explain("options taken", "the public function accepts these options")
+_line_of_explain("turns", "a value that is called worse belongs to a worse model")
 _line_of_explain("table 2", "the review's table says so in the metric's row")
 _line_of_explain("coverage", "the stored benchmark measured this coverage")
 
@@ -400,7 +418,7 @@ def _strictly_proper(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(truth.of_metric.get("strictly proper", False))
 
 
-@_rule("small when calibrated", "fact", "on so few rows a calibrated model shows a value near 0")
+@_rule("small when calibrated", "fact", "on few rows a calibrated model shows a value near 0")
 def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return "calibrated" in truth.of_metric and abs(truth.of_metric["calibrated"](values["n"])) <= values["most"]
 
@@ -408,7 +426,7 @@ def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 @_rule(
     "above by chance",
     "fact",
-    "on this number of rows a calibrated model shows more than the perfect value, and this much",
+    "on this number of rows the value of a calibrated model exceeds the perfect value by this much",
 )
 def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     if "calibrated" not in truth.of_metric or values.get("metric") != truth.of_metric.get("id"):
@@ -417,15 +435,21 @@ def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     perfect = truth.of_metric.get("perfect")
     if perfect != truth.of_metric["range"][0] or (told is not None and told != truth.of_metric["study"](n, k)):
         return False
-    return n > 2000 or bool(truth.of_metric["calibrated"](n) > perfect + 1e-6)  # beyond, the study's number is enough
+    return n > 2000 or bool(
+        truth.of_metric["calibrated"](n) > perfect + 1e-6
+    )  # for more rows the study's number is enough
 
 
-@_rule("one bin", "fact", "of rare outcomes one bin of equal width holds most predictions")
+@_rule("one bin", "fact", "with rare outcomes one bin of equal width contains most predictions")
 def _one_bin(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return "largest bin" in truth.of_metric and truth.of_metric["largest bin"](values["rare"]) > 0.5
 
 
-@_rule("wrong labels", "fact", "a few wrong labels hardly move the value, or a single one moves it without limit")
+@_rule(
+    "wrong labels",
+    "fact",
+    "a few wrong labels hardly change the value, or a single wrong label changes it without limit",
+)
 def _wrong_labels(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     moved = truth.of_metric.get("moved by a wrong label")
     if moved is None:
@@ -440,7 +464,7 @@ def _vanishes(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return len(sizes) > 0 and (len(sizes) == 1 or at[sizes[-1]] <= max(0.75 * at[sizes[0]], 1e-3))
 
 
-@_rule("two-sided", "fact", "the side of the perfect value on which the number lies is a direction")
+@_rule("two-sided", "fact", "the side of the perfect value on which the number lies shows the direction")
 def _two_sided(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = truth.of_metric.get("range", (0.0, 0.0))
     return all(low < ideal < high for ideal in values.get("ideals", (0.0,)))
@@ -457,7 +481,7 @@ def _of_the_review(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return values.get("section") in truth.of_metric.get("sections", ())
 
 
-@_rule("values in the range", "fact", "every value that is stated lies in the range of the metric")
+@_rule("values in the range", "fact", "every stated value lies in the range of the metric")
 def _values_in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = values.get("range", (0.0, 0.0))
     return all(low <= value <= high for value in values.get("values", (1.0,)) if value is not None)

@@ -1,4 +1,4 @@
-"""What calibrary says when something is wrong: warnings, errors, and did-you-mean."""
+"""Errors and warnings of calibrary, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, SupportsIndex
 
 from calibrary.base.text import LONGEST, in_sentence, shortened
 
-#: More choices than this are no help.
+#: Longer lists of choices do not help.
 _MOST_CHOICES = 200
 
 __all__ = [
@@ -30,35 +30,35 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 class CalibrationWarning(UserWarning):
-    """A number is undefined, unreliable, or not what it may look like; the text says why."""
+    """A number is undefined, unreliable, or may be misinterpreted; the text says why."""
 
 
 class UnknownMetricError(KeyError, ValueError):
     """No metric has that name, or several do."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(shortened(said))
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message))
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class RefusedError(ValueError):
-    """These data or settings are refused: what was asked does not apply to them. The text says why and what to do.
+    """These data or settings are refused; the text says why the request does not apply, and gives a remedy.
 
-    A metric of your own raises it where it does not apply: a table then leaves the metric out and says why. Any other
-    error is shown as a fault.
+    A metric of your own raises it where the metric does not apply: a table then leaves the metric out and gives the
+    reason. Any other error is reported as a fault.
     """
 
-    def __init__(self, *said: object) -> None:
-        super().__init__(*(shortened(part) if isinstance(part, str) else part for part in said))
+    def __init__(self, *parts: object) -> None:
+        super().__init__(*(shortened(part) if isinstance(part, str) else part for part in parts))
 
 
 class RefusedCallError(RefusedError, TypeError):
     """A call is refused: an argument is missing, unknown, or excludes another one."""
 
 
-#: Where warnings of this thread go while somebody listens; None: to the user.
+#: Where warnings of this thread are collected; None: they go to the user.
 _LISTENER: ContextVar[list[str] | None] = ContextVar("calibrary_warnings", default=None)
 
 
@@ -66,8 +66,8 @@ _LISTENER: ContextVar[list[str] | None] = ContextVar("calibrary_warnings", defau
 def heard() -> Iterator[list[str]]:
     """Collect the warnings of the block instead of issuing them, in this thread alone.
 
-    ``warnings.catch_warnings`` changes the filters of the whole process, and two threads that use it at once can leave
-    them changed for good.
+    ``warnings.catch_warnings`` changes the filters of the whole process, and two threads that use it at the same time
+    can leave them changed.
     """
     messages: list[str] = []
     token = _LISTENER.set(messages)
@@ -90,25 +90,25 @@ def warn(message: str) -> None:
     warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
 
 
-#: How the text of a fault begins, so that it is never taken for something that does not apply.
+#: How the text of a fault begins, so that a fault is never mistaken for a refusal.
 FAULT = "fault of calibrary, please report it"
 
 
 def fault(what: str, error: BaseException) -> str:
-    """Warn of a fault, and give the sentence that stands in its place."""
+    """Warn of a fault, and return the sentence that replaces the result."""
     sentence = f"{FAULT}: {type(error).__name__}: {error}"
     warn(f"{what} failed: {sentence}")
     return sentence
 
 
 def undefined(reason: str) -> float:
-    """NaN, with a warning that says why the metric has no value here."""
+    """NaN, with a warning that gives the reason why the metric has no value here."""
     warn(reason)
     return math.nan
 
 
 def deprecated(old: str, new: str) -> None:
-    """Say at the user's line that a name has a successor, and which."""
+    """Warn at the user's line that a name is deprecated, and give the new name."""
     frame = inspect.currentframe()
     level = 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -130,7 +130,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
 
 
 def installed(package: str) -> bool:
-    """Can this package be imported? It is looked for and not loaded."""
+    """Whether this package can be imported. The package is searched for and not loaded."""
     try:
         return find_spec(package) is not None
     except (ImportError, ValueError):  # a finder that refuses the name, or None in sys.modules
@@ -138,7 +138,7 @@ def installed(package: str) -> bool:
 
 
 def room(path: str) -> Any:
-    """A module that is loaded when it is first used; without its package it is no attribute, and the error says why.
+    """A module that is loaded when first used; without its package it is no attribute, and the error gives the reason.
 
     ``hasattr``, ``help`` and ``inspect.getmembers`` expect an AttributeError and nothing else.
     """
@@ -168,18 +168,18 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
     return value.__index__()
 
 
-#: Draws of an interval or a test: a million of them tell a p-value of one in a million.
+#: Largest number of draws for an interval or a test: a million draws resolve a p-value of one in a million.
 MOST_DRAWS = 1_000_000
 
 
 def bounded(argument: str, value: int, most: int = MOST_DRAWS) -> int:
-    """The number, refused where the work or the memory for it would have no end."""
+    """The number, with an error if the computation or its memory would be unreasonably large."""
     if value > most:
         raise RefusedError(f"{argument}={in_sentence(value)} is too large: at most {most:,} is possible")
     return value
 
 
 def one_of(argument: str, value: object, choices: Collection[str]) -> None:
-    """Refuse an option value that is not among the choices."""
+    """Raise an error for an option value that is not among the choices."""
     if not isinstance(value, str) or value not in choices:
         raise RefusedError(f"{argument}={value!r} is not known: {suggest(value, choices)}")

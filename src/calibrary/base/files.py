@@ -1,7 +1,7 @@
-"""Files that the library writes: whole or not there, with the rights the user's system gives, checked beforehand.
+"""Files that the library writes: complete or not at all, with the user's default permissions, checked beforehand.
 
-Every file is written beside its place and moved there at the end. What already stands there keeps its rights, a link
-keeps pointing where it did, and a pipe is written to.
+Every file is written under a temporary name in the same folder and renamed at the end. An existing file keeps its
+permissions, a link keeps its target, and a pipe is written to.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-#: How the names of temporary files begin; the number of the process follows.
+#: Prefix of the names of temporary files; the process number follows.
 _TEMPORARY = ".calibrary-"
-#: How a system says that a file has no room: the disk, the user's share of it, the size of a file.
+#: Error codes of a system without room for a file: the disk, the user's quota, the file size limit.
 _NO_ROOM = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse, before any work is done, what could not be written at its end."""
+    """Raise an error, before any work is done, if the file could not be written at the end."""
     path = Path(path)
     try:
         place = _place(path)
         if _is_special(place):
             return
         if place.exists() and not os.access(place, os.W_OK):
-            raise ValueError(f"{path} cannot be written: it may only be read")
+            raise ValueError(f"{path} cannot be written: it is read-only")
         temporary = _new_file(place)
         temporary.unlink()
     except OSError as error:
@@ -38,7 +38,7 @@ def check_writable(path: str | Path) -> None:
 
 @contextmanager
 def beside(path: str | Path) -> Iterator[Path]:
-    """A file to write to in the same folder, moved to its place at the end: nobody ever sees half of it."""
+    """A temporary file in the same folder, renamed at the end, so that a partial file is never visible."""
     path = Path(path)
     try:
         place = _place(path)
@@ -50,7 +50,7 @@ def beside(path: str | Path) -> Iterator[Path]:
         try:
             yield temporary
         except OSError as error:
-            if error.errno not in _NO_ROOM:  # whoever writes may read other files too
+            if error.errno not in _NO_ROOM:  # the writer may read other files too
                 raise
             raise _unwritable(path, error) from error
         try:
@@ -62,7 +62,7 @@ def beside(path: str | Path) -> Iterator[Path]:
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
-    """Write a file whole; a full disk leaves what was there as it was."""
+    """Write a complete file; if the disk is full, the previous file stays unchanged."""
     with beside(path) as temporary:
         try:
             temporary.write_bytes(content)
@@ -71,14 +71,14 @@ def write_atomically(path: str | Path, content: bytes) -> None:
 
 
 def create_atomically(path: str | Path, content: bytes) -> bool:
-    """Write a file whole if none is there, and say whether that was so: of several writers exactly one succeeds."""
+    """Write a complete file if none exists, and return whether it was written; one of several writers succeeds."""
     path = Path(path)
     try:
         temporary = _new_file(path)
         try:
             temporary.write_bytes(content)
             _sync(temporary)
-            os.link(temporary, path)  # the one step that fails where a file is there
+            os.link(temporary, path)  # the one step that fails if the file exists
         except FileExistsError:
             return False
         finally:
@@ -91,32 +91,32 @@ def create_atomically(path: str | Path, content: bytes) -> bool:
 
 
 def _place(path: Path) -> Path:
-    """Where the bytes go: what a link points to, in a folder that exists."""
+    """The path to write to: the target of a link, in a folder that exists."""
     place = Path(os.path.realpath(path)) if path.is_symlink() else path
     if place.is_symlink():
         raise ValueError(f"{path} is a link that leads round to itself: name a file")
     if not place.parent.is_dir():
-        raise ValueError(f"{path}: the folder {place.parent} does not exist")
+        raise ValueError(f"{path} cannot be written: the folder {place.parent} does not exist")
     if place.is_dir():
         raise ValueError(f"{path} is a folder: name a file")
     return place
 
 
 def _is_special(place: Path) -> bool:
-    """Pipes and devices cannot be replaced: they are written to."""
+    """Whether the path is a pipe or a device, which cannot be replaced and is written to."""
     return place.exists() and not place.is_file()
 
 
 def _new_file(place: Path) -> Path:
     _remove_leftovers(place.parent)
-    # os.open and not tempfile: files made by the latter are closed to others whatever the umask says
+    # os.open and not tempfile: files created by the latter are closed to other users whatever the umask
     name = place.parent / f"{_TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}-{place.name[-100:]}"
     os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     return name
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote."""
+    """Remove the temporary files of processes that were killed while writing."""
     for path in folder.glob(f"{_TEMPORARY}*"):
         pid = path.name.removeprefix(_TEMPORARY).partition("-")[0]
         if pid.isdigit() and not runs(int(pid)):
@@ -125,14 +125,14 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Is there a process with this number? Where that cannot be asked, there may be."""
+    """Whether a process with this number exists. If that cannot be determined, the answer is yes."""
     if os.name != "posix":
         return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it runs, and belongs to somebody else
+    except OSError:  # it runs, and belongs to another user
         return True
     return True
 
@@ -146,12 +146,12 @@ def _move(temporary: Path, place: Path, special: bool) -> None:
         temporary.chmod(place.stat().st_mode & 0o777)
     _sync(temporary)
     temporary.replace(place)
-    if os.name == "posix":  # the new name is on the disk when its folder is
+    if os.name == "posix":  # the new name is on the disk once its folder is
         _sync(place.parent)
 
 
 def _sync(path: Path) -> None:
-    """Wait until it is on the disk: a power cut must not leave an empty file where a whole one was."""
+    """Wait until the file is on the disk: after a power cut no empty file may replace a complete one."""
     file = os.open(path, os.O_RDONLY if path.is_dir() or os.name == "posix" else os.O_RDWR)
     try:
         os.fsync(file)
@@ -160,6 +160,6 @@ def _sync(path: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> ValueError:
-    # the system's words: those who write for us have their own
+    # the system's message: other writers have messages of their own
     reason = os.strerror(error.errno) if error.errno else str(error)
     return ValueError(f"{path} cannot be written: {reason.lower()}")

@@ -1,8 +1,7 @@
-"""Pages as elements: code that makes HTML, SVG or XML here makes elements, and text in an element is always escaped.
+"""Pages as elements: all code that writes HTML, SVG or XML builds elements, and text in an element is always escaped.
 
-``element("p", text, class_="hint")`` is markup; a child that is no markup is text, whatever it holds, and so is the
-value of an attribute. Nothing else in the library escapes text for a page or writes a tag; a test reads the tree for
-it.
+``element("p", text, class_="hint")`` is markup; a child that is not markup is text, whatever it contains, and so is the
+value of an attribute. No other code in the library escapes text for a page or writes a tag; a test checks this.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from calibrary.base.text import plain
 
-#: Elements that never hold anything, as HTML writes them, and those of SVG and XML that may hold nothing.
+#: HTML elements that never have content, and elements of SVG and XML that may be empty.
 _VOID = frozenset(("meta", "input", "img"))
 _CLOSED = frozenset(("path", "line", "rect", "circle", "testcase", "error", "failure", "skipped"))
 _NAME = re.compile(r"(?!on)[a-z][\w-]*", re.IGNORECASE)
 
 
 class Markup(str):
-    """Text that is markup already. A sum or an f-string of it is text again, and is escaped as such."""
+    """Text that is already markup. A sum or an f-string of Markup is plain text again, and is escaped as such."""
 
     __slots__ = ()
 
 
-#: How a file of XML begins.
+#: The first line of an XML file.
 XML = Markup('<?xml version="1.0" encoding="UTF-8"?>')
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
-    """One element; a child is markup, a list of children, nothing (None), or anything else as text.
+    """One element; a child is markup, a list of children, None (nothing), or any other value as text.
 
-    An underscore in the name of an attribute is a hyphen, one at its end is left out (``class_``). True writes the
-    name alone; None and False write nothing.
+    An underscore in an attribute's name becomes a hyphen; a trailing underscore is dropped (``class_``). True writes
+    the name alone; None and False write nothing.
     """
     start = [f"<{_name(tag)}"]
     for name, value in attributes.items():
@@ -52,7 +51,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
 
 def start_tag(tag: str, attributes: Mapping[str, str], *, closed: bool = False) -> Markup:
-    """The beginning of an element that is written in pieces; its names are known, its values are only escaped."""
+    """The start of an element that is written in pieces; its names are known, and only its values are escaped."""
     written = "".join(f' {name}="{escaped(value)}"' for name, value in attributes.items())
     return Markup(f"<{tag}{written}{'/' if closed else ''}>")
 
@@ -73,17 +72,17 @@ def each(tag: str, children: Iterable[object], **attributes: object) -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """The text as it is, also its ends of lines, for a page or for an attribute's quotes."""
+    """The text with escaped characters, for a page or an attribute; line ends stay as they are."""
     return Markup(html.escape(text))
 
 
 def own(text: str) -> Markup:
-    """Rules of style or a script that we wrote: the one text of an element that is not escaped."""
+    """A style sheet or a script of our own: the only content of an element that is not escaped."""
     return Markup(text)
 
 
 def document(title: str, *body: object, style: Markup, script: Markup | None = None) -> Markup:
-    """A whole page, one part a line, that forbids itself to load anything and to run anything but this script."""
+    """A whole page, one part per line, whose policy forbids loading anything and running anything but this script."""
     digest = base64.b64encode(hashlib.sha256((script or "").encode()).digest()).decode()
     allowed = f"'sha256-{digest}'" if script else "'none'"
     head = markup(
@@ -100,7 +99,7 @@ def document(title: str, *body: object, style: Markup, script: Markup | None = N
 
 
 def _policy(script: str) -> str:
-    """The page's own styles and pictures, the script with this hash (or none), no more."""
+    """The content policy: the page's own styles and pictures, the script with this hash (or none), and nothing else."""
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; script-src {script}; "
         "base-uri 'none'; form-action 'none'"
@@ -127,8 +126,8 @@ def _text(value: object) -> str:
 
 @functools.cache
 def _name(name: str) -> str:
-    """The name of an element or an attribute as it is written; one that would hold code, or end the tag, is refused."""
+    """The name of an element or an attribute as written; an error if it contains code or would end the tag."""
     written = name.removesuffix("_").replace("_", "-")
     if not _NAME.fullmatch(written):
-        raise ValueError(f"{written[:40]!r} is no name of an element or attribute")
+        raise ValueError(f"{written[:40]!r} is not a name of an element or attribute")
     return written

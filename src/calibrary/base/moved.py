@@ -1,4 +1,4 @@
-"""Modules that have moved since 0.2: their old paths still lead to them, for pickles and imports written then."""
+"""Modules that have moved since 0.2: their old paths can still be imported, for old pickles and imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-#: Old room, new room, and the modules that went; "options=option_checks" has got a new name besides.
+#: Old package, new package, and the modules that moved; "options=option_checks" means that the module was also renamed.
 _ROOMS = """
 calibrary calibrary.base _errors=errors _text=text _numbers=numbers _files=files _once=once
 calibrary calibrary.lookup findings=study_findings recommendation=recommend curves=curve_names
@@ -39,7 +39,7 @@ MOVED = {f"{old}.{n.split('=')[0]}": f"{new}.{n.split('=')[-1]}" for old, new, *
 
 
 class _Finder:
-    """Answers for the old paths: the module itself, which then stands in ``sys.modules`` under both names."""
+    """Import finder for the old paths: it returns the module itself, then in ``sys.modules`` under both names."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         return ModuleSpec(name, self) if name in MOVED else None  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ class _Finder:
 
 
 def keep_old_paths() -> None:
-    """Let the old paths be imported. A function that has the name of its old module stays what the package shows."""
+    """Make the old paths importable; a function named like its old module remains the package's attribute."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
     for old, new in MOVED.items():

@@ -1,4 +1,4 @@
-"""How a number is written, wherever the library writes one for people: sentences, tables, captions, figures, reprs."""
+"""How numbers are written wherever people read them: sentences, tables, captions, figures, reprs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: A p-value that was computed rather than drawn rests on no number of draws.
+#: A p-value from a formula does not depend on a number of draws.
 EXACT = 10**9
-#: What a p-value that draws cannot resolve is said to lie below.
+#: Bounds below which a p-value is stated if the draws cannot resolve it.
 _BOUNDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
-#: The level at which people look twice.
+#: The usual significance level.
 _USUAL = 0.05
 
 
 def number(value: float | None) -> str:
-    """Three decimals, or two digits below 0.01, so that 0.0086 beside 0.152 claims no more; fewer from 100 on."""
+    """Three decimals, or two digits below 0.01 (0.0086 and 0.152 have the same precision); fewer from 100 on."""
     if value is None:
         return ""
     if math.isnan(value):
@@ -36,7 +36,7 @@ def number(value: float | None) -> str:
 
 
 def percent(x: float | None) -> str:
-    """A share or a level: one decimal at most, or two digits of what parts it from 0% or 100%: 43%, 7.2%, 0.26%."""
+    """A share or a level: one decimal at most, or two digits of its distance from 0% or 100%: 43%, 7.2%, 0.26%."""
     if x is None:
         return ""
     shown = 100.0 * x
@@ -47,16 +47,16 @@ def percent(x: float | None) -> str:
 
 
 def pvalue(p: float, draws: int = EXACT) -> str:
-    """A p-value in a sentence: two digits, "p < 0.001" at the least, and a bound where draws can say no more.
+    """A p-value in a sentence: two digits, never smaller than "p < 0.001", and a bound if draws cannot say more.
 
-    Two-sided ranks among ``draws`` have no value below 2 / (draws + 1).
+    Two-sided ranks among ``draws`` give no value below 2 / (draws + 1).
     """
     if math.isnan(p):
         return "no test"
     if p < _BOUNDS[0] or p <= 2.0 / (draws + 1.0):
         return f"p < {next((b for b in _BOUNDS if b > p), 1.0):g}"
     text = f"{p:.2g}"
-    return f"p = {f'{p:.3g}' if float(text) == _USUAL else text}"  # a third digit says on which side of the level it is
+    return f"p = {f'{p:.3g}' if float(text) == _USUAL else text}"  # shows on which side of the level it is
 
 
 def pvalue_cell(p: float | None, draws: int = EXACT) -> str:
@@ -65,7 +65,7 @@ def pvalue_cell(p: float | None, draws: int = EXACT) -> str:
 
 
 def ends(low: float | None, high: float | None) -> str:
-    """An interval; nothing where there is none."""
+    """An interval; empty if there is none."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return f"{number(low)} to {number(high)}"
@@ -88,9 +88,9 @@ def in_repr(x: Any) -> str:
 
 
 def told_apart(values: Sequence[Any] | NDArray[Any]) -> list[str]:
-    """Numbers (or dates) that ascend, in as few digits as keep them different."""
+    """Ascending numbers (or dates) with as few digits as keep them distinct."""
     for digits in (3, 4, 6, 9, 17):
-        said = [f"{v:.{digits}g}" if isinstance(v, float | np.floating) else str(v) for v in values]
-        if len(set(said)) == len(said):
+        texts = [f"{v:.{digits}g}" if isinstance(v, float | np.floating) else str(v) for v in values]
+        if len(set(texts)) == len(texts):
             break
-    return said
+    return texts

@@ -1,4 +1,4 @@
-"""Attributes that are computed when first read."""
+"""Attributes that are computed when first used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 else:
 
     class once:  # noqa: N801 (used as a decorator)
-        """``functools.cached_property`` without the lock that Python 3.11 takes: a microsecond for each attribute."""
+        """``functools.cached_property`` without the lock of Python 3.11, which costs a microsecond per attribute."""
 
         def __init__(self, compute: Any) -> None:
             self.compute = compute

@@ -1,4 +1,4 @@
-"""Values as plain types: what JSON knows, and numbers of Python in place of numpy's."""
+"""Values as plain types: the types of JSON, and Python numbers in place of numpy numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 def as_plain(value: Any, *, finite: bool = False) -> Any:
-    """Dictionaries, lists, text, numbers and None, whatever it was; ``finite`` makes NaN and infinities None."""
+    """Dictionaries, lists, text, numbers and None from any value; ``finite`` turns NaN and infinities into None."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: as_plain(getattr(value, f.name), finite=finite) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -26,7 +26,7 @@ def as_plain(value: Any, *, finite: bool = False) -> Any:
 
 
 def float_or_array(x: Any) -> Any:
-    """A number of Python where it is one number, else the array."""
+    """A Python number for a single number, otherwise the array."""
     return float(x) if np.ndim(x) == 0 else x
 
 

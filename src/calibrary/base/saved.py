@@ -1,10 +1,10 @@
-"""The one reader of what was saved: bounds on size, depth and numbers, then version and digest, then types.
+"""The reader of all saved files: limits on size, depth and numbers, then version and digest, then types.
 
-A saved file may come from anywhere. Nothing in it is used before it has the type that its field declares, so that a
-text cannot stand where a number is shown, and whatever is wrong with it is a :class:`SavedFileError`.
+A saved file may come from an untrusted source. No content is used before it has the type that its field declares, so
+that text cannot appear in place of a number, and every defect raises a :class:`SavedFileError`.
 
 A writer calls :func:`sealed`; a reader calls :func:`read_json` and :func:`opened`, and then :func:`typed` or
-:func:`value_of` for every field. Files that are no JSON keep a digest of their arrays with :func:`digest`.
+:func:`value_of` for every field. Files that are not JSON have a digest of their arrays from :func:`digest`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ import numpy as np
 
 from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 
-#: A saved report with many figures takes some megabytes.
+#: A saved report with many figures has a few megabytes.
 MOST_BYTES = 256 << 20
 _DEEPEST = 60
-#: Whole numbers of a saved file fit 64 bits.
+#: Whole numbers in a saved file fit 64 bits.
 _LARGEST = 1 << 64
 _LARGEST_FLOAT = sys.float_info.max
-#: The field that holds the digest of all the others.
+#: The field that contains the digest of all the others.
 DIGEST = "digest"
-#: Numbers that JSON has no word for.
+#: Numbers that JSON cannot represent.
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 class SavedFileError(ValueError):
-    """A saved file is damaged, not what it claims to be, or of another version; the text says which, in one line."""
+    """A saved file is damaged, of another type than stated, or of another version; the text says which, in one line."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(plain(sentence, LONGEST_SENTENCE))
@@ -50,7 +50,7 @@ class SavedFileError(ValueError):
 
 
 def read_json(source: str | Path, what: str) -> Any:
-    """The JSON in a file that calibrary saved, plain or packed with gzip, at most so large and so deep."""
+    """The JSON in a file that calibrary saved, plain or compressed with gzip, within the limits on size and depth."""
     path = Path(source)
     try:
         with path.open("rb") as file:
@@ -66,20 +66,20 @@ def read_json(source: str | Path, what: str) -> Any:
 
 
 def unpacked(content: bytes, what: str, source: object) -> bytes:
-    """The bytes of a file, unpacked where they are packed; at most :data:`MOST_BYTES` of them."""
+    """The bytes of a file, decompressed if necessary; at most :data:`MOST_BYTES`."""
     if content[:2] == b"\x1f\x8b":
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
                 content = file.read(MOST_BYTES + 1)
         except (EOFError, OSError, zlib.error) as error:
-            raise SavedFileError(f"{source} is no {what}: it cannot be unpacked ({error})") from None
+            raise SavedFileError(f"{source} is no {what}: it cannot be decompressed ({error})") from None
     if len(content) > MOST_BYTES:
         raise SavedFileError(f"{source} is no {what}: it has more than {MOST_BYTES:,} bytes")
     return content
 
 
 def parse_json(text: str, what: str, source: object = "the text") -> Any:
-    """The value of a JSON text: at most so deep, its numbers finite, no name twice in an object."""
+    """The value of a JSON text: within the limit on depth, with finite numbers and no duplicate name in an object."""
     try:
         found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_object)
         _refuse_bounds(found)
@@ -93,20 +93,20 @@ def parse_json(text: str, what: str, source: object = "the text") -> Any:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise SavedFileError(f"it holds {word}, which is no JSON")
+    raise SavedFileError(f"it contains {word}, which is not valid JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):  # which of the two is meant, readers do not agree on
+    if len(found) < len(pairs):  # readers disagree on which of the two is meant
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise SavedFileError(f"an object holds {in_sentence(twice, 40)} twice")
+        raise SavedFileError(f"an object contains {in_sentence(twice, 40)} twice")
     return found
 
 
 def _refuse_bounds(value: Any) -> None:
-    """Refuse a value that is too deep, and numbers that are too large for 64 bits."""
+    """Raise an error for a value that is nested too deeply, or a number too large for 64 bits."""
     level = [value]
     for _ in range(_DEEPEST):
         inside: list[Any] = []
@@ -117,9 +117,9 @@ def _refuse_bounds(value: Any) -> None:
             elif kind is list:
                 inside += each
             elif kind is float and not -_LARGEST_FLOAT <= each <= _LARGEST_FLOAT:
-                raise SavedFileError("it holds a number that is beyond the largest one")
+                raise SavedFileError("it contains a number beyond the largest float")
             elif kind is int and not -_LARGEST < each < _LARGEST:
-                raise SavedFileError(f"it holds {in_sentence(each, 21)}, which does not fit 64 bits")
+                raise SavedFileError(f"it contains {in_sentence(each, 21)}, which does not fit 64 bits")
         level = inside
         if not level:
             return
@@ -130,20 +130,20 @@ def _refuse_bounds(value: Any) -> None:
 
 
 def digest(content: Any, arrays: Mapping[str, Any] | None = None) -> str:
-    """The SHA-256 of plain content and of arrays by name, however a writer of JSON spaces, orders and rounds it."""
-    made = hashlib.sha256(
+    """The SHA-256 of plain content and of arrays by name, whatever the JSON writer's spacing, order and rounding."""
+    hashed = hashlib.sha256(
         json.dumps(_canonical(content), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     )
     for name, array in sorted((arrays or {}).items()):
         values = np.ascontiguousarray(array)
         values = values.astype(values.dtype.newbyteorder("<"), copy=False)
-        made.update(json.dumps([name, values.dtype.str, list(values.shape)]).encode())
-        made.update(values.tobytes())
-    return f"sha256:{made.hexdigest()}"
+        hashed.update(json.dumps([name, values.dtype.str, list(values.shape)]).encode())
+        hashed.update(values.tobytes())
+    return f"sha256:{hashed.hexdigest()}"
 
 
 def _canonical(value: Any) -> Any:
-    """The same for 1, 1.0 and -0.0 against 0: other programs that write JSON again do not keep these apart."""
+    """The same text for 1 and 1.0, and for 0 and -0.0: other programs that rewrite JSON do not distinguish these."""
     kind = type(value)
     if kind is float:
         return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
@@ -155,14 +155,14 @@ def _canonical(value: Any) -> Any:
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with its digest; it holds what JSON knows and nothing else."""
+    """The content with its digest; the content consists of JSON types only."""
     return {**content, DIGEST: digest(content)}
 
 
 def opened(saved: Any, what: str, source: object, *, format: str, version: int) -> dict[str, Any]:
-    """The content of a saved object of this format and version whose digest holds; files of 0.2 have none."""
+    """The content of a saved object of this format and version with a valid digest; files of 0.2 have none."""
     if not isinstance(saved, dict):
-        raise SavedFileError(f"{source} is no {what}: it holds no object")
+        raise SavedFileError(f"{source} is no {what}: it contains no object")
     if saved.get("format", format) != format:
         raise SavedFileError(f"{source} is no {what}: its format is {in_sentence(saved['format'], 40)}")
     found = saved.get("version", version)
@@ -176,7 +176,7 @@ def opened(saved: Any, what: str, source: object, *, format: str, version: int) 
 def verified(
     saved: Mapping[str, Any], what: str, source: object, arrays: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The content without its digest, which is refused where it is not the digest of this content and these arrays."""
+    """The content without its digest; an error if the digest does not belong to this content and these arrays."""
     content = {name: value for name, value in saved.items() if name != DIGEST}
     if DIGEST in saved and saved[DIGEST] != digest(content, arrays):
         raise SavedFileError(
@@ -189,7 +189,7 @@ def verified(
 
 
 def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
-    """The fields of a dataclass from saved ones, each of the type that it declares; a missing float was NaN."""
+    """The fields of a dataclass from saved values, each of the declared type; a missing float was NaN."""
     what = what or kind.__name__
     if not isinstance(saved, Mapping):
         raise SavedFileError(f"{what} = {in_sentence(saved, 40)} must be an object")
@@ -211,17 +211,17 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def value_of(hint: Any, value: Any, what: str) -> Any:
-    """A saved value as the type that is declared for it, or a sentence."""
+    """A saved value as the declared type, or an error."""
     return _reader(hint)(value, what)
 
 
-#: From a saved value, and what it is called, to a value of one type.
+#: A function from a saved value and its name to a value of one type.
 Reader = Callable[[Any, str], Any]
 
 
 @functools.cache
 def _reader(hint: Any) -> Reader:
-    """The reader of a type, made once: a study holds a hundred thousand numbers."""
+    """The reader of a type, created once: a study contains a hundred thousand numbers."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value, what: numbers(value)
@@ -326,7 +326,7 @@ _SIMPLE: dict[Any, Reader] = {float: _number, int: _integer, bool: _truth, str: 
 
 
 def numbers(value: Any) -> Any:
-    """A saved value of any type, in which infinite numbers are numbers again."""
+    """A saved value of any type, in which infinite numbers are restored."""
     if isinstance(value, Mapping):
         return {k: numbers(v) for k, v in value.items()}
     if isinstance(value, list):

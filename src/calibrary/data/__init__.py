@@ -1,4 +1,4 @@
-"""What comes in, checked once: predictions, or detections matched with objects."""
+"""The input data, checked once: predictions, or detections matched with objects."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ __all__ = [
 
 @runtime_checkable
 class Data(Protocol):
-    """What was measured. Nobody above this room asks which kind it is."""
+    """The interface that all data have. Code outside this package does not distinguish the types of data."""
 
     @property
     def plain(self) -> bool:
-        """Binary predictions of classes, which a binary lens would show as they are."""
+        """Whether these are binary predictions of classes, which a binary lens would show unchanged."""
 
     @property
     def weighted(self) -> bool: ...
@@ -54,147 +54,147 @@ class Data(Protocol):
         """The data sets to average over: one, or the same boxes matched at several thresholds."""
 
     def read_as(self, kind: str, reader: str) -> Any:
-        """The data in the form that a metric takes ("predictions" or "matches"), refused where there is none."""
+        """The data in the format of a metric ("predictions" or "matches"); an error if there is none."""
 
     def usual_lens(self, facts: Any, average: Any) -> str:
-        """The lens that a metric uses unless told otherwise."""
+        """The lens that a metric uses by default."""
 
     @property
     def size(self) -> float:
-        """How much there is of it: total weight of the rows, or number of images."""
+        """The size of the data: total weight of the rows, or number of images."""
 
     def parts(self, by: Any) -> list[tuple[Any, Any]]:
-        """The data split by columns: what the rows of a part share, and the part."""
+        """The data split by columns: the shared value of each part, and the part."""
 
     def part(self, rows: Indices) -> Any:
-        """Some of the data, by positions in a column: rows, or images with all that is in them."""
+        """Some of the data, by positions in a column: rows, or images with all their detections."""
 
     @property
     def probability(self) -> Array:
-        """What was stated: one number for each row (or detection), or one for each class as well."""
+        """The stated probabilities: one number for each row (or detection), or one for each row and class."""
 
     def with_probability(self, probability: Array) -> Any:
         """The same data with other confidences."""
 
     @property
     def total(self) -> float:
-        """How many rows, or detections, there are; weights, if there are any."""
+        """Number of rows, or detections; the total weight if there are weights."""
 
-    # -- what travels with the data
+    # -- what belongs to the data
 
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
-        """The same data, of which some rows belong together: by an array of units, or as runs in time order."""
+        """The same data with rows that belong together: by an array of units, or as blocks in time order."""
 
     def at_times(self, time: Any = None) -> Self:
-        """The same data with the date of each value of a column, or a number such as a year."""
+        """The same data with the date of each entry of a column, or a number such as a year."""
 
     def one_by_one(self) -> Self:
-        """The same data without units; the detections of an image stay together."""
+        """The same data without units; the detections of an image still belong together."""
 
     @property
     def in_groups(self) -> bool:
-        """Was it said which rows belong together?"""
+        """Whether it is stated which rows belong together."""
 
     @property
     def units(self) -> Indices | None:
-        """What each row, or detection, belongs to, numbered 0, 1, ...; None where each is by itself."""
+        """The unit of each row, or detection, numbered 0, 1, ...; None if every row is its own unit."""
 
     @property
     def time(self) -> NDArray[Any] | None:
-        """When each value of a column was: dates or numbers; None where nobody said."""
+        """The time of each entry of a column: dates or numbers; None if not given."""
 
-    # -- columns: one value for each row, or for each image of detections
+    # -- columns: one entry for each row, or for each image of detections
 
     @property
     def n_places(self) -> int:
-        """How many values a column has."""
+        """Number of entries in a column."""
 
     def align(self, values: Any, name: str) -> NDArray[Any]:
-        """A column for the data that are here, refused where its length is wrong."""
+        """A column for the rows of these data; an error if its length is wrong."""
 
     def rows_of(self, column: NDArray[Any]) -> NDArray[Any]:
         """The value of each row, or detection, in a column."""
 
     def summed(self, x: Array) -> Array:
-        """A number of each row, or detection, added up for each value of a column."""
+        """A number of each row, or detection, summed for each entry of a column."""
 
     # -- words
 
     @property
     def noun(self) -> str:
-        """What one of them is called: "row" or "detection"."""
+        """The noun for one row: "row" or "detection"."""
 
     @property
     def nouns(self) -> str: ...
 
     @property
     def class_noun(self) -> str:
-        """What a class is called: "class" or "category"."""
+        """The noun for a class: "class" or "category"."""
 
     @property
     def class_nouns(self) -> str: ...
 
     @property
     def outcome(self) -> str:
-        """What the mean of the outcomes is called: "observed" or "precision"."""
+        """The name for the mean of the outcomes: "observed" or "precision"."""
 
     @property
     def own_view(self) -> str | None:
-        """The name of the one view that the data have of themselves; None: a lens shows one."""
+        """The name of the only view of the data; None if a lens determines the view."""
 
     @property
     def positive(self) -> Hashable | None:
-        """The name of the class whose probability is stated; None where there is no such class."""
+        """The name of the class whose probability is stated; None if there is no such class."""
 
     @property
     def contents(self) -> dict[str, Any]:
-        """What the data are about, in words and numbers."""
+        """The contents of the data, in words and numbers."""
 
     @property
     def making(self) -> dict[str, Any]:
-        """How the outcomes came to be, in words and numbers."""
+        """How the outcomes were obtained, in words and numbers."""
 
     @property
     def digest_parts(self) -> tuple[tuple[Hashable, ...], tuple[NDArray[Any], ...]]:
-        """What tells these data from others: names, then arrays."""
+        """The names and arrays that identify these data."""
 
     @property
     def exchangeable(self) -> bool:
-        """Is each row one prediction, so that its label could be another row's?"""
+        """Whether each row is one prediction, so that its label could be exchanged with another row's."""
 
     def by_class(self) -> Any:
-        """The data of each class apart, where each row belongs to one (:class:`ByCategory`); else None."""
+        """The data of each class separately, if each row belongs to one class (:class:`ByCategory`); otherwise None."""
 
     def note_for(self, facts: Any, question: Any) -> str:
-        """What must be said beside a metric of these data."""
+        """The note that must accompany a metric of these data."""
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
-        """Refuse labels that the metric's formula cannot take through this lens."""
+        """Raise an error for labels that the metric's formula cannot use with this lens."""
 
     def check_law(self, lens: Looks) -> None:
-        """Refuse data for which the law of a test's statistic does not hold through this lens."""
+        """Raise an error for data for which the null distribution of a test is not valid with this lens."""
 
     def through(self, lens: Looks) -> Views:
-        """The views a lens shows."""
+        """The views that a lens gives."""
 
     def drawn_by(self, lens: Looks) -> Any:
-        """The rows that are drawn again for the uncertainty of what the lens shows; refused where none were kept."""
+        """The rows that are resampled for the uncertainty of a lens's views; an error if none were stored."""
 
 
 def is_data(given: Any) -> TypeGuard[Data]:
-    """Is it data that were checked before, rather than an array?"""
+    """Whether the argument is data that were checked before, rather than an array."""
     return hasattr(given, "read_as")
 
 
 def as_matches(given: Any) -> Matches | None:
-    """The matched detections that are given, or that a state of detections stands for; None for anything else."""
+    """The matched detections in the argument, or those of a state of detections; None for anything else."""
     if hasattr(given, "as_matches"):
         given = given.as_matches()
     return given if isinstance(given, Matches) else None
 
 
 def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
-    """The data of a call; takes the keywords that belong to them out of ``keywords``."""
+    """The data of a call; removes the keywords that belong to the data from ``keywords``."""
     if hasattr(y_true, "as_matches"):
         y_true = y_true.as_matches()
     sample_weight = keywords.pop("sample_weight", None)

@@ -1,4 +1,4 @@
-"""Detections that were matched elsewhere, as plain arrays."""
+"""Detections that are already matched, as plain arrays."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ def matched_detections(
     missed_weight: Any = None,
     sample_weight: Any = None,
 ) -> Matches:
-    """Detections that are matched already, ready for every detection metric.
+    """Detections that are already matched, ready for every detection metric.
 
     Parameters
     ----------
     correct : array-like of shape (V,)
-        Did the detection find an object: booleans, or 0 and 1.
+        Whether the detection is correct: booleans, or 0 and 1.
     score : array-like of shape (V,)
     iou : array-like of shape (V,), optional
-        Overlap with the object found; values of wrong detections are not used. Localisation-aware metrics need it.
+        Overlap with the matched object; values of wrong detections are not used. Localisation-aware metrics need it.
     category, image : array-like of shape (V,), optional
         Identifiers; without ``image`` every detection counts as an image of its own when images are resampled.
     box : array-like of shape (V, 4), image_size : (V, 2) or (width, height), optional
         For location and shape features.
     n_missed : int or {category: int}
-        Objects that no detection found.
+        Number of objects that no detection found.
     missed_image, missed_weight : array-like, optional
-        Their images and weights, in the order of ``n_missed``; else they are images of their own with weight 1.
+        The images and weights of missed objects, in the order of ``n_missed``; by default each is an image of its own
+        with weight 1.
     sample_weight : array-like of shape (V,), optional
-        Weight 2 is the detection written twice.
+        A detection of weight 2 counts as the detection repeated.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def _overlaps(iou: Any, n: int) -> Array:
     found = outside(values)
     if found is not None:
         raise RefusedError(
-            f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: an overlap is a share of the union"
+            f"iou[{found.where[0]}] = {found.value:g} is outside [0, 1]: pass overlaps as shares of the union"
         )
     return values
 
@@ -136,12 +137,12 @@ def _weights(values: Any, name: str, n: int) -> Array:
 
 
 def _categories(category: Any, n: int, n_missed: Any) -> tuple[Indices, Indices, tuple[Hashable, ...]]:
-    """Category of every detection and missed object (-1: not known), and the identifiers that occur."""
+    """Category of every detection and missed object (-1: unknown), and the identifiers that occur."""
     counts = n_missed if isinstance(n_missed, Mapping) else {None: n_missed}
     for id, count in counts.items():
         if not isinstance(count, int | np.integer) or count < 0:
             name = "n_missed" if id is None else f"n_missed[{id!r}]"
-            raise RefusedError(f"{name} = {count!r}: the number of missed objects is a whole number, 0 or more")
+            raise RefusedError(f"{name} = {count!r} is not a number of missed objects: pass a whole number, 0 or more")
     if category is None:
         total = int(sum(counts.values()))
         return np.zeros(n, dtype=np.intp), np.zeros(total, dtype=np.intp), ("all",)
@@ -169,7 +170,9 @@ def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indic
     else:
         missed = as_array(missed_image, "missed_image")
         if missed.shape != (n_missed,):
-            raise RefusedError(f"missed_image has shape {missed.shape}: give the image of each of {n_missed} objects")
+            raise RefusedError(
+                f"missed_image has shape {missed.shape}: pass the image of each of the {n_missed} missed objects"
+            )
         names += missed.tolist()
     position: dict[Hashable, int] = {}
     index = np.array([position.setdefault(id, len(position)) for id in names], dtype=np.intp)

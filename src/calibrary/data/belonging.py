@@ -1,4 +1,4 @@
-"""What travels with the rows: which of them belong together, and when they were."""
+"""Which rows belong together, and the time of each row."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from calibrary.data.checks import Indices
 class Belonging:
     """Which rows belong together.
 
-    ``unit`` is the unit of each row of the input, 0, 1, ...; -1 for rows that count nothing. With ``block`` the rows
-    are in time order, and the units are runs of that length.
+    ``unit`` is the unit of each row of the input, 0, 1, ...; -1 for rows of weight zero. With ``block`` the rows are in
+    time order, and the units are blocks of that length.
     """
 
     unit: Indices
@@ -28,18 +28,18 @@ class Belonging:
 
 
 def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, aligned: Any) -> Belonging | None:
-    """What belongs together, by an array of units or as runs of a length in time order; None where neither is given.
+    """Which rows belong together, from an array of units or a block length in time order; None if neither is given.
 
-    ``rows`` are the rows of the input that are here (None: all), and ``aligned`` takes theirs out of an array.
+    ``rows`` are the rows of the input that are here (None: all), and ``aligned`` selects them from an array.
     """
     if units is None and blocks is None:
         return None
     if units is not None and blocks is not None:
-        raise RefusedCallError("units and blocks both say which rows belong together: pass one of them")
+        raise RefusedCallError("units and blocks both define which rows belong together: pass one of them")
     if isinstance(units, str):
         raise RefusedError(
-            f"units={units!r} is a name: pass the column itself, with one value for each row; a state takes the name "
-            "of a column that it keeps apart with by="
+            f"units={units!r} is a name: pass the column itself, with one value for each row; a state accepts the "
+            "name of a column that it stores with by="
         )
     n, block = n_input if rows is None else len(rows), None
     if units is not None:
@@ -60,15 +60,15 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
 
 
 def as_times(values: NDArray[Any]) -> NDArray[Any]:
-    """Times as dates to the microsecond or as numbers; a sentence names what is neither."""
+    """Times as dates to the microsecond or as numbers; an error for anything else."""
     if values.ndim != 1:
-        raise RefusedError(f"time has {values.ndim} dimensions: give one date or number per row")
+        raise RefusedError(f"time has {values.ndim} dimensions: pass one date or number per row")
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]")
     if values.dtype.kind in "fiu":
         return values.astype(np.float64)
     if values.dtype.kind == "b":
-        raise RefusedError("time holds True and False: give dates, text such as 2026-11-15, or numbers")
+        raise RefusedError("time contains True and False: pass dates, text such as 2026-11-15, or numbers")
     listed = values.tolist()
     kept = [v for v in listed if not _gap(v)]
     if kept and all(isinstance(v, int | float) for v in kept):
@@ -81,13 +81,13 @@ def _gap(v: Any) -> bool:
 
 
 def _date(value: Any, row: int) -> np.datetime64:
-    """One date; those with a time zone are brought to universal time."""
+    """One date; a date with a time zone is converted to UTC."""
     if isinstance(value, str):
         try:
             value = datetime.datetime.fromisoformat(value.strip())
         except ValueError:
             raise RefusedError(
-                f"time[{row}] = {value!r} is no date in ISO form: write 2026-11-15 or 2026-11-15T08:30"
+                f"time[{row}] = {value!r} is not a date in ISO format: write 2026-11-15 or 2026-11-15T08:30"
             ) from None
     if isinstance(value, datetime.datetime):
         if value.tzinfo is not None:
@@ -95,4 +95,4 @@ def _date(value: Any, row: int) -> np.datetime64:
         return np.datetime64(value, "us")
     if isinstance(value, datetime.date):
         return np.datetime64(value, "us")
-    raise RefusedError(f"time[{row}] = {value!r} is no date: give dates, text such as 2026-11-15, or numbers")
+    raise RefusedError(f"time[{row}] = {value!r} is not a date: pass dates, text such as 2026-11-15, or numbers")

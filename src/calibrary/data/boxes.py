@@ -1,4 +1,4 @@
-"""Boxes as they come in, checked once: two sides become a ``Pair`` that shares images and categories."""
+"""Boxes from the input, checked once: two sets become a ``Pair`` with the same images and categories."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
 from calibrary.data.matches import Flags
 
-#: How to speak of row i in an error: ``results[17].score``.
+#: How an error refers to row i: ``results[17].score``.
 Place = Callable[[int], str]
 Sizes = Mapping[Hashable, tuple[float, float]] | tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """Boxes of one side, as :func:`calibrary.boxes` makes them. ``box`` holds x, y, w, h.
+    """Boxes of one side (objects or detections), as :func:`calibrary.boxes` returns them. ``box`` holds x, y, w, h.
 
-    ``relative`` says that coordinates are shares of the image, so that areas in pixels are not known.
+    ``relative`` means that coordinates are shares of the image, so that areas in pixels are unknown.
     """
 
     image: list[Hashable]
@@ -48,7 +48,7 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Objects and detections of the same images, ready for matching: identifiers have become positions."""
+    """Objects and detections of the same images, ready for matching: identifiers are replaced by positions."""
 
     images: tuple[Hashable, ...]
     sizes: Array
@@ -96,11 +96,11 @@ def boxes(
     crowd, ignore, area : array-like of shape (n,), optional
         COCO's flags and areas of annotated objects.
     images : iterable, optional
-        Identifiers of all images, those without boxes included. Default: those that occur.
+        Identifiers of all images, including those without boxes. By default the images that occur.
     image_size : (width, height) or {image: (width, height)}, optional
         Needed by location and shape features.
     categories : list or {category: name}, optional
-        All classes, those without boxes included. Default: those that occur.
+        All classes, including those without boxes. By default the classes that occur.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def boxes(
 
 
 def joined(truth: Boxes, found: Boxes, unknown_images: str = "error") -> Pair:
-    """Two sides as one pair; refuses (or drops) boxes of images that are not listed."""
+    """Two sets of boxes as one pair; boxes of images that are not listed raise an error (or are dropped)."""
     one_of("unknown_images", unknown_images, ("error", "drop"))
     if found.score is None:
         raise RefusedError("results have no scores: pass boxes(..., score=...)")
@@ -203,7 +203,7 @@ def _positions(
 
 
 def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | None = None) -> Array:
-    """A new float array (n,) or (n, columns); what is not a number is refused with its place."""
+    """A new float array (n,) or (n, columns); an error gives the position of a value that is not a number."""
     shape = (len(values),) if columns is None else (len(values), columns)
     try:
         array = np.array(values, dtype=np.float64)
@@ -224,12 +224,12 @@ def numbers(values: Sequence[Any] | NDArray[Any], place: Place, columns: int | N
     raise RefusedError(f"{place(0)}: expected {wanted}")
 
 
-#: Corners and sizes lie within this, and sizes above its inverse, so that areas are numbers.
+#: Coordinates and sizes must be below this number, and sizes above its inverse, so that areas are finite.
 _LARGEST = 1e100
 
 
 def checked_boxes(box: Array, place: Place) -> Array:
-    """Boxes with finite corners and sizes that are not negative, none so large or small that it has no area."""
+    """Boxes with finite corners and non-negative sizes, none so large or small that its area cannot be computed."""
     if not np.isfinite(box).all():
         i = int(np.flatnonzero(~np.isfinite(box).all(axis=1))[0])
         raise RefusedError(f"{place(i)} = {box[i].tolist()} is not finite: drop boxes without coordinates")
@@ -243,26 +243,26 @@ def checked_boxes(box: Array, place: Place) -> Array:
     if odd.any():
         i = int(np.flatnonzero(odd)[0])
         raise RefusedError(
-            f"{place(i)} = {box[i].tolist()} is beyond what areas can be computed of: sizes lie between "
+            f"{place(i)} = {box[i].tolist()} is too large or too small to compute an area: sizes must lie between "
             f"{1.0 / _LARGEST:g} and {_LARGEST:g}"
         )
     return box
 
 
 def checked_scores(score: Array, place: Place) -> Array:
-    """Scores in [0, 1]; percentages are not guessed."""
+    """Scores in [0, 1]; percentages are not converted without being requested."""
     found = outside(score)
     if found is None:
         return score
     here = place(found.where[0])
     if found.missing:
         raise RefusedError(f"{here} is NaN: every detection needs a score")
-    remedy = "pass scores in [0, 1]; divide percentages by 100, put logits through calibrary.sigmoid(...)"
+    remedy = "pass scores in [0, 1]; divide percentages by 100, and convert logits with calibrary.sigmoid(...)"
     raise RefusedError(f"{here} = {found.value:g} is {found.side}: {remedy}")
 
 
 def checked_sizes(image_size: Any) -> Sizes | None:
-    """(width, height) of all images, or of each by its identifier."""
+    """(width, height) of all images, or of each image by its identifier."""
     if image_size is None:
         return None
     if isinstance(image_size, Mapping):
@@ -278,7 +278,7 @@ def _size(size: Any, name: str) -> tuple[float, float]:
 
 
 def _size_table(images: tuple[Hashable, ...], sizes: Sizes | None) -> Array:
-    """One row per image, NaN where the size is not known."""
+    """One row per image, NaN if its size is unknown."""
     if isinstance(sizes, tuple):
         return np.tile(np.array(sizes, dtype=np.float64), (len(images), 1))
     unknown = (np.nan, np.nan)
@@ -297,5 +297,5 @@ def category_names(categories: Any) -> dict[Hashable, str] | None:
 
 def _long_enough(values: NDArray[Any], name: str, n: int) -> NDArray[Any]:
     if values.ndim != 1 or len(values) != n:
-        raise RefusedError(f"{name} has shape {values.shape} while box has {n} rows: give one value per box")
+        raise RefusedError(f"{name} has shape {values.shape} while box has {n} rows: pass one value per box")
     return values

@@ -1,6 +1,6 @@
-"""Are these numbers, probabilities, weights? What the user passed, checked once, or refused with one sentence.
+"""Checks of numbers, probabilities and weights: an invalid argument raises an error of one sentence.
 
-Labels have a file of their own (``labels``), and so have named columns (``columns``).
+Labels are checked in ``labels``, named columns in ``columns``.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from calibrary.base.errors import RefusedError, warn
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Rows must sum to one within this, or within 32 roundings of the input's own precision.
-#: A hair more than 1e-6, because 1.000001 - 1 is: rows of six decimals are welcome.
+#: Rows must sum to one within this tolerance, or within 32 roundings of the input's own precision. The tolerance is
+#: slightly above 1e-6, so that rows with six decimals (1.000001 - 1) are accepted.
 ROW_SUM_TOLERANCE = 1e-6 * (1 + 1e-6)
-#: A sum this near to 1 may be that of probabilities in half precision.
+#: A sum this close to 1 may be that of probabilities in half precision.
 _NEAR_ONE = 0.02
 
 
-#: Numbers handled at a time, so that what is made of them stays in the processor's cache (and, with two numbers a row,
-#: short enough for a dot product not to wake the threads of BLAS).
+#: Numbers handled at a time, so that temporary arrays fit the processor's cache (and, with two numbers per row, so that
+#: dot products are too short to start the threads of BLAS).
 CHUNK = 20_000
 
 
-#: Confidences all closer than this are one: the squares of their differences are no numbers.
+#: Confidences that all differ by less than this count as equal: squares of their differences would underflow.
 SMALLEST_SPREAD = 1e-150
 
 _WHOLE = [slice(0, None)]
@@ -52,7 +52,7 @@ def picked(matrix: Array, column: NDArray[Any]) -> Array:
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
-    """Any array-like as numpy; PyTorch tensors of any device come in without importing torch."""
+    """Any array-like as numpy; PyTorch tensors on any device are accepted without importing torch."""
     if type(values) is np.ndarray:
         return values
     if isinstance(values, np.ndarray):
@@ -69,31 +69,31 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
                 values = values.float()
             values = values.cpu()
         return np.asarray(values)
-    except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError is what torch raises
+    except (ValueError, TypeError, RuntimeError) as error:  # torch raises RuntimeError
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RefusedError(f"{name} cannot be read as an array ({reason}): pass one number per row") from error
+        raise RefusedError(f"{name} cannot be converted to an array ({reason}): pass one number per row") from error
 
 
 def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """A plain array in place of a matrix or a masked array, whose mask would be forgotten on the way."""
+    """A plain array in place of a matrix or a masked array, whose mask would otherwise be lost."""
     if np.ma.isMaskedArray(values):
         hidden = np.argwhere(np.ma.getmaskarray(values))
         if len(hidden):
             where = ", ".join(map(str, hidden[0].tolist()))
-            raise RefusedError(f"{name}[{where}] is masked: leave such rows out with {name}[~mask] before measuring")
+            raise RefusedError(f"{name}[{where}] is masked: leave out such rows with {name}[~mask] first")
         return np.asarray(values.data)
     return np.asarray(values)
 
 
 def as_numbers(values: Any, name: str) -> NDArray[Any]:
-    """Any array-like of real numbers, as it is; dates, complex numbers and text that is no number are refused."""
+    """Any array-like of real numbers, unchanged; dates, complex numbers and text raise an error."""
     given = as_array(values, name)
     kind = given.dtype.kind
     if kind in "fiub":
         return given
     if kind in "cmMV":
         what = {"c": "complex numbers", "m": "durations", "M": "dates"}.get(kind, f"{given.dtype} records")
-        raise RefusedError(f"{name} holds {what}: pass real numbers")
+        raise RefusedError(f"{name} contains {what}: pass real numbers")
     gone = missing(given.ravel().tolist())
     if gone is not None:
         raise RefusedError(f"{name}[{gone}] is missing: drop or fill missing values first")
@@ -109,7 +109,7 @@ def as_floats(values: Any, name: str) -> Array:
 
 
 def missing(values: Sequence[Any]) -> int | None:
-    """The place of the first missing value (None, NaN, pandas' NA and NaT), if there is one."""
+    """The position of the first missing value (None, NaN, pandas' NA and NaT), if there is one."""
     return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)
 
 
@@ -118,19 +118,19 @@ def _is_not_itself(value: Any) -> bool:
         return False
     try:
         return bool(value != value)
-    except TypeError:  # pandas' NA: whether it is itself is not known either
+    except TypeError:  # pandas' NA: even its comparison with itself is NA
         return True
-    except ValueError:  # an array, which is something
+    except ValueError:  # an array, which is not missing
         return False
 
 
 def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
-    """Probabilities as float64: one for each row, or rows of one for each class that sum to one."""
+    """Probabilities as float64: one per row, or rows of one per class that sum to one."""
     given = as_numbers(y_prob, "y_prob")
     if given.ndim not in (1, 2):
         raise RefusedError(
-            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class; "
-            "images go through calibrary.segmentation(...)"
+            f"y_prob has {given.ndim} dimensions: pass (N,) with P(class 1), or (N, K) with one column per class; for "
+            "images use calibrary.segmentation(...)"
         )
     if given.shape[0] == 0:
         raise RefusedError("y_prob is empty: a metric needs at least one prediction")
@@ -162,39 +162,38 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
     return p
 
 
-#: Fewer rows than this may hold only 0 and 1 because an example is small.
+#: With fewer rows than this, probabilities may be only 0 and 1 because an example is small.
 _FEWEST_CLASSES = 10
-#: Rows at the beginning that tell most predictions from classes, before all of them are read.
+#: Number of first rows that usually distinguish probabilities from classes, before all rows are checked.
 _FIRST = 64
 
 
 def starts_as_classes(p: Array) -> bool:
-    """Do the first rows hold only 0 and 1, as the output of ``model.predict`` does?"""
+    """Whether the first rows contain only 0 and 1, as the output of ``model.predict`` does."""
     first = p[:_FIRST]
     return bool(((first == 0.0) | (first == 1.0)).all())
 
 
 def _warn_of_classes(p: Array) -> None:
-    """Warn where every prediction is 0 or 1 and both occur."""
+    """Warn if every prediction is 0 or 1 and both occur."""
     if len(p) < _FEWEST_CLASSES or not starts_as_classes(p):
         return
     if p.min() == 0.0 and p.max() == 1.0 and ((p == 0.0) | (p == 1.0)).all():
         warn(
-            "y_prob holds only 0 and 1, which look like predicted classes: the numbers were computed, but they "
-            "say little "
-            "about calibration; pass model.predict_proba(X), not model.predict(X)"
+            "y_prob contains only 0 and 1, which look like predicted classes: the result was computed, but it says "
+            "little about calibration; pass model.predict_proba(X), not model.predict(X)"
         )
 
 
 def _rounding(given: NDArray[Any]) -> float:
-    """Relative spacing of the numbers of the input, before they became float64."""
+    """Relative precision of the input's numbers, before they were converted to float64."""
     return float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
 
 
 def _may_leave_unit_interval(p: Array) -> bool:
-    # Read as unsigned integers, the bits of a double in [0, 1] are at most those of 1.0, and those of anything else
-    # (NaN, negative, above 1) are larger: one pass decides, in place of a minimum and a maximum. Only -0.0 needs a
-    # second look. (argmax starts in half the time of max.)
+    # Interpreted as unsigned integers, the bits of a double in [0, 1] are at most those of 1.0, and those of any other
+    # number (NaN, negative, above 1) are larger: one pass is enough, in place of a minimum and a maximum. Only -0.0
+    # needs an extra check. (argmax starts in half the time of max.)
     bits = p.view(np.uint64)
     return bits.item(bits.argmax()) > _BITS_OF_ONE
 
@@ -203,26 +202,26 @@ _BITS_OF_ONE = int(np.float64(1.0).view(np.uint64))
 
 
 def are_probabilities(p: Any, most: float = 1.0) -> Any:
-    """Which numbers are probabilities (with ``most=100``: percentages). Tensors stay where they are."""
+    """Which numbers are probabilities (with ``most=100``: percentages). Tensors stay on their device."""
     return (p >= 0.0) & (p <= most)
 
 
-#: Numbers outside [0, 1] by less than this are there by rounding.
+#: Numbers outside [0, 1] by less than this are rounding errors.
 _ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
 class Outside:
-    """The first number that is no probability, and what the numbers look like.
+    """The first number that is not a probability, and what the numbers look like.
 
-    Every door (arrays, files, scores of a detector, maps) asks here, and says it in its own names of rows and columns.
+    All inputs (arrays, files, scores of a detector, maps) use this check, and name rows and columns in their own way.
 
     Attributes
     ----------
-    where : the place of the number
+    where : the position of the number
     value : float
-    percentages : do all the numbers look like percentages?
-    fraction : where they do, the place of a number between 0 and 1 among them, which may be meant as it is
+    percentages : whether all the numbers look like percentages
+    fraction : if so, the position of a number between 0 and 1 among them, which may be meant as a probability
     """
 
     where: tuple[int, ...]
@@ -240,29 +239,29 @@ class Outside:
 
     @property
     def rounding(self) -> bool:
-        """So near to 0 or 1 that arithmetic in single precision may have carried it there."""
+        """Whether the number is so close to 0 or 1 that rounding in single precision explains it."""
         return -_ROUNDING <= self.value <= 1.0 + _ROUNDING
 
 
 def outside(p: NDArray[Any], most: float = 1.0) -> Outside | None:
-    """The first number that is no probability (with ``most=100``: no percentage); None where all are."""
+    """The first number that is not a probability (with ``most=100``: not a percentage); None if all are."""
     wrong = np.argwhere(~are_probabilities(p, most))
     if not len(wrong):
         return None
     where = tuple(int(i) for i in wrong[0])
-    # one that is 1.04 is a slip, and so are two; percentages are larger
+    # one or two numbers such as 1.04 are mistakes; percentages are larger
     percentages = bool(are_probabilities(p, 100.0).all() and p.max() > 2.0)
     small = np.argwhere((p > 0.0) & (p < 1.0) & percentages)
     return Outside(where, float(p[where]), percentages, tuple(int(i) for i in small[0]) if len(small) else None)
 
 
 def shown_place(where: Sequence[int]) -> str:
-    """A place in an array as Python writes it: [3], [3, 1]."""
+    """A position in an array in Python's notation: [3], [3, 1]."""
     return f"[{', '.join(map(str, where))}]"
 
 
 def refuse_outside(p: Array) -> None:
-    """Refuse probabilities outside [0, 1], of any shape."""
+    """Raise an error for probabilities outside [0, 1], of any shape."""
     if _may_leave_unit_interval(p.ravel()):
         _refuse_probabilities(p)
 
@@ -273,7 +272,7 @@ def _refuse_probabilities(p: Array) -> None:
         return
     place = f"y_prob{shown_place(found.where)} = {found.value:.10g}"
     if found.missing:
-        raise RefusedError(f"{place}: drop or fill missing predictions before measuring them")
+        raise RefusedError(f"{place}: drop or fill missing predictions first")
     if found.percentages:
         raise RefusedError(f"{place} is {found.side} and none is above 100: pass percent=True if these are percentages")
     if found.rounding:
@@ -285,19 +284,19 @@ def _refuse_probabilities(p: Array) -> None:
 
 
 def _from_percent(p: Array) -> Array:
-    """Percentages as probabilities, because the user said that they are: nothing is divided unasked."""
+    """Percentages as probabilities, at the user's request: nothing is divided without a request."""
     found = outside(p, 100.0)
     if found is not None:
         raise RefusedError(
-            f"y_prob{shown_place(found.where)} = {found.value:.10g} is no percentage: they go from 0 to 100"
+            f"y_prob{shown_place(found.where)} = {found.value:.10g} is not a percentage: pass numbers from 0 to 100"
         )
     if p.max() <= 1.0:
-        warn("percent=True and no value of y_prob is above 1: are these percentages, or probabilities already?")
+        warn("percent=True, but no value of y_prob is above 1: if these are already probabilities, leave percent out")
     return p / 100.0
 
 
 def softmax(logits: Any) -> Array:
-    """Probabilities from logits, one row per case; safe for large values."""
+    """Probabilities from logits, one row per prediction; safe for large values."""
     z = as_floats(logits, "logits")
     e = np.exp(z - z.max(axis=-1, keepdims=True))
     result: Array = e / e.sum(axis=-1, keepdims=True)
@@ -312,32 +311,32 @@ def sigmoid(logits: Any) -> Array:
     return result
 
 
-#: Weights may differ by this factor: beyond it the rows of small weight are lost in the rounding of sums.
+#: Largest ratio of two weights: beyond it, small weights are lost in the rounding of sums.
 LARGEST_WEIGHT_RATIO = 1e12
-#: Weights and their total stay within this and its inverse, so that their squares and cubes are numbers too.
+#: Weights and their total stay below this and above its inverse, so that their squares and cubes are finite.
 LARGEST_WEIGHT = 1e60
 
 
 def refuse_negative(w: NDArray[Any], place: Callable[[int], str]) -> None:
-    """Refuse weights that are negative, infinite or missing; ``place`` names the i-th."""
+    """Raise an error for weights that are negative, infinite or missing; ``place`` names the i-th."""
     if w.size and not (w.min() >= 0.0 and w.max() < np.inf):
         i = int(np.flatnonzero(~((w >= 0.0) & (w < np.inf)))[0])
         raise RefusedError(f"{place(i)} = {w[i]}: weights must be finite and not negative")
 
 
 def checked_weights(sample_weight: Any, n: int, name: str = "sample_weight", rows: str = "y_true has {} rows") -> Array:
-    """One weight for each of n rows: finite, not negative, not all zero, of a size that can be added up."""
+    """One weight for each of n rows: finite, not negative, not all zero, of a size that can be summed."""
     given = as_array(sample_weight, name)
     if given.ndim != 1 or len(given) != n:
-        raise RefusedError(f"{name} has shape {given.shape}, {rows.format(n)}: give one weight per row")
+        raise RefusedError(f"{name} has shape {given.shape}, {rows.format(n)}: pass one weight per row")
     w = as_floats(given, name)
     refuse_negative(w, f"{name}[{{}}]".format)
     least, most = w.min(), w.max()
     if most == 0.0:
-        raise RefusedError(f"every {name} is zero: at least one row must count")
+        raise RefusedError(f"every {name} is zero: pass a positive weight for at least one row")
     if not 1.0 / LARGEST_WEIGHT <= most <= LARGEST_WEIGHT / n:
         raise RefusedError(
-            f"{name} goes up to {most:g}, and sums of such weights leave the numbers: divide all by their mean"
+            f"{name} goes up to {most:g}, and sums of such weights overflow: divide all weights by their mean"
         )
     if least * LARGEST_WEIGHT_RATIO < most:
         least = w[w > 0.0].min()

@@ -1,7 +1,7 @@
 """Tables with named columns and labelled rows: columns are matched to classes by name, rows must be aligned.
 
-What pandas, polars and PyArrow know about their columns and rows would be lost in an array, and with it the sign that
-two things do not belong together.
+The names of columns and rows in pandas, polars and PyArrow would be lost in an array, and with them the evidence that
+two tables do not belong together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calibrary.data.labels import plain_labels
 
 
 def refuse_misaligned(**given: Any) -> None:
-    """Refuse pandas objects whose indexes differ: which row belongs to which is then not known."""
+    """Raise an error for pandas objects with different indexes, because the correspondence of their rows is unknown."""
     known = [(name, index) for name, values in given.items() if (index := _index(values)) is not None]
     for name, index in known[1:]:
         first, expected = known[0]
@@ -37,7 +37,7 @@ def _index(values: Any) -> Any:
 
 
 def column_names(table: Any) -> list[str] | None:
-    """The names of the columns of a table of any kind; None for an array."""
+    """The names of the columns of a table of any type; None for an array."""
     names = getattr(table, "column_names", None)  # PyArrow
     if names is None:
         names = getattr(table, "columns", None)  # pandas, polars
@@ -48,12 +48,12 @@ def column_names(table: Any) -> list[str] | None:
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
-#: Keywords that hold something for every row, which a call with a table may name.
+#: Keywords with a value for every row, which a call with a table may give as column names.
 _OF_ROWS = ("sample_weight", "by", "units", "time", "groups", "features")
 
 
 def names_columns(keywords: Mapping[str, Any]) -> bool:
-    """Does a call name columns of a table, ``label="outcome", prob="risk"``?"""
+    """Whether a call names columns of a table, ``label="outcome", prob="risk"``."""
     return "label" in keywords or "prob" in keywords
 
 
@@ -61,7 +61,7 @@ def out_of_table(table: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[
     """Labels, probabilities and keywords of a call with a table, whose columns are named.
 
     ``label`` names the column of the labels, ``prob`` that of the probabilities (or several, one for each class). Other
-    keywords that hold something for every row may be names too: ``by="site"``, ``units="patient"``.
+    keywords with a value for every row may be names too: ``by="site"``, ``units="patient"``.
     """
     others = dict(keywords)
     label, prob = others.pop("label", None), others.pop("prob", None)
@@ -93,7 +93,7 @@ def out_of_table(table: Any, y_prob: Any, keywords: Mapping[str, Any]) -> tuple[
 
 
 def takes_table(verb: Verb) -> Verb:
-    """A verb that takes a table in place of ``y_true`` as well, and its columns' names as ``label`` and ``prob``."""
+    """A function that accepts a table in place of ``y_true``, and names of its columns as ``label`` and ``prob``."""
     signature = inspect.signature(verb)
     place = list(signature.parameters).index("y_true")
 
@@ -112,7 +112,7 @@ def takes_table(verb: Verb) -> Verb:
 
 
 def _with_names(parameters: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
-    """The parameters with ``label`` and ``prob`` after the others, before what is collected."""
+    """The parameters with ``label`` and ``prob`` after the others, before ``*args`` and ``**kwargs``."""
     named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("label", "prob")]
     shown = list(parameters)
     collected = [shown.pop()] if shown[-1].kind is inspect.Parameter.VAR_KEYWORD else []
@@ -121,7 +121,7 @@ def _with_names(parameters: Iterable[inspect.Parameter]) -> list[inspect.Paramet
 
 def _column(table: Any, names: list[str], argument: str, name: Any) -> Any:
     if name not in names:
-        raise RefusedError(f"{argument}={in_sentence(name)} is no column of the table: {suggest(name, names)}")
+        raise RefusedError(f"{argument}={in_sentence(name)} is not a column of the table: {suggest(name, names)}")
     return table[name]
 
 
@@ -131,7 +131,7 @@ def _part(table: Any, names: Sequence[str]) -> Any:
 
 
 def by_name(columns: list[str], p: Array, y_true: Any, labels: Any) -> tuple[Array, Any]:
-    """Probabilities and ``labels`` in one order, that of the columns' names; refused where they do not fit."""
+    """Probabilities and ``labels`` in the same order, that of the columns' names; an error if they do not fit."""
     if len(columns) != p.shape[1]:
         return p, labels
     if labels is not None:
@@ -153,7 +153,7 @@ def by_name(columns: list[str], p: Array, y_true: Any, labels: Any) -> tuple[Arr
 
 
 def _ordered_as(columns: list[str], p: Array, labels: Any) -> Array:
-    """The columns in the order of ``labels``, which win over names that have nothing to do with them."""
+    """The columns in the order of ``labels``, which have priority over names that do not match them."""
     words = [_word(name) for name in (labels.tolist() if hasattr(labels, "tolist") else labels)]
     names = matched_names(columns, set(words))
     if names is not None and len(words) == len(names):
@@ -171,7 +171,7 @@ _PLACES = {"False": 0, "True": 1}
 
 
 def _numbered(columns: list[str], p: Array, words: set[str]) -> tuple[Array, Any]:
-    """Columns for labels that are numbers: positions, unless the columns' own numbers say otherwise."""
+    """Columns for labels that are numbers: positions, unless the columns' own numbers differ."""
     k = len(columns)
     places = [str(i) for i in range(k)]
     names = matched_names(columns, set(places)) or matched_names(columns, {"False", "True"})
@@ -185,15 +185,15 @@ def _numbered(columns: list[str], p: Array, words: set[str]) -> tuple[Array, Any
         order = sorted(range(k), key=lambda i: int(from_one[i]))
         return np.ascontiguousarray(p[:, order]), [i + 1 for i in range(k)]
     raise RefusedError(
-        f"y_true holds {_some(sorted(words))} and never 0, and the columns of y_prob ({_some(columns)}) do not say "
-        f"whether classes count from 0 or 1: pass labels={list(range(k))!r} or labels={list(range(1, k + 1))!r}"
+        f"y_true contains {_some(sorted(words))} and never 0, and the columns of y_prob ({_some(columns)}) do not "
+        f"show whether classes count from 0 or 1: pass labels={list(range(k))!r} or labels={list(range(1, k + 1))!r}"
     )
 
 
 def matched_names(columns: Sequence[str], words: set[str]) -> list[str] | None:
-    """The class each column is named after, if every one of ``words`` has its column; None if some have none.
+    """The class that each column is named after, if every one of ``words`` has its column; otherwise None.
 
-    Columns may share what stands before and after the class: ``prob_cat, prob_car`` hold cat and car.
+    Columns may share a prefix and a suffix: ``prob_cat, prob_car`` are the columns of cat and car.
     """
     found = {
         tuple(column[before : len(column) - after] for column in columns)
@@ -204,13 +204,13 @@ def matched_names(columns: Sequence[str], words: set[str]) -> list[str] | None:
     fitting = [list(names) for names in found if words <= set(names) and len(set(names)) == len(columns)]
     if len(fitting) > 1:
         raise RefusedError(
-            f"the columns {_some(columns)} can be read as {_some(fitting[0])} and as {_some(fitting[1])}"
+            f"the columns {_some(columns)} can be interpreted as {_some(fitting[0])} and as {_some(fitting[1])}"
         )
     return fitting[0] if fitting else None
 
 
 def _shared(words: Sequence[str]) -> int:
-    """How many letters all words begin with."""
+    """Number of letters that all words begin with."""
     n = 0
     while all(len(word) > n and word[n] == words[0][n] for word in words):
         n += 1
@@ -220,8 +220,8 @@ def _shared(words: Sequence[str]) -> int:
 def _refuse_other_order(of_labels: list[str] | None, columns: list[str]) -> None:
     if of_labels is not None and of_labels != columns and set(of_labels) & set(columns):
         raise RefusedError(
-            f"the columns of y_true ({_some(of_labels)}) and of y_prob ({_some(columns)}) are not the same: bring them "
-            "in one order"
+            f"the columns of y_true ({_some(of_labels)}) and of y_prob ({_some(columns)}) differ: use the same "
+            "columns in the same order"
         )
 
 

@@ -1,4 +1,4 @@
-"""Boxes as numbers: formats, areas, overlap. Continuous coordinates throughout (no +1 for pixels)."""
+"""Boxes as numbers: formats, areas, overlap. Coordinates are continuous throughout (no +1 for pixels)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, Indices
 
 BOX_FORMATS = ("xywh", "xyxy", "cxcywh")
 
-#: Most (detection, object) pairs looked at together: bounds the memory of crowded images.
+#: Largest number of (detection, object) pairs computed at a time: limits the memory for crowded images.
 PAIRS_AT_ONCE = 1 << 21
 
 
@@ -35,7 +35,7 @@ def area(box: Array) -> Array:
 def overlap(a: Array, b: Array, crowd: NDArray[np.bool_]) -> Array:
     """Intersection over union of boxes a[i] and b[i]; where b[i] is a crowd, over the area of a[i] alone.
 
-    Boxes that do not properly intersect (empty ones included) have 0.
+    Boxes that do not properly intersect (including empty ones) have overlap 0.
     """
     width = np.minimum(a[:, 2] + a[:, 0], b[:, 2] + b[:, 0]) - np.maximum(a[:, 0], b[:, 0])
     height = np.minimum(a[:, 3] + a[:, 1], b[:, 3] + b[:, 1]) - np.maximum(a[:, 1], b[:, 1])
@@ -49,7 +49,7 @@ def overlap(a: Array, b: Array, crowd: NDArray[np.bool_]) -> Array:
 def pairs_within(key_a: Indices, key_b: Indices) -> Any:
     """Positions (i, j) of all pairs with key_a[i] == key_b[j], in blocks; i ascending, then j ascending.
 
-    Yields two index arrays at a time, together at most about ``PAIRS_AT_ONCE`` long unless one i has more.
+    Yields two index arrays at a time, with at most about ``PAIRS_AT_ONCE`` entries unless one i has more.
     """
     order = np.argsort(key_b, kind="stable")
     ordered = key_b[order]

@@ -1,14 +1,14 @@
 """Labels that are not one class per row: shares between 0 and 1, and several classes at once.
 
-Three things come in besides the class that occurred:
+Besides the class that occurred, three formats are accepted:
 
 - a share for each row, with one probability: partial credit of a grader, the share of annotators who said yes;
 - a row of shares, one per class, summing to one: how a panel's votes are spread;
-- a row of zeros and ones (or shares) that need not sum to one, and neither need the probabilities: several labels at
-  once, every class a question of its own (multi-label).
+- a row of zeros and ones (or shares) that need not sum to one, as the probabilities need not either: several labels at
+  once, where every class is a separate question (multi-label).
 
-``Predictions.y`` then holds floats, or one row of K numbers per case. The first two are the same thing seen from two
-sides: a share s of class 1 is the row (1 - s, s).
+``Predictions.y`` then contains floats, or one row of K numbers per prediction. The first two are equivalent: a share s
+of class 1 is the row (1 - s, s).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LabelRows(NamedTuple):
 
 
 def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -> LabelRows | None:
-    """A matrix of labels, checked; None if it only writes one class per row, or does not fit the probabilities."""
+    """A matrix of labels, checked; None if it only encodes one class per row, or does not fit the probabilities."""
     p = as_array(y_prob, "y_prob")
     if p.shape != y.shape or p.dtype.kind not in "fiub" or len(p) == 0 or _one_class_each(y, p):
         return None
@@ -43,7 +43,8 @@ def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -
     if not whole and sum_to_one(rows) and not sum_to_one(p):
         i = int(np.abs(p.sum(axis=1) - 1.0).argmax())
         raise RefusedError(
-            f"y_prob[{i}] sums to {p[i].sum():.9g} while the rows of y_true sum to 1: pass probabilities that do too"
+            f"y_prob[{i}] sums to {p[i].sum():.9g} while the rows of y_true sum to 1: pass probabilities that sum to "
+            "1 as well"
         )
     if names is not None and (len(set(names)) != len(names) or len(names) != p.shape[1]):
         raise RefusedError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
@@ -51,7 +52,7 @@ def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -
 
 
 def sum_to_one(rows: NDArray[Any]) -> bool:
-    """Does every row sum to one?"""
+    """Whether every row sums to one."""
     return bool((np.abs(rows.sum(axis=1) - 1.0) <= ROW_SUM_TOLERANCE).all())
 
 
@@ -64,10 +65,12 @@ def _checked(y: NDArray[Any]) -> Array:
         rows = y.astype(np.float64)
     except (ValueError, TypeError) as error:
         raise RefusedError(
-            f"y_true has 2 dimensions and holds {y.dtype} values: pass shares, or zeros and ones"
+            f"y_true has 2 dimensions and contains {y.dtype} values: pass shares, or zeros and ones"
         ) from error
     bad = np.argwhere(~are_probabilities(rows))
     if len(bad):
         i, k = (int(at) for at in bad[0])
-        raise RefusedError(f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels hold numbers from 0 to 1")
+        raise RefusedError(
+            f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels must contain numbers from 0 to 1"
+        )
     return rows

@@ -1,7 +1,7 @@
-"""Which class occurred? Labels in any container become positions 0..K-1, or are refused with one sentence.
+"""The class that occurred in each row: labels in any container become positions 0..K-1, or raise an error.
 
 Nothing is guessed: whole numbers are positions, or names that ``labels`` or ``pos_label`` put in order; a missing label
-is no class; text and numbers do not mix.
+is not a class; text and numbers do not mix.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array, missing
 
-#: Largest whole number among labels that is told from its neighbours.
+#: Largest whole number among labels that differs from its neighbours as a float.
 _LARGEST = 2.0**53
 
 
 def checked_labels(
     y_true: Any, p: Array, labels: Any = None, pos_label: Hashable | None = None
 ) -> tuple[NDArray[np.intp], tuple[Hashable, ...] | None]:
-    """Labels as positions of classes, and the names of the classes where they have some."""
+    """Labels as positions of classes, and the names of the classes if they have names."""
     y = as_array(y_true, "y_true")
     if y.ndim != 1:
         y = _flat_labels(y, p)
@@ -45,14 +45,14 @@ def checked_labels(
             return index, None
     else:
         return _sorted_names(y, p)
-    unsigned = index.view(np.uintp)  # in which a negative label is a huge one
+    unsigned = index.view(np.uintp)  # as an unsigned number, a negative label is a huge one
     if unsigned.item(unsigned.argmax()) >= k:
         _refuse_labels(index, k, y)
     return index, None
 
 
 def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
-    """One label per row, from a single column or from rows of zeros and a one."""
+    """One label per row, from a single column or from one-hot rows."""
     if y.ndim == 2 and y.shape[1] == 1:
         return y[:, 0]
     if y.ndim == 2 and y.shape == p.shape and np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all():
@@ -64,11 +64,11 @@ def _flat_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
 
 
 def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels of an object array in an array of their own kind: whole numbers are numbers whatever holds them."""
+    """Labels of an object array in an array of their own type: whole numbers are numbers whatever contains them."""
     if y.dtype.kind in "biufUS":
         return y
     if y.dtype.kind in "cmMV":
-        raise RefusedError(f"y_true holds {y.dtype} values: pass the class that occurred, as a number or a name")
+        raise RefusedError(f"y_true contains {y.dtype} values: pass the class that occurred, as a number or a name")
     values = y.tolist()
     gone = missing(values)
     if gone is not None:
@@ -77,7 +77,7 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
         odd = isinstance(value, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64)
         if odd or not isinstance(value, Hashable) or (isinstance(value, Number) and not isinstance(value, Real)):
             raise RefusedError(
-                f"y_true[{i}] = {value!r} is no label: pass the class that occurred, as a number or a name"
+                f"y_true[{i}] = {value!r} is not a label: pass the class that occurred, as a number or a name"
             )
     numeric = [isinstance(value, Real | np.bool_) for value in values]
     if all(numeric):
@@ -89,8 +89,8 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     if any(numeric):
         i, j = numeric.index(True), numeric.index(False)
         raise RefusedError(
-            f"y_true mixes numbers and names (y_true[{i}] = {values[i]!r}, y_true[{j}] = {values[j]!r}): "
-            "give every class one kind of label"
+            f"y_true mixes numbers and names (y_true[{i}] = {values[i]!r}, y_true[{j}] = {values[j]!r}): use either "
+            "numbers or names for all classes"
         )
     return y
 
@@ -103,9 +103,9 @@ def _as_float(value: Any) -> float:
 
 
 def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
-    """Labels that came as floats: classes, or else shares between 0 and 1."""
+    """Labels given as floats: classes, or otherwise shares between 0 and 1."""
     one = y == 1.0
-    # two classes, as most often: everything but bits that are all zero is a one
+    # two classes, the most common case: any number whose bits are not all zero is a one
     if y.dtype.itemsize <= 8 and np.count_nonzero(one) == np.count_nonzero(y.view(f"i{y.dtype.itemsize}")):
         return np.asarray(one.astype(np.intp))
     index = np.where(np.abs(y) < _LARGEST, y, -1).astype(np.intp)
@@ -119,7 +119,7 @@ def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
     i = int(bad[0])
     if p.ndim == 1 and len(p) == len(y) and np.isin(p, (0.0, 1.0)).all() and (y >= 0).all() and (y <= 1).all():
         raise RefusedError(
-            f"y_true[{i}] = {y[i]:g} is not a label while y_prob holds only 0 and 1: the two arguments look "
+            f"y_true[{i}] = {y[i]:g} is not a label while y_prob contains only 0 and 1: the two arguments look "
             "swapped; call metric(y_true, y_prob)"
         )
     share = share_of_each(y, p)
@@ -129,7 +129,7 @@ def _whole_labels(y: NDArray[Any], p: Array) -> NDArray[Any]:
 
 
 def share_of_each(y: NDArray[Any], p: Array) -> Array | None:
-    """Labels between 0 and 1 as shares of class 1 (two columns: as rows of two); None if they cannot be that."""
+    """Labels between 0 and 1 as shares of class 1 (two columns: as rows of two); None if they cannot be shares."""
     if (p.ndim == 2 and p.shape[1] != 2) or len(y) != len(p):
         return None
     outside = np.flatnonzero((y < 0.0) | (y > 1.0))
@@ -155,7 +155,7 @@ def _refuse_labels(index: NDArray[np.intp], k: int, y: NDArray[Any]) -> None:
 
 
 def in_order(names: Iterable[Any]) -> list[Any]:
-    """Names in ascending order: as numbers where every one is a number (2 before 10), else as text."""
+    """Names in ascending order: as numbers if every name is a number (2 before 10), otherwise as text."""
     distinct = list(names)
     if all(isinstance(name, Real) for name in distinct):
         return sorted(distinct)
@@ -175,29 +175,29 @@ def _number_in(text: str) -> float | None:
 
 
 def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Hashable, ...]]:
-    # scikit-learn orders the columns of predict_proba by sorted class name; one column of probabilities does not say
-    # which of two classes it is of, so there the name is asked for.
+    # scikit-learn orders the columns of predict_proba by sorted class name; one column of probabilities does not show
+    # to which of two classes it belongs, so the name is required.
     names = in_order(set(y.tolist()))
     k = 2 if p.ndim == 1 else p.shape[1]
     if p.ndim == 1:
         either = " or ".join(f"pos_label={name!r}" for name in names[:2])
-        remedy = f"pass the one that the probabilities are of, {either} (or labels=[negative, positive])"
+        remedy = f"pass the class whose probabilities these are, {either} (or labels=[negative, positive])"
     elif len(names) != k:
-        remedy = f"y_true holds {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
+        remedy = f"y_true contains {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
     else:
         return _named_labels(y, p, names, None)
-    raise RefusedError(f"y_true holds class names such as {names[0]!r}: {remedy}")
+    raise RefusedError(f"y_true contains class names such as {names[0]!r}: {remedy}")
 
 
 def _checked_names(labels: Any, k: int) -> list[Hashable] | None:
     if labels is None:
         return None
     if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
-        raise RefusedError(f"labels={labels!r} is no list: name each of the {k} classes once, in column order")
+        raise RefusedError(f"labels={labels!r} is not a list: name each of the {k} classes once, in column order")
     names = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     gone = missing(names)
     if gone is not None or not all(isinstance(name, Hashable) for name in names):
-        raise RefusedError(f"labels={names!r} holds a missing value or one that is no name: name each class once")
+        raise RefusedError(f"labels={names!r} contains a missing value or one that is not a name: name each class once")
     if len(set(names)) != len(names) or len(names) != k:
         raise RefusedError(f"labels={names!r} must name each of the {k} classes once")
     return names
@@ -225,17 +225,19 @@ def _named_labels(
 def _with_positive(
     values: list[Any], p: Array, names: Sequence[Hashable] | None, pos_label: Hashable
 ) -> Sequence[Hashable]:
-    """Names of the two classes, the positive one last."""
+    """Names of the two classes, the positive class last."""
     if p.ndim == 2:
         names = in_order(set(values)) if names is None else names
         if p.shape[1] == 2 and len(names) == 2 and names[1] == pos_label:
-            return names  # it is the class of the second column already
+            return names  # it is already the class of the second column
         raise RefusedError(
-            f"pos_label={pos_label!r} is for one column of probabilities, and y_prob has {p.shape[1]}: pass "
+            f"pos_label={pos_label!r} needs one column of probabilities, and y_prob has {p.shape[1]}: pass "
             "labels=[...] in column order, or the column of that class alone"
         )
     if not isinstance(pos_label, Hashable) or missing([pos_label]) is not None:
-        raise RefusedError(f"pos_label={pos_label!r} is no label: pass the one value of y_true that counts as class 1")
+        raise RefusedError(
+            f"pos_label={pos_label!r} is not a label: pass the one value of y_true that counts as class 1"
+        )
     if names is not None:
         if pos_label not in names:
             raise RefusedError(f"pos_label={pos_label!r} is not among labels={list(names)!r}")
@@ -243,7 +245,7 @@ def _with_positive(
     others = in_order(set(values) - {pos_label})
     if len(others) > 1:
         raise RefusedError(
-            f"y_true holds {len(others)} labels besides pos_label={pos_label!r}: "
-            f"{others[:4]}; pass labels=[negative, positive] and keep only those rows"
+            f"y_true contains {len(others)} labels besides pos_label={pos_label!r}: {others[:4]}; pass "
+            "labels=[negative, positive] and only the rows with these labels"
         )
     return [others[0] if others else f"not {pos_label}", pos_label]

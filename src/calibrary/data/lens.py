@@ -1,8 +1,8 @@
-"""How a multi-class prediction becomes smaller ones: top-label, class-wise, pairwise, top-r, grouped classes.
+"""Lenses turn a multi-class prediction into smaller ones: top-label, class-wise, pairwise, top-r, grouped classes.
 
-A lens maps predictions to one or several views, each of them predictions again. The review's section 2.3
-calls it a decomposition, section 9.4 a lens; full calibration implies calibration through every lens, never the
-reverse.
+A lens maps predictions to one or several views, each of which is a set of predictions again. The review calls it a
+decomposition in section 2.3 and a lens in section 9.4; full calibration implies calibration for every lens, but not
+conversely.
 
 ======================  =======================  ==============================  =============================
 lens                    views                    label                           confidence
@@ -53,14 +53,14 @@ BINARY_LENSES = (
     "binary", "top-label", "class-wise", "true-class", "predicted-class", "pairwise", "rth", "within-top-r", "code",
     "cumulative", "pooled",
 )  # fmt: skip
-#: Lenses that keep whole probability vectors.
+#: Lenses with whole probability vectors.
 VECTOR_LENSES = ("full", "ranked", "partition")
 ALL_LENSES = BINARY_LENSES + VECTOR_LENSES
 
 
 @dataclass(frozen=True)
 class Lens:
-    """A way of looking at predictions. Make one with the functions of this module or by name."""
+    """A lens: which part of the predictions is judged. Create one with the functions of this module or by name."""
 
     name: str
     r: int | None = None
@@ -85,8 +85,8 @@ class Lens:
         return _LOOKS[self.name](_as_rows(p, self) if p.fractional or p.y.ndim == 2 else p, self)
 
     def _look_again(self, p: Predictions, parent: Predictions) -> Views:
-        # A reweighted or relabelled copy of predictions seen before: share the sort of their views, so that a
-        # bootstrap sorts once. Views that leave rows out are made afresh.
+        # A reweighted or relabelled copy of earlier predictions: its views share the sort order, so that a bootstrap
+        # sorts once. Views that leave rows out are computed anew.
         before = parent.through(self)
         if any(view.n != parent.n for view in before.views):
             return self._made(p)
@@ -109,16 +109,16 @@ class Lens:
 
 
 def as_lens(lens: str | Lens, r: int | None = None) -> Lens:
-    """A lens by name; ``r`` belongs to ``rth``, ``within-top-r`` and ``ranked``."""
+    """A lens by name; ``r`` is needed for ``rth``, ``within-top-r`` and ``ranked``."""
     if isinstance(lens, Lens):
         return lens
     if not isinstance(lens, str):
-        raise RefusedCallError(f"lens={lens!r}: pass a name, or a lens made by calibrary.lens")
+        raise RefusedCallError(f"lens={lens!r} is not valid: pass a name, or a lens from calibrary.lens")
     return _named(lens, None if r is None else whole("r", r))
 
 
 def lens_name(lens: str | Lens) -> str:
-    """The name of a lens here, whichever of its words was given; an unknown word comes back as it is."""
+    """The name of a lens in this module, from any of its synonyms; an unknown word is returned unchanged."""
     if isinstance(lens, Lens):
         return lens.name
     word = re.sub(r"[\s_-]+", "-", lens.strip().lower())
@@ -135,22 +135,22 @@ def _named(lens: str, r: int | None) -> Lens:
             raise RefusedError(f"lens={lens!r} needs r=, the rank or the number of ranks (1 is the top label)")
         return Lens(name, r=r)
     if name in ("partition", "code"):
-        raise RefusedError(f"lens={lens!r} needs its groups or matrix: pass lens=calibrary.lens.{name}(...)")
+        raise RefusedError(f"lens={lens!r} needs its groups or its matrix: pass lens=calibrary.lens.{name}(...)")
     return Lens(name)
 
 
 def rth(r: int) -> Lens:
-    """Is the r-th most likely class the true one?"""
+    """Whether the r-th most likely class is the true one."""
     return Lens("rth", r=whole("r", r))
 
 
 def within_top_r(r: int) -> Lens:
-    """Is the true class among the r most likely ones?"""
+    """Whether the true class is among the r most likely ones."""
     return Lens("within-top-r", r=whole("r", r))
 
 
 def ranked(r: int) -> Lens:
-    """Classes become ranks: first, ..., r-th, other."""
+    """Classes are replaced by ranks: first, ..., r-th, other."""
     return Lens("ranked", r=whole("r", r))
 
 
@@ -159,15 +159,15 @@ def pairwise(a: int | None = None, b: int | None = None) -> Lens:
     if a is None and b is None:
         return Lens("pairwise")
     if a is None or b is None:
-        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class: give two, or none for every pair")
+        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class: pass two, or none for every pair")
     pair = whole("a", a, least=0), whole("b", b, least=0)
     if pair[0] == pair[1]:
-        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class twice: give two different ones")
+        raise RefusedError(f"pairwise({a!r}, {b!r}) names one class twice: pass two different classes")
     return Lens("pairwise", pair=pair)
 
 
 def partition(groups: Sequence[Sequence[int]]) -> Lens:
-    """Merge classes: ``groups`` lists the class indices of each group and covers every class once."""
+    """Merge classes: ``groups`` lists the class indices of each group and contains every class once."""
     return Lens("partition", groups=tuple(tuple(int(k) for k in g) for g in groups))
 
 
@@ -197,7 +197,7 @@ def code_matrix(n_classes: int, kind: str = "one-vs-rest") -> NDArray[np.int64]:
     return matrix
 
 
-#: What others call a lens.
+#: Other names of lenses.
 _SYNONYMS = {
     "confidence": "top-label", "toplabel": "top-label", "most-likely-class": "top-label",
     "canonical": "full", "multiclass": "full", "multi-class": "full", "joint": "full", "strong": "full",
@@ -216,7 +216,7 @@ _SYNONYMS = {
 # -- labels that are shares or rows (see label_rows) ------------------------------------------------
 
 
-#: Lenses that do not ask which class occurred; those marked need classes that exclude each other.
+#: Lenses that do not depend on which class occurred; those marked need mutually exclusive classes.
 _OF_ROWS = {
     "binary": True, "full": True, "within-top-r": True, "cumulative": True,
     "top-label": False, "class-wise": False, "rth": False, "pooled": False,
@@ -224,24 +224,24 @@ _OF_ROWS = {
 
 
 def _as_rows(p: Predictions, lens: Lens) -> Predictions:
-    """Predictions with one row of labels per case, refused if the lens needs the class that occurred."""
+    """Predictions with one row of labels each; an error if the lens needs the class that occurred."""
     if lens.name == "binary" and p.binary:
         return p
     if lens.name not in _OF_ROWS:
         raise RefusedError(
-            f"lens={lens.name!r} asks which class occurred, and y_true holds shares or several classes: use "
+            f"lens={lens.name!r} needs the class that occurred, and y_true contains shares or several classes: use "
             + ", ".join(repr(name) for name in _OF_ROWS)
         )
     if _OF_ROWS[lens.name] and not p.exclusive:
         raise RefusedError(
-            f"lens={lens.name!r} needs classes that exclude each other, and these rows do not sum to one: "
-            "use lens='class-wise' (or 'multilabel'), 'top-label' or 'pooled'"
+            f"lens={lens.name!r} needs mutually exclusive classes, and these rows do not sum to one: use "
+            "lens='class-wise' (or 'multilabel'), 'top-label' or 'pooled'"
         )
     return p if p.y.ndim == 2 else p.view(np.column_stack([1.0 - p.y, p.y]), p.p, classes=p._classes)
 
 
 def _label_at(p: Predictions, column: Any) -> NDArray[Any]:
-    """Did this class (of each row, or of all) occur? With rows of labels: how much of it."""
+    """Whether this class (of each row, or of all rows) occurred. For rows of labels: the share of this class."""
     if p.y.ndim == 1:
         occurred: NDArray[Any] = (p.y == column).astype(np.intp)
         return occurred
@@ -254,7 +254,7 @@ def _label_up_to(p: Predictions, k: int) -> NDArray[Any]:
     return so_far
 
 
-# -- what each lens shows ---------------------------------------------------------------------------
+# -- the views of each lens -------------------------------------------------------------------------
 
 
 def _binary(p: Predictions, lens: Lens) -> Views:
@@ -276,7 +276,7 @@ def _full(p: Predictions, lens: Lens) -> Views:
 def _top(p: Predictions) -> tuple[NDArray[Any], Array]:
     if p.binary:
         confidence = np.maximum(p.probability, 1.0 - p.probability)
-    else:  # picked, not searched for again
+    else:  # selected by index, without another search
         confidence = picked(p.probability, p.top)
     return _label_at(p, p.top), confidence
 
@@ -335,7 +335,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 
 
 def _rows_of_classes(p: Predictions) -> list[Indices]:
-    """The rows of every class, found in one sort: with many classes, a search for each would cost far more."""
+    """The rows of every class, found by one sort: with many classes, a search for each class would cost far more."""
     order = np.argsort(p.y, kind="stable")
     return np.split(order, np.searchsorted(p.y[order], np.arange(1, p.k)))
 
@@ -370,7 +370,7 @@ def _pairwise(p: Predictions, lens: Lens) -> Views:
 def _rank_order(p: Predictions, r: int) -> Indices:
     if not 1 <= r <= p.k:
         raise RefusedError(f"r={r} is outside 1..{p.k}, the number of classes")
-    # stable on -probability: equal probabilities rank by class index
+    # stable sort of -probability: equal probabilities are ranked by class index
     return np.argsort(-p.p, axis=1, kind="stable")
 
 
@@ -404,9 +404,9 @@ def _ranked(p: Predictions, lens: Lens) -> Views:
 def _partition(p: Predictions, lens: Lens) -> Views:
     groups = lens.groups or ()
     if sorted(k for g in groups for k in g) != list(range(p.k)):
-        raise RefusedError(f"groups={list(map(list, groups))} must hold every class 0..{p.k - 1} exactly once")
+        raise RefusedError(f"groups={list(map(list, groups))} must contain every class 0..{p.k - 1} exactly once")
     if len(groups) < 2:
-        raise RefusedError("groups must hold at least two groups of classes")
+        raise RefusedError("groups must contain at least two groups of classes")
     sums = np.minimum(np.column_stack([p.p[:, list(g)].sum(axis=1) for g in groups]), 1.0)
     member = np.empty(p.k, dtype=np.intp)
     for j, group in enumerate(groups):
@@ -419,7 +419,7 @@ def _partition(p: Predictions, lens: Lens) -> Views:
 def _code(p: Predictions, lens: Lens) -> Views:
     matrix = np.array(lens.matrix)
     if len(matrix) != p.k:
-        raise RefusedError(f"matrix has {len(matrix)} rows and there are {p.k} classes: one row per class")
+        raise RefusedError(f"matrix has {len(matrix)} rows and there are {p.k} classes: pass one row per class")
     views, keys = [], []
     for j in range(matrix.shape[1]):
         column = matrix[:, j]

@@ -1,4 +1,4 @@
-"""Detections after matching: which are correct, how well they fit, and which objects nobody found."""
+"""Detections after matching: which are correct, how well they fit, and which objects were missed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from calibrary.data.views import Looks, Views
 Flags = NDArray[np.bool_]
 
 
-#: Copies of detections that are written out where each is drawn by itself.
+#: Largest number of copies of detections that are created where each copy is drawn separately.
 _MOST_COPIES = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """The annotated objects. ``real`` is False for crowds and others that are to be ignored."""
+    """The annotated objects. ``real`` is False for crowds and other annotations that are ignored."""
 
     image: Indices
     category: Indices
@@ -38,7 +38,7 @@ class Objects:
 
 
 class Overlaps(NamedTuple):
-    """Pairs of an annotation and a detection of any class that overlap enough: one entry per pair in every array."""
+    """Pairs of an annotation and a detection of any class with enough overlap: one entry per pair in every array."""
 
     object: Indices
     iou: Array
@@ -48,7 +48,7 @@ class Overlaps(NamedTuple):
 
 
 class ByCategory(NamedTuple):
-    """The detections of each category that has any, by its name; and for every detection, which of them it is in."""
+    """The detections of each category that has any, by name; and for every detection, the index of its category."""
 
     parts: tuple[tuple[str, Matches], ...]
     member: Indices
@@ -56,46 +56,46 @@ class ByCategory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Matched detections, the one input of every detection metric. Nothing in it can be changed.
+    """Matched detections, the input of every detection metric. The object is immutable.
 
-    Made by :func:`calibrary.match_detections` (boxes) or :func:`calibrary.matched_detections` (arrays).
+    :func:`calibrary.match_detections` (from boxes) or :func:`calibrary.matched_detections` (from arrays) creates it.
 
     Attributes
     ----------
     score, correct, iou : (V,) arrays
-        Confidence; whether the detection found an object; the overlap with it (0 for a false positive).
+        Confidence; whether the detection is correct; the overlap with its object (0 for a false positive).
     category, image : (V,) integer arrays
         Positions in ``categories`` and ``images``.
     object : (V,) integer array
-        Row of the annotation that was found, -1 for a false positive.
+        Row of the matched annotation, -1 for a false positive.
     row : (V,) integer array
-        Row of the detection in the results; detections swallowed by crowds and cuts are not there.
+        Row of the detection in the results; detections on crowds and below cuts are left out.
     weight : (V,) array or None
-        Weights, all positive; None when every detection counts once.
+        Weights, all positive; None if every detection has weight 1.
     objects : Objects
         Image, category and weight of every annotation.
     categories, names, images : tuples (or a range)
         Identifiers of the listed categories, their names, identifiers of the images.
     box, image_size : (V, 4) array of x, y, w, h; (n_images, 2) array, or None
     iou_threshold, matching
-        How the detections were matched; None when they came as arrays.
+        How the detections were matched; None if they were given as arrays.
     overlapping : function of an IoU
-        All pairs of annotation and detection with at least that overlap; None when they came as arrays.
+        All pairs of annotation and detection with at least that overlap; None if they were given as arrays.
     thresholds : tuple of float
-        Where a metric is the mean over several IoU thresholds: which.
+        The IoU thresholds over which a metric is averaged.
     only : int or None
-        The category these are a view of; None for all of them.
+        The category of this view; None for all categories.
     time : (n_images,) array or None
-        When each image was: dates or numbers.
+        The time of each image: dates or numbers.
     """
 
-    #: Rows stand for as many detections as they weigh (a state): what counts rows then counts the weight.
+    #: Each row counts as many detections as its weight (a state): limits on rows then apply to the weight.
     counted = False
-    #: What one of them is called, and several; what is predicted of it; what is seen where a confidence is stated.
+    #: Nouns for one and several rows; for the prediction; for the observed mean at a stated confidence.
     noun, nouns = "detection", "detections"
     class_noun, class_nouns = "category", "categories"
     outcome = "precision"
-    #: The name of the one view that these data have of themselves: is a detection correct?
+    #: The name of the only view of these data: whether a detection is correct.
     own_view = "detections"
 
     score: Array
@@ -146,12 +146,12 @@ class Matches:
 
     @once
     def weights(self) -> Array:
-        """Weights as an array, ones when none were given."""
+        """Weights as an array; ones by default."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
     @once
     def object_weights(self) -> Array:
-        """Weight of every annotation, ones when none were given."""
+        """Weight of every annotation; ones by default."""
         return np.ones(len(self.objects)) if self.objects.weight is None else self.objects.weight
 
     def missed(self, kept: Flags | None = None) -> Flags:
@@ -171,7 +171,7 @@ class Matches:
 
     @once
     def n_missed(self) -> Array:
-        """Missed objects of every listed category (weights, if there are any)."""
+        """Number of missed objects in every listed category (their weight, if there are weights)."""
         return self._per_category(self.missed())
 
     @once
@@ -186,15 +186,15 @@ class Matches:
 
     @property
     def located(self) -> Array:
-        """The overlap of every detection with its object, refused where it is not known."""
+        """The overlap of every detection with its object; an error if it is unknown."""
         if np.isnan(self.iou[self.correct]).any():
             raise RefusedError("these detections have no overlaps: pass iou= for localisation-aware metrics")
         return self.iou
 
-    # -- where the boxes are --------------------------------------------------------------------
+    # -- positions of the boxes ------------------------------------------------------------------
 
     def _along(self, axis: int) -> tuple[Array, Array, Array]:
-        """Where every box begins, its extent and that of its image, along x (0) or y (1)."""
+        """The start of every box, its extent and that of its image, along x (0) or y (1)."""
         if self.box is None:
             raise RefusedError("these detections have no boxes: location and shape features need box= and image_size=")
         if self.image_size is None:
@@ -224,7 +224,7 @@ class Matches:
 
     @property
     def cx(self) -> Array:
-        """Centre of every box, as a part of its image's width."""
+        """Centre of every box, as a share of its image's width."""
         return self._center(0)
 
     @property
@@ -233,14 +233,14 @@ class Matches:
 
     @property
     def w(self) -> Array:
-        """Width of every box, as a part of its image's."""
+        """Width of every box, as a share of its image's width."""
         return self._extent(0)
 
     @property
     def h(self) -> Array:
         return self._extent(1)
 
-    # -- other matches made from these ----------------------------------------------------------
+    # -- new matches from these ------------------------------------------------------------------
 
     def _taking(self, index: Any, **changes: Any) -> Matches:
         columns = ("score", "correct", "iou", "category", "image", "object", "row", "weight", "box")
@@ -248,16 +248,16 @@ class Matches:
         return replace(self, **{**taken, **changes})
 
     def reweighted(self, image_weight: Any) -> Matches:
-        """The same matches with every image counted ``image_weight`` times; nothing is matched again.
+        """The same matches with every image counted ``image_weight`` times; boxes are not matched again.
 
-        One factor per image in the order of ``images``, or {image: factor} with 1 for those not named. It multiplies
-        the weights of the image's detections and objects; images of factor zero go. A bootstrap resample of the
-        images is a vector of counts.
+        Pass one factor per image in the order of ``images``, or {image: factor} with 1 for other images. The factor
+        multiplies the weights of the image's detections and objects; images of factor zero are dropped. A bootstrap
+        resample of the images is a vector of counts.
         """
         factor = self._image_factor(image_weight)
         if factor.shape != (self.n_images,):
             raise RefusedError(
-                f"image_weight has shape {factor.shape}: give one weight for each of {self.n_images} images"
+                f"image_weight has shape {factor.shape}: pass one weight for each of the {self.n_images} images"
             )
         refuse_negative(factor, "image_weight[{}]".format)
         weight = self.weights * factor[self.image]
@@ -285,14 +285,14 @@ class Matches:
         return factor
 
     def repeated(self) -> Matches:
-        """The same detections with weight w written w times, for what counts rows or redraws each of them."""
+        """The same detections with weight w repeated w times, for methods that count rows or redraw each of them."""
         if self.weight is None:
             return self
         counts = self.as_predictions().counts("redrawing which detections are correct")
         if counts.sum() > _MOST_COPIES:
             raise RefusedError(
-                f"weights stand for {counts.sum():,} copies of detections, and redrawing needs each by itself: "
-                f"use weights that sum to {_MOST_COPIES:,} at most"
+                f"weights represent {counts.sum():,} copies of detections, and redrawing needs each copy: use weights "
+                f"with a sum of at most {_MOST_COPIES:,}"
             )
         return self._taking(np.repeat(np.arange(len(self)), counts), weight=None)
 
@@ -300,7 +300,9 @@ class Matches:
         """The same boxes matched with other options (those of :func:`calibrary.match_detections`)."""
         if self.again is None:
             name = next(iter(options))
-            raise RefusedError(f"{name}={options[name]!r} needs boxes to match: these detections came as arrays")
+            raise RefusedError(
+                f"{name}={options[name]!r} needs boxes to match, but these detections were given as arrays"
+            )
         return self.again(**options)
 
     def by_category(self) -> dict[Hashable, Matches]:
@@ -314,11 +316,11 @@ class Matches:
         return parts
 
     def null_draw(self, rng: np.random.Generator, link: str = "threshold") -> Matches:
-        """Detections of the same scores and boxes whose outcome is drawn as if they were calibrated.
+        """Detections of the same scores and boxes whose outcomes are drawn as for a calibrated detector.
 
-        ``link="threshold"``: a detection is correct with probability equal to its score. ``"identity"``: the
-        expected IoU (0 when wrong) equals the score; IoUs are resampled from the true positives, and those of
-        scores above the mean IoU moved towards 1. Objects play no part: a draw says nothing about misses.
+        ``link="threshold"``: a detection is correct with probability equal to its score. ``"identity"``: the expected
+        IoU (0 if wrong) equals the score; IoUs are resampled from the true positives, and those of scores above the
+        mean IoU are moved towards 1. Objects are not used: a draw contains no information about missed objects.
         """
         one_of("link", link, ("threshold", "identity"))
         if self.weight is not None:
@@ -333,13 +335,13 @@ class Matches:
             return replace(self, correct=u < 0.0, iou=np.full(len(self), np.nan), object=nothing, again=None)
         v = found[rng.integers(0, len(found), len(self))]
         mean = float(found.mean())
-        # a score above the mean IoU is out of reach even when every detection is correct: move the IoU towards 1
+        # a score above the mean IoU cannot be reached even if every detection is correct, so the IoU is moved towards 1
         above = self.score > mean
         v = np.where(above, 1.0 - (1.0 - v) * (1.0 - self.score) / max(1.0 - mean, np.finfo(float).tiny), v)
         correct = u < np.minimum(1.0, self.score / mean)
         return replace(self, correct=correct, iou=np.where(correct, v, 0.0), object=nothing, again=None)
 
-    # -- what every kind of data can do (see calibrary.data.Data) -------------------------------
+    # -- methods of all data (see calibrary.data.Data) -------------------------------------------
 
     @property
     def plain(self) -> bool:
@@ -358,25 +360,25 @@ class Matches:
         return tuple(once_each.rematched(iou_threshold=t) for t in self.thresholds)
 
     def read_as(self, kind: str, reader: str) -> Any:
-        """Matches for metrics of detections, predictions for all others."""
+        """Matches for metrics of detections, predictions for all other metrics."""
         return self if kind == "matches" else self.as_predictions()
 
     def usual_lens(self, facts: Any, average: Any) -> str:
-        """All classes pooled where ``average`` says so ("micro"), else each by itself."""
+        """All classes pooled if ``average`` requests it ("micro"), otherwise each class by itself."""
         return "pooled" if isinstance(average, str) and average == "micro" else "class-wise"
 
     @property
     def size(self) -> float:
-        """Number of images that hold a detection or an object."""
+        """Number of images with a detection or an object."""
         return float(len(np.union1d(self.image, self.objects.image[self.objects.real])))
 
     def parts(self, by: Any) -> list[tuple[Hashable, Matches]]:
-        """The images split by a value of each, or ``by="image"`` one by one."""
+        """The images split by one value per image, or ``by="image"`` for each image."""
         values = part_of_each(by, self.images, "image")
         return [(key, self.part(images)) for key, images in split_rows(values, lambda v, name: v)]
 
     def part(self, rows: Indices) -> Matches:
-        """Some of the images, by their positions, with all that is in them."""
+        """Some of the images, by their positions, with all their detections and objects."""
         here = np.zeros(self.n_images, dtype=bool)
         here[rows] = True
         again = self.again
@@ -387,7 +389,7 @@ class Matches:
         )
 
     def with_probability(self, probability: Array) -> Matches:
-        """The same detections with other confidences: matched as they are, since no box moves."""
+        """The same detections with other confidences: the matching stays, since no box moves."""
         return replace(self, score=probability, again=None, overlapping=None)
 
     @property
@@ -397,49 +399,49 @@ class Matches:
 
     @property
     def total(self) -> float:
-        """Number of detections (weights, if there are any)."""
+        """Number of detections (their weight, if there are weights)."""
         return float(self.weights.sum())
 
-    # -- what travels with the detections -------------------------------------------------------
+    # -- what belongs to the detections ----------------------------------------------------------
 
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
-        """The same detections: those of an image belong together already, and nothing else is taken."""
+        """The same detections: those of an image already belong together, and other units are not accepted."""
         if units is None and blocks is None:
             return self
         name = "units" if blocks is None else "blocks"
-        raise RefusedError(f"{name}= is for predictions: detections are drawn with their whole image already")
+        raise RefusedError(f"{name}= is for predictions only: detections are already drawn with their whole image")
 
     def at_times(self, time: Any = None) -> Self:
         """The same detections with the date of each image, or a number such as a year or a batch."""
         return self if time is None else replace(self, time=as_times(self.align(time, "time")))
 
     def one_by_one(self) -> Self:
-        """The same detections: those of an image stay together."""
+        """The same detections: those of an image still belong together."""
         return self
 
     @property
     def in_groups(self) -> bool:
-        """Was it said which detections belong together? Nobody has to: those of an image do."""
+        """Whether it is stated which detections belong together: always, because those of an image do."""
         return False
 
     @property
     def units(self) -> Indices:
-        """What each detection belongs to: its image."""
+        """The unit of each detection: its image."""
         return self.image
 
     # -- columns and words ----------------------------------------------------------------------
 
     @property
     def n_places(self) -> int:
-        """How many values a column has: one for each image."""
+        """Number of entries in a column: one for each image."""
         return self.n_images
 
     def align(self, values: Any, name: str) -> NDArray[Any]:
-        """A column with one value for each image, refused where it is not."""
+        """A column with one value for each image; an error otherwise."""
         array = as_array(values, name)
         if array.shape != (self.n_images,):
             raise RefusedError(
-                f"{name} has shape {array.shape}: for detections give one value for each of the {self.n_images} "
+                f"{name} has shape {array.shape}: for detections pass one value for each of the {self.n_images} "
                 "images, in their order"
             )
         return array
@@ -449,18 +451,18 @@ class Matches:
         return column[self.image]
 
     def summed(self, x: Array) -> Array:
-        """A number of each detection added up for each image."""
+        """A number of each detection summed for each image."""
         total: Array = np.bincount(self.image, x, self.n_images).astype(np.float64)
         return total
 
     @property
     def positive(self) -> None:
-        """The name of the class whose probability is stated: none, a detection is correct or not."""
+        """The name of the class whose probability is stated: none, because a detection is correct or not."""
         return None
 
     @property
     def exchangeable(self) -> bool:
-        """Whether a detection is correct comes from its box, so that it cannot be another one's."""
+        """False: whether a detection is correct depends on its box, so outcomes cannot be exchanged."""
         return False
 
     def by_class(self) -> ByCategory:
@@ -472,32 +474,32 @@ class Matches:
 
     @property
     def contents(self) -> dict[str, Any]:
-        """What the data are about, in words and numbers."""
+        """The contents of the data, in words and numbers."""
         return {"images": self.n_images, "categories": len(self.categories)}
 
     @property
     def making(self) -> dict[str, Any]:
-        """How the outcomes came to be, in words and numbers."""
+        """How the outcomes were obtained, in words and numbers."""
         return {"matching rule": self.matching or "matched before", "IoU threshold": self.iou_threshold}
 
     @property
     def digest_parts(self) -> tuple[tuple[str, ...], tuple[NDArray[Any], ...]]:
-        """What tells these data from others: the names of the categories, then what is known of each detection."""
+        """What identifies these data: the names of the categories, then the arrays of the detections."""
         whole = (self.score, self.iou, self.correct.astype(np.int64), self.category, self.image)
         return self.names, (*whole, *(() if self.weight is None else (self.weight,)))
 
     def note_for(self, facts: Any, question: Any) -> str:
-        """What must be said beside a metric that reads the detections as predictions; of others nothing."""
+        """The note for a metric that uses the detections as predictions; none for other metrics."""
         return "" if facts.reads == "matches" else self.as_predictions().note_for(facts, question)
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """Outcomes of detections are always right or wrong."""
 
     def check_law(self, lens: Looks) -> None:
-        """Detections pooled over classes are still one pair each."""
+        """Pooled over classes, detections are still one pair each."""
 
     def drawn_by(self, lens: Looks) -> Matches:
-        """All images, whatever is looked at."""
+        """All images, for any view."""
         return self
 
     def through(self, lens: Looks) -> Views:
@@ -526,7 +528,7 @@ class Matches:
     # -- as classification ----------------------------------------------------------------------
 
     def as_binary(self) -> tuple[NDArray[np.intp], Array]:
-        """(y, c): was the detection correct, and how sure it was. Accuracy becomes precision."""
+        """(y, c): whether the detection is correct, and its score. Accuracy becomes precision."""
         return self.correct.astype(np.intp), self.score
 
     def as_predictions(self) -> Predictions:
@@ -546,7 +548,7 @@ def _counted(n: int, noun: str, one: str = "", many: str = "s") -> str:
 
 
 class DetectedPredictions(Predictions):
-    """Predictions that remember the category each detection claims, so that "class-wise" means per category."""
+    """Predictions with the category of each detection, so that "class-wise" means per category."""
 
     def __init__(self, *args: Any, category: Indices, **keywords: Any) -> None:
         super().__init__(*args, **keywords)

@@ -1,7 +1,7 @@
 """Which detection found which object: four rules, from boxes to :class:`Matches`.
 
-Pairs of boxes are measured in blocks of arrays. The greedy COCO rule is sequential within one image and class
-only, so it runs in rounds: the best-scored detection of every image and class first, then every second one, ...
+Overlaps of pairs of boxes are computed in blocks of arrays. The greedy COCO rule is sequential within one image and
+class only, so it runs in rounds: the best-scored detection of every image and class first, then every second one, ...
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def match_detections(
     unknown_images: str = "error",
     image_weight: Any = None,
 ) -> Matches:
-    """Decide which detections are correct, and which objects were missed.
+    """Determine which detections are correct, and which objects were missed.
 
     Parameters
     ----------
@@ -47,26 +47,26 @@ def match_detections(
         COCO annotations (a dictionary, a JSON file or pycocotools' COCO object), a folder of YOLO text files, or
         :func:`calibrary.boxes`.
     results : list, dict, path or boxes
-        COCO results (``image_id, category_id, bbox, score``), or the same kind as ``ground_truth``.
+        COCO results (``image_id, category_id, bbox, score``), or the same type as ``ground_truth``.
     iou_threshold : float
-        Smallest overlap (intersection over union) that counts as found.
+        Smallest overlap (intersection over union) of a correct detection.
     matching : "coco", "max-iou", "gt-best" or "independent"
-        "coco": detections in order of score each take the free object of the same class they overlap most; equal to
-        pycocotools. "max-iou": correct if the object overlapped most, of any class, is of the same class; not one to
-        one. "gt-best": each object takes the detection of its class that overlaps it most. "independent": correct if
-        any object of the same class overlaps enough.
+        "coco": in order of score, each detection is assigned the unassigned object of the same class with the largest
+        overlap; equal to pycocotools. "max-iou": correct if the object with the largest overlap, of any class, has the
+        same class; not one to one. "gt-best": each object is assigned the detection of its class with the largest
+        overlap. "independent": correct if any object of the same class has enough overlap.
     max_detections : int or None
-        Only the highest scores of an image and class take part.
+        Largest number of detections per image and class; those with the highest scores are used.
     score_threshold : float or {category: float}, optional
         Detections with a lower score are removed first.
     zero_overlap : bool
-        With ``iou_threshold=0``, let boxes match that do not touch, as pycocotools does.
+        With ``iou_threshold=0``, allow boxes that do not overlap to match, as pycocotools does.
     area_range : "small", "medium", "large" or (low, high), optional
         Objects of other areas are ignored, and so are unmatched detections; for "coco" matching.
     unknown_images : "error" or "drop"
         What to do with boxes of images that the ground truth does not list.
     image_weight : {image: weight} or array, optional
-        How often each image counts (those not named: once).
+        How often each image counts (other images: once).
 
     Examples
     --------
@@ -86,7 +86,7 @@ def match_detections(
 
 
 def _matcher(pair: Pair, options: dict[str, Any]) -> Callable[..., Matches]:
-    """A function that matches the pair, with some options changed if wanted; remembers what it did."""
+    """A function that matches the pair, with some options changed if requested; it caches its results."""
     done: dict[str, Matches] = {}
 
     def again(**changed: Any) -> Matches:
@@ -115,7 +115,7 @@ def _match(
     real = ~(pair.crowd | pair.ignore)
     if area_range is not None:
         real &= (pair.object_area >= low) & (pair.object_area <= high)
-    # COCO's cap: a threshold of 1 would refuse identical boxes whose overlap is rounded
+    # COCO's limit: a threshold of 1 would reject identical boxes whose overlap is rounded
     least = max(min(threshold, 1.0 - 1e-10), 0.0 if zero_overlap else np.nextafter(0.0, 1.0))
     detection, found, iou = _RULES[matching](pair, kept, real, least)
     stays = np.ones(len(detection), dtype=bool)
@@ -133,7 +133,7 @@ def _match(
 
 
 def _overlapping(pair: Pair, rows: Indices) -> Callable[[float], Overlaps]:
-    """All pairs that overlap at least so much, whatever was matched; found when asked for."""
+    """All pairs with at least this overlap, whatever was matched; computed on request."""
 
     def overlapping(least: float) -> Overlaps:
         objects = np.flatnonzero(~(pair.crowd | pair.ignore))
@@ -145,7 +145,7 @@ def _overlapping(pair: Pair, rows: Indices) -> Callable[[float], Overlaps]:
 
 def _checked_threshold(value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
-        raise RefusedError(f"iou_threshold={value!r} is outside [0, 1]: an overlap is a share of the union")
+        raise RefusedError(f"iou_threshold={value!r} is outside [0, 1]: pass an overlap as a share of the union")
     return float(value)
 
 
@@ -156,7 +156,7 @@ def _checked_area_range(area_range: Any, matching: str, relative: bool) -> tuple
         raise RefusedError(f"area_range={area_range!r} is defined for matching='coco' only, not {matching!r}")
     if relative:
         raise RefusedError(
-            "area_range is in square pixels and these boxes are relative: read_yolo(..., image_size=...)"
+            "area_range is in square pixels and these boxes are relative: use read_yolo(..., image_size=...)"
         )
     if isinstance(area_range, str):
         one_of("area_range", area_range, AREA_RANGES)
@@ -168,7 +168,7 @@ def _checked_area_range(area_range: Any, matching: str, relative: bool) -> tuple
 
 
 def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indices:
-    """Detections that take part, in file order: above the score threshold, and among the best of image and class."""
+    """Detections that are used, in file order: above the score threshold, and among the best of image and class."""
     rows = np.arange(len(pair.score))
     if isinstance(score_threshold, Mapping):
         unknown = next((k for k in score_threshold if k not in pair.categories), None)
@@ -181,7 +181,7 @@ def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indic
     if max_detections is None:
         return rows
     if max_detections < 1:
-        raise RefusedError(f"max_detections={max_detections}: keep at least 1, or None for all")
+        raise RefusedError(f"max_detections={max_detections} is too small: pass at least 1, or None for all")
     return np.sort(rows[_rank(pair, rows) < max_detections])
 
 
@@ -191,7 +191,7 @@ def _group(pair: Pair, image: Indices, category: Indices) -> Indices:
 
 
 def _rank(pair: Pair, rows: Indices) -> Indices:
-    """Place of each detection in its image and class, by falling score, equal scores in file order."""
+    """Rank of each detection in its image and class, by descending score, equal scores in file order."""
     group = _group(pair, pair.image[rows], pair.category[rows])
     order = np.lexsort((rows, -pair.score[rows], group))
     ordered = group[order]
@@ -201,13 +201,13 @@ def _rank(pair: Pair, rows: Indices) -> Indices:
     return rank
 
 
-# -- the rules: (detection, object or -1, IoU) of every row of the outcome ----------------------------
+# -- the rules: (detection, object or -1, IoU) for every row of the result -----------------------------
 
 Outcome = tuple[Indices, Indices, Array]
 
 
 def _candidates(pair: Pair, rows: Indices, objects: Indices, least: float, same_class: bool) -> Outcome:
-    """Pairs (detection, object) of one image, and class, that overlap at least that much."""
+    """Pairs (detection, object) of one image (and class) with at least that overlap."""
     image, object_image = pair.image[rows], pair.object_image[objects]
     if same_class:
         image = _group(pair, image, pair.category[rows])
@@ -238,7 +238,7 @@ def _coco(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
     whom = np.unique(detection)
     turn = np.empty(len(pair.score), dtype=np.intp)
     turn[whom] = _rank(pair, whom)
-    # what a detection likes best comes first: real objects, larger overlap, later in the file
+    # the order of preference: real objects, larger overlap, later in the file
     order = np.lexsort((-target, -iou, ~real[target], detection, turn[detection]))
     detection, target, iou = detection[order], target[order], iou[order]
     free = np.ones(len(real), dtype=bool)
@@ -256,7 +256,7 @@ def _coco(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
 
 
 def _first_of(key: Indices, *preference: Any) -> Indices:
-    """Position of the most preferred row of every key; the last preference decides first."""
+    """Position of the preferred row of every key; the last preference has priority."""
     order = np.lexsort((*preference, key))
     return order[np.flatnonzero(np.diff(key[order], prepend=-1))]
 

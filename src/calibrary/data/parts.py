@@ -13,10 +13,10 @@ from calibrary.data.checks import Indices, as_array
 
 
 def split_rows(by: Any, align: Callable[[Any, str], NDArray[Any]]) -> list[tuple[Hashable, Indices]]:
-    """The rows of every part, by the value they share, in ascending order of it.
+    """The rows of every part, by their common value, in ascending order.
 
-    ``by`` holds one value per row; or it is a mapping (or table) of named columns, and a part is a combination of
-    their values. ``align`` takes the rows that are here out of an array for all.
+    ``by`` has one value per row; or it is a mapping (or table) of named columns, and a part is a combination of their
+    values. ``align`` selects the current rows from an array for all rows.
     """
     if isinstance(by, Mapping) or hasattr(by, "columns"):
         columns = {str(name): align(by[name], f"by[{name!r}]") for name in _names(by)}
@@ -36,10 +36,10 @@ def _codes(values: NDArray[Any], name: str) -> tuple[list[Hashable], Indices]:
     """The distinct values of a column and the position of each row among them."""
     place = f"by[{name!r}]" if name else "by"
     if values.ndim != 1:
-        raise RefusedError(f"{place} has {values.ndim} dimensions: give one value per row")
+        raise RefusedError(f"{place} has {values.ndim} dimensions: pass one value per row")
     missing = np.flatnonzero([v is None or v != v for v in values.tolist()])
     if len(missing):
-        raise RefusedError(f"{place}[{missing[0]}] is missing: every row needs a part, or leave the row out")
+        raise RefusedError(f"{place}[{missing[0]}] is missing: give every row a value, or leave the row out")
     if values.dtype.kind == "O":
         distinct: list[Hashable] = sorted(set(values.tolist()), key=lambda v: (str(type(v)), str(v)))
         position = {v: i for i, v in enumerate(distinct)}
@@ -49,7 +49,7 @@ def _codes(values: NDArray[Any], name: str) -> tuple[list[Hashable], Indices]:
 
 
 def _cells(names: list[list[Hashable]], index: list[Indices]) -> list[tuple[Hashable, Indices]]:
-    """Rows of every combination that occurs; a single column keeps its plain values as keys."""
+    """Rows of every combination that occurs; for a single column the keys are its plain values."""
     cell = index[0]
     for values, more in zip(names[1:], index[1:], strict=True):
         cell = np.unique(cell * len(values) + more, return_inverse=True)[1].ravel()
@@ -63,7 +63,7 @@ def _cells(names: list[list[Hashable]], index: list[Indices]) -> list[tuple[Hash
 
 
 def part_of_each(by: Any, units: Any, name: str) -> NDArray[Any]:
-    """One value for each of named units (images): as they are listed, by their names, or ``name`` for themselves."""
+    """One value for each of the named units (images): in order, by name, or ``name`` for one part per unit."""
     if isinstance(by, str):
         if by != name:
             raise RefusedError(f"by={by!r}: pass by={name!r}, or one value for each {name}")
@@ -71,16 +71,18 @@ def part_of_each(by: Any, units: Any, name: str) -> NDArray[Any]:
     if isinstance(by, Mapping):
         unknown = next((unit for unit in units if unit not in by), None)
         if unknown is not None:
-            raise RefusedError(f"by has no value for {name} {unknown!r}: every {name} needs a part")
+            raise RefusedError(f"by has no value for {name} {unknown!r}: pass one for every {name}")
         return _objects([by[unit] for unit in units])
     values = as_array(by, "by")
     if values.shape != (len(units),):
-        raise RefusedError(f"by has shape {values.shape}: give one value for each of {len(units)} {name}s, in order")
+        raise RefusedError(
+            f"by has shape {values.shape}: pass one value for each of the {len(units)} {name}s, in order"
+        )
     return values
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
-    """A list as an array of objects, tuples among them."""
+    """A list as an array of objects, which may be tuples."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

@@ -1,8 +1,8 @@
-"""What comes in: labels, probabilities and weights, checked once and shared by every metric.
+"""Labels, probabilities and weights, checked once and shared by every metric.
 
-``Predictions`` is both the whole problem and what a lens makes of it. With a 1-D ``probability`` it is
-binary: ``y`` in {0, 1} and ``c`` = P(class 1). With a 2-D one it has one column per class. Expensive
-views (sort order, ties, columns) are computed once per object.
+``Predictions`` represents both the whole data set and the views that a lens gives. With a 1-D ``probability`` it is
+binary: ``y`` in {0, 1} and ``c`` = P(class 1). With a 2-D one it has one column per class. Expensive views (sort order,
+ties, columns) are computed once per object.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ __all__ = [
 ]
 
 
-#: Copies of rows that are counted exactly: beyond it neighbouring whole numbers are one.
+#: Largest number of copies of rows that can be counted exactly: beyond it, neighbouring whole numbers are equal as
+#: floats.
 MOST_COPIES = 2.0**53
 
 
 @dataclass(frozen=True)
 class Sorted:
-    """Rows in ascending order of confidence. ``w`` is None when every weight is one."""
+    """Rows in ascending order of confidence. ``w`` is None if every weight is one."""
 
     c: Array
     y: Array
@@ -75,31 +76,31 @@ class Predictions:
     Attributes
     ----------
     y : (N,) integer array
-        Labels as positions in ``classes`` (binary: 1 where the class of interest occurred). Where labels are shares,
-        floats; where they are rows (shares of every class, or several classes at once), of shape (N, K).
+        Labels as positions in ``classes`` (binary: 1 where the class of interest occurred). If labels are shares,
+        floats; if labels are rows (shares of every class, or several classes at once), of shape (N, K).
     probability : (N,) or (N, K) float array
     w : (N,) float array or None
-        Weights, all positive; None when every row counts once.
+        Weights, all positive; None if every row has weight 1.
     classes : tuple
         The names of the classes, in column order.
     rows : (N,) integer array or None
-        Which rows of the input these are; None when they are all of them.
+        The rows of the input that are here; None if all are.
     origin : Predictions or None
-        What a lens was looking at when it made this view; None for what the user passed.
+        The predictions from which a lens derived this view; None for the user's own predictions.
     seen_through : str or None
         The name of that lens.
     """
 
     seen_through: str | None = None
-    #: The rows are known to be in ascending order of confidence (set by whoever put them so).
+    #: The rows are in ascending order of confidence (set by the code that sorted them).
     ascending: bool = False
-    #: Rows stand for as many predictions as they weigh (a state): limits that count rows then count the weight.
+    #: Each row counts as many predictions as its weight (a state): limits on rows then apply to the weight.
     counted: bool = False
-    #: What one of them is called, and several; what is predicted of it; what is seen where a confidence is stated.
+    #: Nouns for one and several rows; for the prediction; for the observed mean at a stated confidence.
     noun, nouns = "row", "rows"
     class_noun, class_nouns = "class", "classes"
     outcome = "observed"
-    #: The name of the one view that these data have of themselves; None: a lens shows one.
+    #: The name of the only view of these data; None if a lens determines the view.
     own_view: str | None = None
     _together: Belonging | None = None
     _time: NDArray[Any] | None = None
@@ -134,7 +135,7 @@ class Predictions:
         return {}
 
     def forget(self) -> None:
-        """Drop what was computed from the rows but their order: of many rows it takes far more memory than they do."""
+        """Drop cached results except the order of the rows: with many rows they need far more memory than the rows."""
         for name in list(self.__dict__):
             if isinstance(getattr(type(self), name, None), once) and name not in ("_views", "sorted"):
                 del self.__dict__[name]
@@ -146,7 +147,7 @@ class Predictions:
                 views.views[0].forget()
 
     def release(self) -> None:
-        """Drop the views: they and these predictions hold each other, and would stay until garbage is collected."""
+        """Drop the views: views and predictions refer to each other, and would stay until garbage collection."""
         self._views.clear()
 
     def __len__(self) -> int:
@@ -172,7 +173,7 @@ class Predictions:
 
     @property
     def device(self) -> Any:
-        """The GPU on which the user's probabilities are; None elsewhere. Sums over all pairs are made there."""
+        """The GPU that holds the user's probabilities; None otherwise. Sums over all pairs are computed there."""
         if self._device is not None:
             return self._device
         source = self.origin if self.parent is None else self.parent
@@ -180,17 +181,17 @@ class Predictions:
 
     @property
     def binary(self) -> bool:
-        """Is this a 1-D view: labels 0/1 with one confidence each?"""
+        """Whether this is a 1-D view: labels 0/1 with one confidence each."""
         return self.probability.ndim == 1
 
     @property
     def fractional(self) -> bool:
-        """Are labels shares between 0 and 1, rather than classes?"""
+        """Whether labels are shares between 0 and 1, rather than classes."""
         return self.y.dtype.kind == "f"
 
     @once
     def exclusive(self) -> bool:
-        """Do the classes exclude each other (labels and probabilities of a row sum to one)?"""
+        """Whether classes are mutually exclusive (labels and probabilities of a row sum to one)."""
         if self.y.ndim == 1:
             return True
         whole = self.origin if self.parent is None else self.parent
@@ -204,7 +205,7 @@ class Predictions:
     def c(self) -> Array:
         """Confidence: P(label = 1) of each row of a binary view."""
         if self.probability.ndim != 1:
-            raise RefusedCallError("this view has whole probability vectors: look through a binary lens first")
+            raise RefusedCallError("this view has whole probability vectors: use a binary lens first")
         return self.probability
 
     @once
@@ -216,7 +217,7 @@ class Predictions:
 
     @once
     def p_true(self) -> Array:
-        """Probability given to the class that occurred."""
+        """Probability of the class that occurred."""
         if self.probability.ndim == 1:
             absent: Array = np.subtract(1 - self.y, self.probability)  # -c where y is 1, 1 - c where it is 0
             np.abs(absent, out=absent)
@@ -225,7 +226,7 @@ class Predictions:
 
     @once
     def one_hot(self) -> Array:
-        """Label matrix (N, K) of zeros and ones (or of what the labels are, where they are rows)."""
+        """Label matrix (N, K) of zeros and ones (or the labels themselves, if they are rows)."""
         if self.y.ndim == 2:
             return self.y.astype(np.float64)
         hot: Array = (self.y[:, None] == np.arange(self.k)).astype(np.float64)
@@ -240,12 +241,12 @@ class Predictions:
 
     @once
     def weight(self) -> Array:
-        """Weights as an array, ones when none were given."""
+        """Weights as an array; ones by default."""
         return np.ones(self.n) if self.w is None else self.w
 
     @property
     def total(self) -> float:
-        """Sum of the weights: the number of rows when none were given."""
+        """Sum of the weights: the number of rows if there are no weights."""
         return float(len(self.y)) if self.w is None else self._total_weight
 
     @once
@@ -285,7 +286,7 @@ class Predictions:
 
     @once
     def top(self) -> Indices:
-        """The predicted class: the first column that holds the row's largest probability."""
+        """The predicted class: the first column with the row's largest probability."""
         if self.probability.ndim == 1:
             return (self.probability > 0.5).astype(np.intp)
         best: Indices = self.probability.argmax(axis=1)
@@ -342,14 +343,14 @@ class Predictions:
             return TieGroups(start, s.c[start], w, np.add.reduceat(s.y, start))
         return TieGroups(start, s.c[start], np.add.reduceat(s.w, start), np.add.reduceat(s.w * s.y, start))
 
-    # -- other predictions made from these ------------------------------------------------------
+    # -- new predictions from these --------------------------------------------------------------
 
     def align(self, values: Any, name: str) -> NDArray[Any]:
         """Rows of an extra input (features, groups, ...) that belong to these predictions."""
         array = as_array(values, name)
         if array.ndim == 0 or len(array) != self.n_input:
             got = "a scalar" if array.ndim == 0 else f"{len(array)} rows"
-            raise RefusedError(f"{name} has {got} but y_true has {self.n_input}: give one row per prediction")
+            raise RefusedError(f"{name} has {got} but y_true has {self.n_input}: pass one row per prediction")
         return array if self.rows is None else array[self.rows]
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
@@ -365,16 +366,16 @@ class Predictions:
         """A view of all rows with new labels and probabilities."""
         return Predictions(y, probability, self.w, classes=classes, rows=self.rows, n_input=self.n_input, origin=self)
 
-    # -- sharing what was sorted before ---------------------------------------------------------
+    # -- sharing the sort order ------------------------------------------------------------------
 
     @property
     def parent(self) -> Predictions | None:
-        """The predictions these were reweighted or relabelled from; None for what was made afresh."""
+        """The predictions from which these were reweighted or relabelled; None if they are new."""
         return None if self._parent is None else self._parent[0]
 
     @property
     def weight_in_parent(self) -> Array | None:
-        """Weights for the parent's rows, zero for those that are not here; None if only labels differ."""
+        """Weights for the parent's rows, zero for rows that are not here; None if only labels differ."""
         parent, kept = self._parent or (self, None)
         if kept is None:
             return self.weight if self.y is parent.y else None
@@ -383,27 +384,27 @@ class Predictions:
         return w
 
     def sorted_like(self, other: Predictions) -> Predictions:
-        """These predictions, which have the same confidences as ``other`` and need not be sorted again."""
+        """These predictions, which have the same confidences as ``other`` and are not sorted again."""
         self._parent = (other, None)
         self.ascending = other.ascending
         return self
 
     def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
-        """The same rows with other weights; rows of weight zero go. Nothing is sorted again.
+        """The same rows with other weights; rows of weight zero are dropped. Nothing is sorted again.
 
-        This is what the bootstrap uses: a resample is a vector of counts.
+        The bootstrap uses this method: a resample is a vector of counts.
         """
         kept = w > 0
         whole = bool(kept.all())
         if not whole and not kept.any():
-            raise RefusedError("every weight is zero: at least one row must count")
+            raise RefusedError("every weight is zero: pass a positive weight for at least one row")
         origin = self.origin if origin is None else origin
         if whole:
             child = Predictions(
                 self.y, self.probability, w, classes=self._classes, rows=self.rows, n_input=self.n_input, origin=origin
             )
         else:
-            index = np.flatnonzero(kept)  # several times faster to take by than the mask itself
+            index = np.flatnonzero(kept)  # several times faster than indexing with the mask itself
             child = self.subset(index, self.y[index], self.probability[index], classes=self._classes, origin=origin)
             child.w = w[index]
         child._parent = (self, None if whole else kept)
@@ -416,7 +417,7 @@ class Predictions:
         return self.relabeled(y)
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
-        """The same predictions with other labels (a draw from a null distribution), sharing the sort."""
+        """The same predictions with other labels (a draw from a null distribution), with the same sort order."""
         child = Predictions(
             y,
             self.probability,
@@ -428,11 +429,11 @@ class Predictions:
         )
         return child.sorted_like(self)
 
-    # -- what every kind of data can do (see calibrary.data.Data) -------------------------------
+    # -- methods of all data (see calibrary.data.Data) -------------------------------------------
 
     @property
     def plain(self) -> bool:
-        """Are these binary predictions of classes, which a binary lens would show as they are?"""
+        """Whether these are binary predictions of classes, which a binary lens would show unchanged."""
         return self.probability.ndim == 1 and self.y.dtype.kind != "f" and not self.counted
 
     @property
@@ -445,13 +446,13 @@ class Predictions:
         return (self,)
 
     def read_as(self, kind: str, reader: str) -> Predictions:
-        """These predictions; refused by metrics that read matched detections."""
+        """These predictions; an error for metrics that need matched detections."""
         if kind != "predictions":
             raise RefusedError(f"{reader} needs matched detections: pass a Matches object")
         return self
 
     def usual_lens(self, facts: Any, average: Any) -> str:
-        """The lens a metric uses unless told otherwise."""
+        """The lens that a metric uses by default."""
         if isinstance(average, str) and average == "micro":
             return "pooled"
         if not self.exclusive:
@@ -464,27 +465,27 @@ class Predictions:
         return self.total
 
     def parts(self, by: Any) -> list[tuple[Hashable, Predictions]]:
-        """The rows split by columns: what the rows of a part share, and the part."""
+        """The rows split by columns: the shared value of each part, and the part."""
         return [(key, self.part(rows)) for key, rows in split_rows(by, self.align)]
 
     def part(self, rows: Indices) -> Predictions:
-        """Some of these rows, by their positions, with all that they carry."""
+        """Some of these rows, by their positions, with their units and times."""
         part = self.subset(rows, self.y[rows], self.probability[rows], classes=self._classes, origin=self.origin)
-        part.exclusive = self.exclusive  # a part is looked at as the whole is
+        part.exclusive = self.exclusive  # a part uses the same lens as the whole
         part._together, part._time = self._from_source("_together"), self._from_source("_time")
         return part
 
     def with_probability(self, probability: Array) -> Predictions:
-        """The same rows with other probabilities: in the same columns, or of two classes that of the second."""
+        """The same rows with other probabilities: in the same columns, or for two classes those of the second."""
         alone = self.k == 2 and probability.shape == (self.n,)
         if probability.shape != self.probability.shape and not alone:
             raise RefusedError(
-                f"probability has shape {probability.shape} and these predictions {self.probability.shape}: give one "
+                f"probability has shape {probability.shape} and these predictions {self.probability.shape}: pass one "
                 "for each"
             )
         return self.view(self.y[:, 1] if alone and self.y.ndim == 2 else self.y, probability, self._classes)
 
-    # -- what travels with the rows ---------------------------------------------------------------
+    # -- what belongs to the rows -----------------------------------------------------------------
 
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
         """The same rows, of which some belong together.
@@ -494,13 +495,13 @@ class Predictions:
         units : array-like of shape (N,), optional
             The patient, prompt or user of each row.
         blocks : int or True, optional
-            Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+            Rows are in time order, and blocks of this many rows (True: N^(1/3)) belong together.
         """
         together = together_by(units, blocks, self.rows, self.n_input, self.align)
         return self if together is None else self._carrying(_together=together)
 
     def at_times(self, time: Any = None) -> Self:
-        """The same rows with the date of each, or a number such as a year or a batch."""
+        """The same rows with the date of each row, or a number such as a year or a batch."""
         if time is None:
             return self
         here = as_times(self.align(time, "time"))
@@ -511,18 +512,18 @@ class Predictions:
         return self._carrying(_time=every)
 
     def one_by_one(self) -> Self:
-        """The same rows, each by itself whatever belongs together."""
+        """The same rows without units."""
         return self if self.together is None else self._carrying(_together=_APART)
 
     def _carrying(self, **carried: Any) -> Self:
         same = copy.copy(self)
-        for name in ("_views", "_units"):  # views lead back to these rows, and would not carry what is new
+        for name in ("_views", "_units"):  # views refer to these rows, and would not have the new attributes
             same.__dict__.pop(name, None)
         same.__dict__.update(carried)
         return same
 
     def _from_source(self, name: str) -> Any:
-        """What these rows carry, or those they are a view of."""
+        """The attribute of these rows, or of the rows that they are a view of."""
         own = self.__dict__.get(name)
         if own is not None:
             return own
@@ -531,18 +532,18 @@ class Predictions:
 
     @property
     def together(self) -> Belonging | None:
-        """Which rows belong together; None: each row is by itself."""
+        """Which rows belong together; None: every row is its own unit."""
         found: Belonging | None = self._from_source("_together")
         return None if found is _APART else found
 
     @property
     def in_groups(self) -> bool:
-        """Was it said which rows belong together?"""
+        """Whether it is stated which rows belong together."""
         return self.together is not None
 
     @property
     def units(self) -> Indices | None:
-        """What each row belongs to, numbered 0, 1, ...; None where each is by itself."""
+        """The unit of each row, numbered 0, 1, ...; None if every row is its own unit."""
         return self._units
 
     @once
@@ -555,7 +556,7 @@ class Predictions:
 
     @property
     def time(self) -> NDArray[Any] | None:
-        """When each row was: a date to the microsecond, or a number; None where nobody said."""
+        """The time of each row: a date to the microsecond, or a number; None if not given."""
         every: NDArray[Any] | None = self._from_source("_time")
         return every if every is None or self.rows is None else every[self.rows]
 
@@ -563,7 +564,7 @@ class Predictions:
 
     @property
     def n_places(self) -> int:
-        """How many values a column has: one for each row."""
+        """Number of entries in a column: one for each row."""
         return self.n
 
     def rows_of(self, column: NDArray[Any]) -> NDArray[Any]:
@@ -571,39 +572,39 @@ class Predictions:
         return column
 
     def summed(self, x: Array) -> Array:
-        """A number of each row added up for each value of a column: the number itself."""
+        """A number of each row summed for each entry of a column: the number itself."""
         return x
 
     @property
     def positive(self) -> Hashable | None:
-        """The name of the class whose probability is stated; None where there are several."""
+        """The name of the class whose probability is stated; None if there are several."""
         return self.classes[1] if self.k == 2 else None
 
     @property
     def exchangeable(self) -> bool:
-        """Is each row one prediction, so that its label could be another row's?"""
+        """Whether each row is one prediction, so that its label could be exchanged with another row's."""
         return self.n_predictions == self.n
 
     def by_class(self) -> None:
-        """Data of each class apart: none, since every row says something of all classes."""
+        """Data of each class separately: none, since every row has probabilities for all classes."""
 
     @property
     def contents(self) -> dict[str, Any]:
-        """What the data are about, in words and numbers."""
+        """The contents of the data, in words and numbers."""
         return {"classes": [str(c) for c in self.classes]}
 
     @property
     def making(self) -> dict[str, Any]:
-        """How the outcomes came to be, in words and numbers."""
+        """How the outcomes were obtained, in words and numbers."""
         return {} if self.positive is None else {"positive class": str(self.positive)}
 
     @property
     def digest_parts(self) -> tuple[tuple[Hashable, ...], tuple[NDArray[Any], ...]]:
-        """What tells these data from others: the names of the classes, then labels, probabilities and weights."""
+        """What identifies these data: the names of the classes, then labels, probabilities and weights."""
         return self.classes, (self.y, self.probability, *(() if self.w is None else (self.w,)))
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
-        """Refuse labels that are shares, or rows of labels, where the formula needs the class that occurred."""
+        """Raise an error for labels that are shares or rows, if the formula needs the class that occurred."""
         if self.fractional and facts.fractional == "no":
             where = np.argwhere((self.y > 0.0) & (self.y < 1.0))
             first = tuple(int(i) for i in where[0]) if len(where) else (0,) * self.y.ndim
@@ -613,44 +614,44 @@ class Predictions:
             )
         if (self.fractional or self.y.ndim == 2) and facts.fractional != "rows" and lens.whole_rows:
             raise RefusedError(
-                f"y_true holds rows of labels, and {facts.id} through whole probability vectors needs the class that "
+                f"y_true contains rows of labels, and {facts.id} on whole probability vectors needs the class that "
                 "occurred: use lens='class-wise' or lens='top-label'"
             )
 
     def check_law(self, lens: Looks) -> None:
-        """Laws of test statistics are for independent labels of 0 and 1: refuse others."""
+        """Raise an error unless labels are independent and 0 or 1, as null distributions of tests require."""
         if self.fractional:
             self.check_redrawing()
         if lens.name == "pooled":
             raise RefusedError(
-                "lens='pooled' writes every class of a row as a pair of its own, and they are not independent: "
-                "use method='monte-carlo'"
+                "lens='pooled' uses every class of a row as a separate pair, and these pairs are not independent: use "
+                "method='monte-carlo'"
             )
 
     def check_redrawing(self) -> None:
-        """Labels drawn from the predictions are single classes: refuse others, which are not drawn that way."""
+        """Raise an error unless labels are single classes, as labels drawn from the predictions are."""
         if self.fractional:
             raise RefusedError(
-                "y_true holds shares between 0 and 1, and a test draws labels of 0 and 1: there is no p-value; use an "
-                "interval, or labels that are classes"
+                "y_true contains shares between 0 and 1, but a test draws labels of 0 and 1, so there is no p-value: "
+                "use an interval, or labels that are classes"
             )
         if self.y.ndim == 2:
             raise RefusedError(
-                "y_true holds several labels a row, and their dependence is not known: test each by itself, "
+                "y_true contains several labels per row, and their dependence is unknown: test each by itself, "
                 "test(id, y_true[:, k], y_prob[:, k])"
             )
 
     def refuse_shares(self, what: str) -> None:
-        """Refuse labels between 0 and 1 where a formula needs those at the ends."""
+        """Raise an error for labels between 0 and 1 if a formula needs labels of 0 and 1."""
         if self.fractional:
-            raise RefusedError(f"{what} needs labels of 0 and 1, and y_true holds shares between them: leave it out")
+            raise RefusedError(f"{what} needs labels of 0 and 1, and y_true contains shares between them: leave it out")
 
     def drawn_by(self, lens: Looks) -> Predictions:
-        """All rows, whatever is looked at."""
+        """All rows, for any view."""
         return self
 
     def through(self, lens: Looks) -> Views:
-        """These predictions seen through a lens; computed once."""
+        """The views of these predictions through a lens; computed once."""
         views = self._views.get(lens)
         if views is None:
             views = self._views[lens] = lens.look(self)
@@ -661,15 +662,15 @@ class Predictions:
 
     @property
     def n_predictions(self) -> int:
-        """How many predictions were made: the rows, unless they stand for many each."""
+        """Number of predictions: the rows, unless each row counts for many."""
         return self.n
 
     def note_for(self, facts: Any, question: Any) -> str:
-        """What must be said beside a metric of these predictions: nothing."""
+        """The note that must accompany a metric of these predictions: none."""
         return ""
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make`` gives, computed once for these predictions: a fit or a width that several metrics share."""
+        """The result of ``make``, computed once for these predictions: a fit or a width that several metrics share."""
         if key not in self._memory:
             self._memory[key] = make()
         return self._memory[key]
@@ -677,14 +678,14 @@ class Predictions:
     # -- weights in tests and standard errors ---------------------------------------------------
 
     def counts(self, purpose: str) -> NDArray[np.int64]:
-        """Weights as whole numbers of copies, or an error that says what to do."""
+        """Weights as whole numbers of copies, or an error with the remedy."""
         if self.w is None:
             return np.ones(self.n, dtype=np.int64)
         whole = np.rint(self.w)
         bad = np.flatnonzero(whole != self.w)
         if len(bad):
             raise RefusedError(
-                f"sample_weight holds {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
+                f"sample_weight contains {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
                 "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
             )
         if self.total > MOST_COPIES:
@@ -696,12 +697,12 @@ class Predictions:
 
     @once
     def copies_per_weight(self) -> float:
-        """What turns weights into numbers of rows: 1 for counts; others are scaled to sum to the number of rows."""
+        """The factor from weights to rows: 1 for counts; other weights are scaled to sum to the number of rows."""
         counts = self.w is None or bool((self.w == np.rint(self.w)).all())
         return 1.0 if counts else self.n / self.total
 
     def noise_by_row(self, weight_type: str, purpose: str) -> bool:
-        """Does the noise of a sum come from distinct rows, rescaled? Else from copies, whose weights are counts."""
+        """Whether noise comes from distinct rows with importance weights, rather than from copies of rows."""
         one_of("weight_type", weight_type, ("frequency", "importance"))
         if self.w is None or weight_type == "importance":
             return self.w is not None
@@ -716,11 +717,11 @@ class Predictions:
         return self.counts(purpose).astype(np.float64)
 
 
-#: Carried by rows that belong together elsewhere and are taken one by one here.
+#: Attribute of rows that belong together elsewhere and are separate here.
 _APART = Belonging(np.empty(0, dtype=np.intp))
 
 
-# -- checking what the user passed ------------------------------------------------------------------
+# -- checks of the user's arguments ------------------------------------------------------------------
 
 
 @takes_table
@@ -738,27 +739,26 @@ def predictions(
     Parameters
     ----------
     y_true : array-like of shape (N,) or (N, K)
-        The class that occurred: booleans, integers 0..K-1, or names (then give ``labels`` or ``pos_label``). Or, for
-        metrics that take them, shares between 0 and 1: partial credit, the share of annotators who said yes; one row
-        of shares for several classes; or rows of zeros and ones, several labels at once, whose probabilities need not
-        sum to one.
-        Lists, numpy, pandas, polars, PyArrow and PyTorch all work. An object made by this function comes
-        back as it is (with other weights if ``sample_weight`` is given).
+        The class that occurred: booleans, integers 0..K-1, or names (then pass ``labels`` or ``pos_label``). For
+        metrics that accept them, shares between 0 and 1: partial credit, or the share of annotators who said yes; one
+        row of shares for several classes; or rows of zeros and ones, several labels at once, whose probabilities need
+        not sum to one. Lists, numpy, pandas, polars, PyArrow and PyTorch are accepted. An object created by this
+        function is returned unchanged (with other weights if ``sample_weight`` is given).
     y_prob : array-like of shape (N,) or (N, K)
         P(class 1), or one column per class, rows summing to one. The columns of a table (pandas, polars, PyArrow) are
-        matched to the classes by name where they have their names, in any order.
+        matched to the classes by name if they are named after classes, in any order.
     sample_weight : array-like of shape (N,), optional
-        How often each row counts: weight 2 is the row written twice. Rows of weight 0 are left out. Weights may
-        differ by a factor of 1e12.
+        How often each row counts: a row of weight 2 counts as the row repeated. Rows of weight 0 are left out. Weights
+        may differ by a factor of 1e12.
     labels : sequence, optional
         The names of the classes, in the order of the columns (for 1-D ``y_prob``: negative, positive).
     pos_label : optional
-        The name of class 1 when ``y_prob`` is 1-D.
+        The name of class 1 if ``y_prob`` is 1-D.
     percent : bool
-        ``y_prob`` holds percentages, from 0 to 100.
+        True if ``y_prob`` contains percentages, from 0 to 100.
     label, prob : str, and str or list of str, optional
-        The columns of labels and of probabilities where ``y_true`` is a table (pandas, polars, PyArrow). Weights,
-        ``by``, ``units`` and ``time`` may then be names of columns too, here and wherever data are passed.
+        The columns of labels and of probabilities if ``y_true`` is a table (pandas, polars, PyArrow). Weights, ``by``,
+        ``units`` and ``time`` may then be column names too, in every function that accepts data.
 
     Examples
     --------
@@ -777,13 +777,13 @@ def predictions(
                 raise RefusedCallError("y_true is already a Predictions object: leave y_prob out")
             if labels is not None or pos_label is not None or percent:
                 raise RefusedCallError(
-                    "y_true is already a Predictions object: give labels, pos_label and percent where it is made"
+                    "y_true is already a Predictions object: pass labels, pos_label and percent where it is created"
                 )
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
         raise RefusedCallError("y_prob is missing: pass the predicted probabilities as the second argument")
     if percent is not False and percent is not True:
-        raise RefusedError(f"percent={percent!r} must be True (y_prob holds percentages) or False")
+        raise RefusedError(f"percent={percent!r} must be True (y_prob contains percentages) or False")
     given = y_true if type(y_true) is np.ndarray else as_array(y_true, "y_true")
     if given.ndim == 2 and given.shape[1] > 1:
         rows = rows_given(given, y_prob, labels)
@@ -810,12 +810,12 @@ def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
     if p.rows is not None:
         w = w[p.rows]
         if not w.any():
-            raise RefusedError("every sample_weight is zero: at least one row must count")
+            raise RefusedError("every sample_weight is zero: pass a positive weight for at least one row")
     if (w == 1.0).all() and p.w is None:
         return p
     return p.reweighted(w)
 
 
 def _shares(views: Views, p: Predictions) -> bool:
-    """Is what a lens shows the rows themselves?"""
+    """Whether the view of a lens is the rows themselves."""
     return len(views.views) == 1 and getattr(views.views[0], "probability", None) is p.probability

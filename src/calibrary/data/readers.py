@@ -1,4 +1,4 @@
-"""Files people have: COCO dictionaries and JSON files, YOLO text folders."""
+"""Common file formats: COCO dictionaries and JSON files, YOLO text folders."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def read_coco(ground_truth: Any, results: Any) -> tuple[Boxes, Boxes]:
     truth, truth_name = _loaded(ground_truth, "ground_truth")
     if not isinstance(truth, Mapping):
         raise RefusedError(
-            f"{truth_name} is a {type(truth).__name__}: COCO ground truth is an object with 'annotations'"
+            f"{truth_name} is a {type(truth).__name__}: COCO ground truth must be an object with 'annotations'"
         )
     found, name = _loaded(results, "results")
     if isinstance(found, Mapping):
         found = _part(found, "annotations", name)
     if not isinstance(found, Sequence) or isinstance(found, str):
-        raise RefusedError(f"{name} is a {type(found).__name__}: COCO results are a list of detections")
+        raise RefusedError(f"{name} is a {type(found).__name__}: COCO results must be a list of detections")
     return _coco_objects(truth, truth_name), _coco_detections(found, name)
 
 
@@ -107,7 +107,7 @@ def _coco_boxes(records: Sequence[Any], where: str) -> Any:
 
 
 def _flags(records: Sequence[Any], key: str, where: str) -> Any:
-    """Yes or no for each record: 0 and 1, also as text, False and True; None and nothing at all are no."""
+    """True or False for each record: 0 and 1, also as text, False and True; None and a missing value are False."""
     words = {"0": False, "1": True, "false": False, "true": True, "none": False}
     flags = [words.get(str(flag).lower()) for flag in _field(records, key, where, 0)]
     if None in flags:
@@ -117,14 +117,14 @@ def _flags(records: Sequence[Any], key: str, where: str) -> Any:
 
 
 def _loaded(source: Any, argument: str) -> tuple[Any, str]:
-    """The content and how to speak of it: a file by its name, anything else by its argument."""
+    """The content and its name in errors: the file name, or otherwise the argument."""
     if not isinstance(source, str | os.PathLike):
-        return getattr(source, "dataset", source), argument  # pycocotools' COCO object keeps its dictionary there
+        return getattr(source, "dataset", source), argument  # pycocotools' COCO object stores its dictionary there
     path = Path(source)
     try:
         return json.loads(path.read_text(encoding="utf-8")), path.name
     except FileNotFoundError:
-        raise FileNotFoundError(f"{argument}: there is no file {str(path)!r}") from None
+        raise FileNotFoundError(f"{argument}: the file {str(path)!r} does not exist") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise RefusedError(f"{path.name} is not valid JSON: {error.msg} at {where}") from error
@@ -132,7 +132,7 @@ def _loaded(source: Any, argument: str) -> tuple[Any, str]:
         raise RefusedError(f"{path.name} is not a JSON text file: {error.reason} at byte {error.start}") from error
     except (RecursionError, ValueError) as error:  # brackets within brackets; numbers of thousands of digits
         raise RefusedError(
-            f"{path.name} is nested too deeply, or holds a number too long, to be COCO's JSON"
+            f"{path.name} is nested too deeply, or contains too long a number, for COCO's JSON"
         ) from error
 
 
@@ -183,22 +183,22 @@ def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any =
     """Both sides of a YOLO pair: two folders with one text file per image.
 
     Lines are ``class cx cy w h`` in ``labels`` and ``class cx cy w h score`` in ``results``, relative to the image.
-    Outlines of segmentation (``class x1 y1 x2 y2 x3 y3 ...``, in ``results`` with a score at the end) become the boxes
-    around them.
-    An image without objects has an empty file or none. Pass both on: ``match_detections(*read_yolo(a, b))``.
+    Segmentation outlines (``class x1 y1 x2 y2 x3 y3 ...``, in ``results`` with a score at the end) are replaced by
+    their bounding boxes. An image without objects has an empty file or none. Pass both to the matching:
+    ``match_detections(*read_yolo(a, b))``.
 
     Parameters
     ----------
     labels, results : paths of folders
     names : list or {class number: name}, optional
-        All classes. Default: those that occur.
+        All classes. By default the classes that occur.
     image_size : (width, height) or {file stem: (width, height)}, optional
-        Gives areas in pixels, which ``area_range`` needs. Overlap and location do not depend on it.
+        Gives areas in pixels, which ``area_range`` needs. Overlap and location do not depend on the image size.
     """
     truth, found = _text_files(labels, "labels"), _text_files(results, "results")
     images = tuple(sorted({*truth, *found}))
     if not images:
-        raise RefusedError(f"{os.fspath(labels)!r} holds no .txt files: YOLO has one per image")
+        raise RefusedError(f"{os.fspath(labels)!r} contains no .txt files: YOLO has one per image")
     sizes = checked_sizes(image_size)
     listed = category_names(dict(enumerate(names)) if isinstance(names, list | tuple) else names)
     return (
@@ -249,12 +249,12 @@ def _lines(path: Path) -> list[str]:
         ) from error
 
 
-#: Class numbers beyond this are told from their neighbours no more.
+#: Larger class numbers cannot be distinguished from their neighbours as floats.
 _LARGEST_CLASS = 2**53
 
 
 def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
-    """Class, box and (``scored``) score of a line that holds a box or an outline."""
+    """Class, box and (if ``scored``) score of a line with a box or an outline."""
     wanted = "class cx cy w h score" if scored else "class cx cy w h"
     try:
         values = [float(word) for word in line.split()]
@@ -262,13 +262,15 @@ def _yolo_line(line: str, place: str, scored: bool) -> list[float]:
         values = []
     n = len(values) - scored  # without the score
     if n < 5 or not values[0].is_integer() or not 0 <= values[0] < _LARGEST_CLASS:
-        raise RefusedError(f"{place} is {_cut(line)!r}: YOLO lines are the numbers '{wanted}'")
-    if n == 5 or (n == 6 and values[-1].is_integer() and (values[-1] > 1 or not scored)):  # perhaps with a track's id
+        raise RefusedError(f"{place} is {_cut(line)!r}: a YOLO line must be the numbers '{wanted}'")
+    if n == 5 or (
+        n == 6 and values[-1].is_integer() and (values[-1] > 1 or not scored)
+    ):  # possibly with the id of a track
         return values[: 5 + scored]
     if n < 7 or n % 2 == 0:
         raise RefusedError(
-            f"{place} is {_cut(line)!r}, {len(values)} numbers: YOLO lines are '{wanted}', or an outline "
-            f"'class x1 y1 x2 y2 x3 y3 ...{' score' if scored else ''}' of three points or more"
+            f"{place} is {_cut(line)!r}, {len(values)} numbers: a YOLO line must be '{wanted}', or an outline 'class "
+            f"x1 y1 x2 y2 x3 y3 ...{' score' if scored else ''}' of three points or more"
         )
     x, y = np.array(values[1:n:2]), np.array(values[2:n:2])
     width, height = np.ptp(x), np.ptp(y)
@@ -285,5 +287,5 @@ def _sizes_of(image: list[Hashable], sizes: Sizes) -> Any:
         return np.tile(np.array(sizes), (len(image), 1))
     missing = next((stem for stem in image if stem not in sizes), None)
     if missing is not None:
-        raise RefusedError(f"image_size has no entry for {missing!r}: give width and height of every image")
+        raise RefusedError(f"image_size has no entry for {missing!r}: pass width and height of every image")
     return np.array([sizes[stem] for stem in image]).reshape(-1, 2)

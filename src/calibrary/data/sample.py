@@ -1,15 +1,15 @@
-"""Data ready to be drawn from: rows, copies of rows, or images with all their detections.
+"""Data for resampling: rows, copies of rows, or images with all their detections.
 
-The stream of random numbers is fixed by what is drawn for each replicate, in order (so a seed gives the same
-replicates on one worker or many):
+The random numbers of each replicate are drawn in a fixed order (so that a seed gives the same replicates with one
+worker or many):
 
 - bootstrap: ``i = rng.integers(0, N, N)``; the rows become counts, so that nothing is copied or sorted again;
 - null labels: ``u = rng.random(N)``; label 1 where ``u < c``, or the first class whose cumulative probability
   exceeds u;
 - consistency: the indices first, then the uniforms.
 
-Where rows stand for very many copies, nothing of that length is ever made: a draw is a multinomial count of each row,
-then (null, consistency) of each of its labels.
+If rows represent very many copies, no array of that length is created: a draw is a multinomial count of each row, then
+(null, consistency) of each of its labels.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
 
 _LABELS_APART = (
-    "rows belong together, and their labels cannot be drawn one by one: use method='auto', which flips residuals of "
-    "whole units, or data.one_by_one()"
+    "rows belong together, and their labels cannot be drawn one by one: use method='auto', which flips the residuals "
+    "of whole units, or data.one_by_one()"
 )
-#: Above this many copies of rows (and ten to a row) they are drawn as counts of each row instead of one by one.
+#: With more copies of rows than this (and ten per row), copies are drawn as counts of each row instead of one by one.
 _MOST_COPIES = 100_000
 
 
@@ -41,12 +41,12 @@ _MOST_COPIES = 100_000
 
 
 class Replicate:
-    """One random copy of a sample, in the form a metric can use.
+    """One random copy of a sample, in the format a metric can use.
 
-    It gives the rows of the sample new weights (zeros among them) or new labels: ``row_weights`` and ``row_labels``
-    as the rows came, None if they are unchanged; ``weights`` and ``labels`` in the order of ``base``, which holds row
-    ``order[i]`` at place i. ``weighted`` is the replicate as weighted rows, ``listed`` as rows written out in drawn
-    order, and ``drawn`` the rows that were drawn, if that is all there is to it.
+    It gives the rows of the sample new weights (including zeros) or new labels: ``row_weights`` and ``row_labels`` in
+    input order, None if unchanged; ``weights`` and ``labels`` in the order of ``base``, which has row ``order[i]`` at
+    position i. ``weighted`` is the replicate as weighted rows, ``listed`` as repeated rows in drawn order, and
+    ``drawn`` the rows that were drawn, if they determine the replicate.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Replicate:
         return self.weighted if self._listed is None else self._listed()
 
     def read(self, reads: str, listed: bool = False, link: str = "threshold") -> Any:
-        """The replicate as a metric takes it; ``link`` says what calibrated means to a detection metric."""
+        """The replicate in the format of a metric; ``link`` says what calibrated means for a detection metric."""
         return self.listed if listed else self.weighted
 
 
@@ -110,7 +110,7 @@ class ImageReplicate(Replicate):
 
 
 class Block:
-    """Several replicates that are read together: their weights and labels, one row for each replicate."""
+    """Several replicates that are computed together: their weights and labels, one row for each replicate."""
 
     def __init__(self, replicates: list[Replicate]) -> None:
         self.replicates = replicates
@@ -134,11 +134,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way of making replicates: what one of them takes from the stream, and what is made of it.
+    """A method of creating replicates: the random numbers that each needs, and how it is built from them.
 
-    ``base`` holds the rows that every replicate gives new weights or, if ``relabels``, new labels; ``rows`` holds
-    them as they came, and ``base`` has row ``order[i]`` at place i (None: they are the same). ``labels`` makes the
-    new labels of many replicates at once from their uniform numbers (replicates, rows), where that is all they take.
+    ``base`` contains the rows that every replicate gives new weights or, if ``relabels``, new labels; ``rows`` contains
+    them in input order, and ``base`` has row ``order[i]`` at position i (None: they are the same). ``labels`` computes
+    the new labels of many replicates at once from their uniform numbers (replicates, rows), if nothing else is needed.
     """
 
     draw: Callable[[np.random.Generator], Any]
@@ -158,11 +158,11 @@ class Scheme:
 
 
 class Sample(Protocol):
-    """Data ready to be drawn from again and again. A unit is what is drawn."""
+    """Data that can be resampled repeatedly. A unit is what is drawn."""
 
     @property
     def data(self) -> Any:
-        """The data as they came."""
+        """The data as given."""
 
     @property
     def p(self) -> Predictions:
@@ -176,71 +176,71 @@ class Sample(Protocol):
 
     @property
     def takes_truths(self) -> bool:
-        """Can labels be drawn from other probabilities than the predictions?"""
+        """Whether labels can be drawn from other probabilities than the predictions."""
 
     @property
     def counted(self) -> bool:
-        """Do rows stand for so many copies that they are counted, never listed?"""
+        """Whether rows represent so many copies that they are counted, never listed."""
 
     @property
     def unit_row(self) -> Indices | None:
-        """The row of each unit where rows have copies; None when units are rows or images."""
+        """The row of each unit if rows have copies; None if units are rows or images."""
 
     @property
     def grouped(self) -> bool:
-        """Do rows belong together, in units or in runs of time?"""
+        """Whether rows belong together, in units or in blocks of time."""
 
     @property
     def unit(self) -> Indices | None:
-        """What each row, or detection, belongs to; None where each is by itself."""
+        """The unit of each row, or detection; None if every row is its own unit."""
 
     @property
     def of_rows(self) -> bool:
-        """Are rows of predictions drawn, alone or in units? Else images are."""
+        """Whether rows of predictions are drawn, alone or in units. Otherwise images are drawn."""
 
     @property
     def row_by_row(self) -> bool:
-        """Are rows drawn as they came, one by one?"""
+        """Whether rows are drawn one by one as given."""
 
     def own_view(self, importance: bool) -> tuple[Predictions, Indices] | None:
-        """The one view that the data have of themselves, and what belongs together in it; None: a lens shows one.
+        """The only view of the data, and the units in it; None if a lens determines the view.
 
-        Where weights count copies, each copy is written out.
+        If weights count copies, each copy is a row.
         """
 
     def bootstrap(self) -> Scheme:
         """Units drawn with replacement."""
 
     def of_units(self, drawn: Indices) -> Replicate:
-        """The replicate made of these units."""
+        """The replicate that consists of these units."""
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
-        """Outcomes redrawn as if calibrated (or from ``truth``), everything else fixed."""
+        """Outcomes redrawn as if calibrated (or from ``truth``), with everything else fixed."""
 
     def consistency(self, truth: Array | None = None) -> Scheme:
         """Consistency resampling: units drawn with replacement first, then their labels."""
 
     def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
-        """An error unless both samples are of the same units, which can then be drawn together.
+        """Raise an error unless both samples have the same units, which can then be drawn together.
 
         ``own_outcomes``: each sample has labels of its own for the same units.
         """
 
     def each_copy(self) -> Predictions:
-        """The predictions, every copy of a weighted row by itself."""
+        """The predictions, with every copy of a weighted row as a row."""
 
 
 @functools.singledispatch
 def sample_of(data: Any, weight_type: str = "frequency") -> Sample:
-    """Data ready to be drawn from."""
-    raise RefusedCallError(f"{type(data).__name__} is no data: pass predictions or matched detections")
+    """The sample of these data."""
+    raise RefusedCallError(f"{type(data).__name__} is not valid data: pass predictions or matched detections")
 
 
 @dataclass(frozen=True)
 class RowSample:
-    """Predictions ready to be drawn from: units are rows, or copies of rows where weights count copies.
+    """Predictions for resampling: units are rows, or copies of rows if weights count copies.
 
-    ``base`` holds the rows in ascending order of confidence, so that no replicate needs sorting.
+    ``base`` contains the rows in ascending order of confidence, so that no replicate needs sorting.
     """
 
     p: Predictions
@@ -278,7 +278,7 @@ class RowSample:
 
     @once
     def order(self) -> Indices:
-        """Ascending confidence (of the top label where there are several classes); ties keep their order."""
+        """Ascending confidence (of the top label if there are several classes); tied rows stay in order."""
         return _ascending(self.p)
 
     @once
@@ -287,7 +287,7 @@ class RowSample:
 
     @once
     def copies(self) -> NDArray[np.int64] | None:
-        """How many units each row stands for; None when units are rows."""
+        """Number of units that each row represents; None if units are rows."""
         if self.p.w is None or self.weight_type == "importance":
             return None
         return self.p.counts("resampling")
@@ -298,24 +298,24 @@ class RowSample:
 
     @once
     def counted(self) -> bool:
-        """Are there so many copies that draws are counts of each row?"""
+        """Whether there are so many copies that draws are counts of each row."""
         return self.copies is not None and self.n_units > max(_MOST_COPIES, 10 * self.p.n)
 
     @once
     def unit_row(self) -> Indices | None:
-        """The row of each unit; None when units are rows, or too many to be listed."""
+        """The row of each unit; None if units are rows, or too many to be listed."""
         return None if self.copies is None or self.counted else np.repeat(np.arange(self.p.n), self.copies)
 
     def _refuse_listing(self) -> Any:
         raise RefusedError(
-            f"sample_weight stands for {self.n_units:,} copies, which are counted and never written out, and this "
-            "needs each by itself: use smaller counts, or weight_type='importance'"
+            f"sample_weight represents {self.n_units:,} copies, which are counted and never listed, but this method "
+            "needs each copy: use smaller counts, or weight_type='importance'"
         )
 
     def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
         same = self.p.n == other.p.n if own_outcomes else np.array_equal(self.p.y, other.p.y)
         if not same:
-            raise RefusedError("y_prob_a and y_prob_b belong to different rows: compare models on the same ones")
+            raise RefusedError("y_prob_a and y_prob_b belong to different rows: compare models on the same rows")
 
     def each_copy(self) -> Predictions:
         if self.counted:
@@ -323,7 +323,7 @@ class RowSample:
         return self.p if self.unit_row is None else self.written_out(self.unit_row)
 
     def written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
-        """These rows one by one; copies of a weighted row count once each."""
+        """These rows one by one; each copy of a weighted row is a row."""
         p = self.p
         child = p.subset(row, p.y[row] if y is None else y, p.probability[row], classes=p._classes, origin=p.origin)
         if self.unit_row is not None:
@@ -342,7 +342,7 @@ class RowSample:
         return Scheme(lambda rng: rng.integers(0, n, n), self.of_units, self.base, order=self.order, unsorted=self.p)
 
     def of_counts(self, counts: NDArray[np.int64]) -> Replicate:
-        """The replicate that has each row so often."""
+        """The replicate with each row this often."""
         return Replicate(self.base, order=self.order, w=lambda: counts.astype(np.float64), listed=self._refuse_listing)
 
     def of_units(self, drawn: Indices) -> Replicate:
@@ -359,7 +359,7 @@ class RowSample:
     # -- the null distribution ------------------------------------------------------------------
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
-        """Labels redrawn from the predictions (or from ``truth``), every copy of a row by itself; the rest fixed."""
+        """Labels redrawn from the predictions (or from ``truth``) for every copy of a row; the rest is fixed."""
         self.p.check_redrawing()
         if self.counted:
             return self._null_counts(truth)
@@ -379,7 +379,7 @@ class RowSample:
         )
 
     def _null_counts(self, truth: Array | None) -> Scheme:
-        # so many copies that labels are drawn per row: how many of its copies get each class
+        # so many copies that labels are drawn per row: the number of its copies with each class
         table, copies = self._chance_of_each(truth), self.p.counts("redrawing labels")
         return Scheme(lambda rng: rng.multinomial(copies, table), self._of_label_counts, self.every_label)
 
@@ -390,14 +390,14 @@ class RowSample:
         return each
 
     def _of_label_counts(self, drawn: NDArray[np.int64]) -> Replicate:
-        """The replicate that has each row with each label so often."""
+        """The replicate with each row and label this often."""
         return Replicate(
             self.every_label, w=lambda: drawn[self.order].ravel().astype(np.float64), listed=self._refuse_listing
         )
 
     @once
     def every_label(self) -> Predictions:
-        """Each row of ``base`` with each label in turn, to be weighted by how often a draw has it."""
+        """Each row of ``base`` with each label, to be weighted by its count in a draw."""
         k = self.p.k
         row = np.repeat(np.arange(self.p.n), k)
         both = _in_order(self.base, row)
@@ -441,14 +441,16 @@ class RowSample:
 class UnitSample(RowSample):
     """Predictions whose rows belong together: units (patients, prompts) are drawn with all their rows.
 
-    The predictions carry what belongs together (:meth:`Predictions.in_units`). With ``block`` rows are in time order
-    and runs of that length are drawn from anywhere, while the units are the runs that cut the rows up.
+    The units are stored in the predictions (:meth:`Predictions.in_units`). With ``block`` rows are in time order and
+    blocks of that length are drawn from any position, while the units are the consecutive blocks.
     """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_units < 2:
-            raise RefusedError("units has one value only: at least two units are needed to see how they differ")
+            raise RefusedError(
+                "units has one value only: pass at least two units, because the resampling compares units"
+            )
 
     @property
     def grouped(self) -> bool:
@@ -484,7 +486,7 @@ class UnitSample(RowSample):
     def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
         super().refuse_other_units(other, own_outcomes)
         if other.unit is None or not np.array_equal(self.unit, other.unit):
-            raise RefusedError("the two models have different units: compare them on the same ones")
+            raise RefusedError("the two models have different units: compare them on the same units")
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
@@ -497,7 +499,7 @@ class UnitSample(RowSample):
 
     @once
     def _copies(self) -> NDArray[np.int64]:
-        """How many rows each row stands for when it is written out."""
+        """Number of rows that each row represents when copies are listed."""
         if self.p.w is None or self.weight_type == "importance":
             return np.ones(self.p.n, dtype=np.int64)
         return self.p.counts("resampling")
@@ -524,7 +526,7 @@ class UnitSample(RowSample):
         return self._times(np.bincount(drawn, minlength=self.n_units)[self.unit])
 
     def _times(self, times: NDArray[np.int64]) -> Replicate:
-        """The replicate in which each row occurs so many times."""
+        """The replicate in which each row occurs this many times."""
 
         def written_out() -> Predictions:
             row = np.repeat(np.arange(self.p.n), times * self._copies)
@@ -545,7 +547,7 @@ def swaps(p: Predictions, make: Callable[[NDArray[np.bool_]], Any]) -> Scheme:
 
 @dataclass(frozen=True)
 class ImageSample:
-    """Matched detections ready to be drawn from: units are images, with all their detections and objects."""
+    """Matched detections for resampling: units are images, with all their detections and objects."""
 
     found: Matches
     weight_type: str = "frequency"
@@ -575,7 +577,7 @@ class ImageSample:
         return False
 
     def own_view(self, importance: bool) -> tuple[Predictions, Indices]:
-        """Was a detection right, and how sure was it? Those of an image belong together; copies of one do not."""
+        """Whether each detection is correct, and its score; detections of one image belong together."""
         view, image = self.p, self.found.image
         if view.w is None or importance:
             return view, image
@@ -603,7 +605,9 @@ class ImageSample:
 
     def refuse_other_units(self, other: ImageSample, own_outcomes: bool = False) -> None:
         if self.n_units != other.n_units:
-            raise RefusedError("the two sets of detections are of different images: compare models on the same ones")
+            raise RefusedError(
+                "the two sets of detections are from different images: compare models on the same images"
+            )
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges predictions of the same row, and detections are not paired")
@@ -625,8 +629,8 @@ class ImageSample:
         """Which detections are correct, redrawn from their scores; ``links`` say what calibrated may mean."""
         if not set(links) <= {"threshold", "identity"}:
             raise RefusedError(
-                "link is a function of your own, which does not say how a calibrated detection comes out: outcomes can "
-                "be redrawn for link='threshold' and link='identity' only (an interval needs method='bca' then)"
+                "link is your own function, which does not determine the outcome of a calibrated detection: outcomes "
+                "can be redrawn for link='threshold' and link='identity' only (an interval needs method='bca' then)"
             )
         found = self.found.repeated()
         p = found.as_predictions()
@@ -634,7 +638,7 @@ class ImageSample:
             return self._of_truth(_chance(p, truth, None), p)
 
         def draw(rng: np.random.Generator) -> dict[str, Matches]:
-            # both links use the same uniforms; the identity link then takes more from the stream
+            # both links use the same uniforms; the identity link then needs more random numbers
             kinds = {}
             if "threshold" in links:
                 kinds["threshold"] = found.null_draw(copy.deepcopy(rng) if "identity" in links else rng, "threshold")
@@ -649,7 +653,7 @@ class ImageSample:
         return Scheme(draw, make, p, relabels=True)
 
     def _of_truth(self, chance: Array, p: Predictions) -> Scheme:
-        """Which detections are correct, drawn from other chances than their scores, by the same random numbers."""
+        """Which detections are correct, drawn from other probabilities than their scores with the same numbers."""
         if not self.takes_truths:
             raise RefusedError("detections with weights cannot be drawn from other probabilities than their scores")
 
@@ -659,7 +663,7 @@ class ImageSample:
         return Scheme(lambda rng: rng.random(p.n), make, p, relabels=True)
 
     def consistency(self, truth: Array | None = None) -> Scheme:
-        raise RefusedError("method='consistency' is for predictions; detections have method='monte-carlo'")
+        raise RefusedError("method='consistency' is for predictions only: for detections use method='monte-carlo'")
 
 
 @sample_of.register
@@ -681,30 +685,30 @@ def _in_order(p: Predictions, order: Indices) -> Predictions:
 
 
 def _chance(p: Predictions, truth: Array | None, rows: Indices | None) -> Array:
-    """The probabilities labels are drawn from: the predictions, or what a calibration map makes of them."""
+    """The probabilities from which labels are drawn: the predictions, or the values of a calibration map."""
     if truth is None:
         return p.probability
     chance = truth if rows is None else truth[rows]
     if chance.shape != p.probability.shape or not are_probabilities(chance).all():
         raise RefusedError(
-            f"calibration_map gave shape {chance.shape} for predictions of shape {p.probability.shape}: it must "
+            f"calibration_map returned shape {chance.shape} for predictions of shape {p.probability.shape}: it must "
             "return one probability in [0, 1] for each"
         )
     return chance
 
 
 def drawn_labels(u: Array, chance: Array) -> NDArray[Any]:
-    """Labels from uniform numbers: True where u < c; with several classes the first whose cumulative sum exceeds u."""
+    """Labels from uniform numbers: True if u < c; with several classes the first whose cumulative sum exceeds u."""
     return _labels_at(u, _limits(chance))
 
 
 def _limits(chance: Array) -> Array:
-    """What uniform numbers are held against: c; with several classes the cumulative sums, one row per class."""
+    """The limits for uniform numbers: c; with several classes the cumulative sums, one row per class."""
     return chance if chance.ndim == 1 else np.ascontiguousarray(np.cumsum(chance, axis=1)[:, :-1].T)
 
 
 def _labels_at(u: Array, limits: Array) -> NDArray[Any]:
-    """The labels of uniform numbers, whose last axis runs over the rows."""
+    """The labels for uniform numbers, whose last axis runs over the rows."""
     if limits.ndim == 1:
         return u < limits
     passed = np.zeros(u.shape, dtype=np.intp)

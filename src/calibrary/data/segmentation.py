@@ -1,4 +1,4 @@
-"""Segmented images: every pixel is a prediction, void pixels are none."""
+"""Segmented images: every pixel is a prediction, except void pixels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
     void : int or collection of int, optional
         Labels of pixels that do not count, such as 255.
     class_axis : int
-        Where the classes are; -1 for (N, H, W, K).
+        The axis of the classes; -1 for (N, H, W, K).
     labels : sequence, optional
         Names of the classes.
 
@@ -61,7 +61,7 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
     label, probability = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
     if label.ndim < 2:
         raise RefusedError(
-            f"y_true has {label.ndim} dimensions: images are (N, H, W); plain rows need no segmentation()"
+            f"y_true has {label.ndim} dimensions: pass images as (N, H, W); plain rows need no segmentation()"
         )
     if probability.ndim == label.ndim + 1:
         probability = np.moveaxis(probability, class_axis, -1)
@@ -72,7 +72,7 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
         )
     counts = np.ones(label.shape, dtype=bool) if void is None else ~np.isin(label, as_array(void, "void"))
     if not counts.any():
-        raise RefusedError(f"void={void!r} covers every pixel: nothing is left to measure")
+        raise RefusedError(f"void={void!r} covers every pixel: no pixel is left to measure")
     k = 2 if probability.ndim == label.ndim else probability.shape[-1]
     if labels is None:
         _refuse_unknown(label, counts, k)
@@ -83,7 +83,7 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
 
 
 def _refuse_unknown(label: NDArray[Any], counts: NDArray[np.bool_], k: int) -> None:
-    """Labels beyond the classes are most often a void label nobody named."""
+    """Raise an error for labels beyond the classes, which are most often a void label that was not named."""
     if label.dtype.kind not in "iu":
         return
     strange = np.argwhere(counts & ((label < 0) | (label >= k)))

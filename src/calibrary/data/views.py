@@ -1,4 +1,4 @@
-"""What a lens shows: one or several views of the data, and how one number is made of one for each."""
+"""The views of a lens: one or several views of the data, and how their values are combined."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from calibrary.data.checks import Array, as_floats
 
 
 class Looks(Protocol):
-    """What data need to know of a lens: its name, and that it can show views of them."""
+    """The interface of a lens that data use: its name, and its views."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def whole_rows(self) -> bool:
-        """Do its views keep whole probability vectors?"""
+        """Whether its views have whole probability vectors."""
 
     def look(self, p: Any) -> Views: ...
 
 
 @dataclass(frozen=True)
 class Views:
-    """What a lens shows: the views, the class or pair each belongs to, and how much each weighs by prevalence.
+    """The views of a lens, the class or pair of each view, and its weight by prevalence.
 
-    ``several`` is False for lenses that always give exactly one view, whose value needs no averaging.
-    ``skips_undefined`` says that classes without a value are left out of the average (a listed category that no
-    detection claims), rather than making it undefined. Views that can be read in more than one way have a ``reading``,
-    which gives a metric its own; ``known`` holds values of metrics that were found when the rows were read.
+    ``several`` is False for lenses that always give exactly one view, whose value is not averaged. ``skips_undefined``
+    means that classes without a value are left out of the average (a listed category without detections), instead of
+    making it undefined. Views that can be computed in more than one way have a ``reading``, which gives a metric its
+    own; ``known`` contains metric values that were computed when the rows were read.
     """
 
     views: tuple[Any, ...]
@@ -46,7 +46,7 @@ class Views:
     known: Mapping[str, float] = field(default_factory=dict)
 
     def read_by(self, facts: Any, options: Mapping[str, Any]) -> Views:
-        """The views as a metric with these options should read them."""
+        """The views as a metric with these options uses them."""
         if self.reading is None:
             return self
         return replace(self, views=tuple(self.reading(view, facts, options) for view in self.views))
@@ -61,15 +61,17 @@ class Views:
             if given.shape == (self.n_classes,) and len(self.views) != self.n_classes:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):
-                raise RefusedError(f"average has shape {given.shape}: give one weight for each of {len(self.views)}")
+                raise RefusedError(
+                    f"average has shape {given.shape}: pass one weight for each of the {len(self.views)} views"
+                )
             if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
-                raise RefusedError("average holds weights that are negative, infinite or all zero")
+                raise RefusedError("average contains weights that are negative, infinite or all zero")
             given = given / given.max()
         total: Array = given / (given.sum() or 1.0)  # no detection at all: no class counts
         return total
 
     def average(self, values: Array, average: Any) -> Any:
-        """Combine one value per view as ``average`` says; None gives the array itself."""
+        """Combine one value per view according to ``average``; None gives the array itself."""
         if average is None:
             return values
         known = ~np.isnan(values)

@@ -48,9 +48,9 @@ def _columns(name: str) -> dict[str, list[str]]:
 
 
 def breast_cancer(model: str = "naive_bayes") -> Dataset:
-    """Binary: 569 tumours, P(malignant) held out by ten-fold cross-validation.
+    """Binary: 569 tumours, P(malignant) from ten-fold cross-validation.
 
-    ``model`` is "naive_bayes" (over-confident) or "logistic" (about right).
+    ``model`` is "naive_bayes" (over-confident) or "logistic" (nearly calibrated).
 
     Examples
     --------
@@ -66,7 +66,7 @@ def breast_cancer(model: str = "naive_bayes") -> Dataset:
 
 
 def digits() -> Dataset:
-    """Ten classes: 1,797 handwritten digits, random-forest probabilities held out by ten-fold cross-validation.
+    """Ten classes: 1,797 handwritten digits, random-forest probabilities from ten-fold cross-validation.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def digits() -> Dataset:
 
 
 class Answers(NamedTuple):
-    """Answers of a language model: ``y_true`` is "was it right", ``y_prob`` the confidence it stated."""
+    """Answers of a language model: ``y_true`` is 1 if the answer was right, ``y_prob`` is the stated confidence."""
 
     y_true: NDArray[np.intp]
     y_prob: Array
@@ -93,8 +93,8 @@ class Answers(NamedTuple):
 def answers() -> Answers:
     """Simulated: 600 answers of an over-confident language model, three to each of 200 questions on four topics.
 
-    ``credit`` is the partial credit of graders, a label between 0 and 1; ``question`` and ``topic`` say which rows
-    belong together. The confidences are the round figures models state, so there are many ties.
+    ``credit`` is the partial credit of graders, a label between 0 and 1; ``question`` and ``topic`` show which rows
+    belong together. The confidences are round numbers, as models state them, so there are many ties.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def answers() -> Answers:
 
 
 class Simulated(NamedTuple):
-    """Labels and probabilities drawn from a known truth: ``truth`` is P(y = 1) of each row, or one column per class."""
+    """Labels drawn from known probabilities: ``truth`` is P(y = 1) of each row, or one column per class."""
 
     y_true: NDArray[np.intp]
     y_prob: Array
@@ -172,10 +172,10 @@ def three_classes(n: int = 2000, *, rng: int | np.random.Generator = 0) -> Simul
 
 
 def ordinal(n: int = 600, *, rng: int | np.random.Generator = 0) -> Simulated:
-    """Simulated: 600 cases of five ordered classes (grades, stages), from a model that is a little too sure.
+    """Simulated: 600 rows of five ordered classes (grades, stages), from a slightly over-confident model.
 
-    The classes are slices of a normal quality that the model knows up to noise; ``y_prob`` takes the noise to be seven
-    tenths of what it is, ``truth`` takes it as it is. For :func:`calibrary.ranked_probability_score` and its kin.
+    The classes are intervals of a normal variable that the model knows up to noise; ``y_prob`` assumes seven tenths of
+    the true noise, ``truth`` the true noise. For :func:`calibrary.ranked_probability_score` and similar metrics.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def ordinal(n: int = 600, *, rng: int | np.random.Generator = 0) -> Simulated:
         below = ndtr((cuts - known[:, None]) / spread)
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
-    return Simulated(y, shares(0.7 * noise), "simulated ordered classes, a little too sure", shares(noise))
+    return Simulated(y, shares(0.7 * noise), "simulated ordered classes, slightly over-confident", shares(noise))
 
 
 class Risks(NamedTuple):
@@ -212,7 +212,7 @@ class Risks(NamedTuple):
 
 
 def risks(n: int = 3000, *, rare: bool = False, rng: int | np.random.Generator = 0) -> Risks:
-    """Simulated: a risk model at four sites, too extreme everywhere, and too low at the site "north".
+    """Simulated: a risk model at four sites, too extreme at all sites, and too low at the site "north".
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def risks(n: int = 3000, *, rare: bool = False, rng: int | np.random.Generator =
 def detections() -> Matches:
     """Simulated: detections on small images, matched with their objects, ready for any detection metric.
 
-    The files beside it are in COCO's format; ``calibrary demo detector`` reports on them.
+    The underlying files are in COCO's format; ``calibrary demo detector`` reports on them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How cases are put in groups: small objects that every ``binning=`` argument takes.
+"""How rows are put in groups: small objects that every ``binning=`` argument accepts.
 
 ``EqualMass(10).fit(c).assign(c)`` gives the bin of each confidence; ``group(view, "mass", n_bins=10)`` the groups
 with their weights, mean confidences and mean labels.

@@ -14,7 +14,7 @@ from calibrary.grouping.groups import Groups
 from calibrary.numerics.draw import shuffled_as_published
 from calibrary.numerics.sums.segment_sums import segment_sums
 
-#: The map inside a bin.
+#: The map within a bin.
 ROOFS = ("tilted", "flat", "free")
 #: Confidences with a smaller variance (a standard deviation of 1e-4) have no slope.
 _NARROW = 1e-8
@@ -35,25 +35,25 @@ class FirstValues(Intervals):
 
 
 class CrossValidated(Grouping):
-    """As many bins as minimise the squared error of the binned map on held-out folds.
+    """The number of bins that minimises the squared error of the binned map on held-out folds.
 
     Parameters
     ----------
     base : "mass" or "width"
     roof : "tilted", "flat" or "free"
-        The map inside a bin: c + mean label - mean confidence, the mean label, or the least-squares line kept within
+        The map within a bin: c + mean label - mean confidence, or the mean label, or the least-squares line clipped to
         [0, 1].
     max_bins : int
     cv : int
         Number of folds.
     tolerance : float
-        Take the smallest number of bins whose score is within this share of the best.
+        Use the smallest number of bins whose score is within this share of the best.
     empty : "zero" or "identity"
-        What a bin without training data predicts: 0, or c itself.
+        The prediction for a bin without training rows: 0, or c itself.
     folds : "shuffle" or "rank"
         Folds by a shuffle of the rows (scikit-learn's), which depends on row order; or rank modulo ``cv``.
     rng : int or Generator
-        Seed of the shuffle.
+        Seed or generator of the shuffle.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class CrossValidated(Grouping):
     def _folds(self, view: Predictions) -> list[Sorted]:
         """The rows of each fold, sorted."""
         if self.folds == "rank":
-            # ties are ordered by label, so that row order cannot matter
+            # ties are ordered by label, so that row order does not matter
             order = np.lexsort((view.y, view.c))
             parts = [order[f :: self.cv] for f in range(self.cv)]
         else:
@@ -122,7 +122,7 @@ class CrossValidated(Grouping):
         return np.where(k == 0, -np.inf, np.where(k == n, np.inf, inner))
 
     def _held_out_errors(self, below: Array, test_below: Array) -> Array:
-        """Mean squared error on the held-out fold for every number of bins; in a bin it follows from sums alone."""
+        """Mean squared error on the held-out fold for every number of bins; sums per bin determine it."""
         n_bins, k = _every_edge(self.max_bins)
         left = np.flatnonzero(k < n_bins)  # the left edges of the bins
         n, wc, wy, square, _ = np.diff(below - test_below, axis=1)[:, left]  # the training rows
@@ -141,7 +141,7 @@ class CrossValidated(Grouping):
         return np.asarray(total / test_below[0, -1])
 
     def _held_out_errors_of_lines(self, below: Array, held: Sorted, edges: Array) -> Array:
-        """The same for lines of free slope; they are kept within [0, 1], so that sums of a bin do not suffice."""
+        """The same for lines with a free slope; they are clipped to [0, 1], so that sums per bin are not enough."""
         n_bins, _ = _every_edge(self.max_bins)
         errors = np.empty(self.max_bins)
         for b in range(1, self.max_bins + 1):
@@ -162,9 +162,9 @@ class CrossValidated(Grouping):
 
 
 def bin_lines(n: Array, c: Array, y: Array, cc: Array, cy: Array) -> tuple[Array, Array]:
-    """Height at zero and slope of the least-squares line of each bin, from sums of 1, c, y, c^2 and c y.
+    """Intercept and slope of the least-squares line of each bin, from sums of 1, c, y, c^2 and c y.
 
-    A bin whose confidences are equal, or nearly so, has slope zero; one without rows also height zero.
+    A bin with equal, or nearly equal, confidences has slope zero; a bin without rows also intercept zero.
     """
     size = np.where(n > 0, n, 1.0)
     spread = cc - c**2 / size
@@ -174,7 +174,7 @@ def bin_lines(n: Array, c: Array, y: Array, cc: Array, cy: Array) -> tuple[Array
 
 
 def roof_of(groups: Groups, roof: str) -> tuple[Array, Array]:
-    """Height at zero and slope of the map inside each group."""
+    """Intercept and slope of the map within each group."""
     if roof == "tilted":
         return groups.gap, np.ones(len(groups))
     if roof == "flat":
@@ -201,7 +201,7 @@ def _product(c: Array, y: Any) -> Array:
 
 
 def bins_of_map(base: str, n_bins: int) -> Intervals:
-    """The bins of a binned map: left-closed, so that a new confidence falls where the map was fitted."""
+    """The bins of a binned map: left-closed, so that a new confidence falls in the bin where the map was fitted."""
     one_of("base", base, ("mass", "width"))
     return EqualWidth(n_bins, closed="left") if base == "width" else FirstValues(n_bins)
 
@@ -214,14 +214,14 @@ def _every_edge(max_bins: int) -> tuple[Indices, Indices]:
 
 
 def _first_values(c: Array, held: Array, ranks: Indices) -> Array:
-    """Value of the first tie group that starts at or after each rank of the rows not held; infinite if none does.
+    """Value of the first tie group that starts at or after each rank of the training rows; infinite if there is none.
 
-    ``c`` are all rows and ``held`` those held out, both sorted; nothing as long as them is made.
+    ``c`` are all rows and ``held`` those held out, both sorted; no array of that length is created.
     """
     values = np.full(len(ranks), np.inf)
     inside = np.flatnonzero(ranks < len(c) - len(held))
     ranks = place = ranks[inside]
-    # a row has a place among all rows that is its rank plus the held rows up to it: the least solution
+    # the position of a row among all rows is its rank plus the number of held-out rows before it: the smallest solution
     while ((further := ranks + held.searchsorted(c[place], "right")) != place).any():
         place = further
     value = c[place]

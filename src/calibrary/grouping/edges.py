@@ -1,4 +1,4 @@
-"""Groupings into intervals of confidence. Equal confidences are never put in different groups."""
+"""Groupings into intervals of confidence. Equal confidences are always in the same group."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping.groups import Groups
 
-#: Rows below which searching the edges takes less time than starting the arithmetic that avoids it.
+#: Number of rows below which a search of the edges is faster than the arithmetic that avoids it.
 FEW = 500
 
-#: Two weights that are equal in exact arithmetic may differ by rounding; relative slack when comparing them.
+#: Two weights that are equal in exact arithmetic may differ by rounding; relative tolerance of comparisons.
 SLACK = 1e-12
 
 
 class Grouping(ABC):
-    """A rule that puts cases in groups by their confidence.
+    """A rule that puts rows in groups by their confidence.
 
-    ``fit(c)`` learns the groups and returns the object itself; ``assign(c)`` then says in which group a
-    confidence falls. Every ``binning=`` argument takes such an object.
+    ``fit(c)`` learns the groups and returns the object itself; ``assign(c)`` then returns the group of each confidence.
+    Every ``binning=`` argument accepts such an object.
     """
 
     n_bins_: int
 
     def fit(self, c: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the groups from confidences (and labels and weights, where the rule uses them)."""
+        """Learn the groups from confidences (and from labels and weights, if the rule uses them)."""
         c = as_array(c, "c")
         labels = np.zeros(len(c), dtype=np.intp) if y is None and c.ndim else y
         return self.fit_view(predictions(labels, c, sample_weight=sample_weight))
 
     @abstractmethod
     def fit_view(self, view: Predictions) -> Self:
-        """Learn the groups from checked predictions, whose sort is shared."""
+        """Learn the groups from checked predictions, using their sort order."""
 
     @abstractmethod
     def assign(self, c: Any) -> Indices:
         """The group of each confidence, counting from 0."""
 
     def groups(self, view: Predictions) -> Groups:
-        """The rows of a view, in the groups learned from that view. The object itself stays as it is."""
+        """The rows of a view, in the groups learned from that view. The object itself is not changed."""
         return copy.copy(self).fit_view(view)._split(view)
 
     def _split(self, view: Predictions) -> Groups:
@@ -58,8 +58,8 @@ class Grouping(ABC):
 class Intervals(Grouping):
     """A grouping by cut points: ``edges_`` has one more entry than there are bins.
 
-    A subclass gives ``_cuts``, the inner edges in ascending order. ``closed="right"``: a confidence equal to
-    a cut belongs to the bin below it; "left": above it. The two outer edges only say where bins end.
+    A subclass implements ``_cuts``, the inner edges in ascending order. ``closed="right"``: a confidence equal to a cut
+    belongs to the bin below it; "left": above it. The two outer edges only show where bins end.
     """
 
     closed: str = "right"
@@ -67,7 +67,7 @@ class Intervals(Grouping):
 
     @abstractmethod
     def _cuts(self, view: Predictions) -> Array:
-        """Inner edges, ascending; equal ones make an empty bin."""
+        """Inner edges, ascending; equal edges make an empty bin."""
 
     def fit_view(self, view: Predictions) -> Self:
         cuts = self._cuts(view)
@@ -90,15 +90,16 @@ class Intervals(Grouping):
 
 
 class EqualWidth(Intervals):
-    """Bins of equal width: edge k is the correctly rounded k/B, so that decimal confidences meet it exactly.
+    """Bins of equal width: edge k is the correctly rounded k/B, so that decimal confidences equal it exactly.
 
     Parameters
     ----------
     n_bins : int
     closed : "right" or "left"
-        Right: bin k is (k/B, (k+1)/B] and 0 goes to the first. Left: [k/B, (k+1)/B) and 1 goes to the last.
+        Right: bin k is (k/B, (k+1)/B] and 0 belongs to the first bin. Left: [k/B, (k+1)/B) and 1 belongs to the last
+        bin.
     range : (low, high)
-        Where the bins lie; inner edges of other ranges than (0, 1) are rounded to 12 decimals.
+        Range of the bins; inner edges of other ranges than (0, 1) are rounded to 12 decimals.
 
     Examples
     --------
@@ -151,7 +152,7 @@ class EqualWidth(Intervals):
         bins: Indices = up.astype(np.intp)
         if self.closed == "right":
             bins -= 1
-        # only a product that is nearly whole can have been rounded to the wrong side of an edge
+        # only a product that is nearly a whole number can have been rounded to the wrong side of an edge
         near = t == up if self._exact else np.abs(t - np.rint(t)) < 1e-9
         if near.any():
             value, k = c[near], np.rint(t[near]).astype(np.intp)
@@ -171,7 +172,7 @@ def _unit_edges(n: int) -> tuple[Array, bool]:
 
 
 class Edges(Intervals):
-    """Bins between edges of your own; a confidence outside them is refused.
+    """Bins between edges that you choose; a confidence outside the edges raises an error.
 
     Examples
     --------
@@ -204,17 +205,17 @@ class Edges(Intervals):
 
 
 class EqualMass(Intervals):
-    """Bins of (nearly) equal weight. Tied confidences stay together, so surplus bins may be empty.
+    """Bins of (nearly) equal weight. Tied confidences are in one bin, so that some bins may be empty.
 
     Parameters
     ----------
     n_bins : int
     rule : "floor", "split", "round" or "quantile"
-        "floor": bin = floor(B * share of the weight strictly below); takes any weights. The others reproduce
-        other software and take whole-number weights: "split" has the sizes of ``numpy.array_split``
-        (uncertainty-calibration); "round" cuts at the value of rank round(bN/B), which goes up
-        (uncertainty-metrics); "quantile" cuts at interpolated quantiles (scikit-learn, netcal). "split" with
-        fractional weights is "floor".
+        "floor": bin = floor(B * share of the weight strictly below); accepts any weights. The other rules reproduce
+        other software and need whole-number weights: "split" has the sizes of ``numpy.array_split``
+        (uncertainty-calibration); "round" cuts at the value of rank round(bN/B), which belongs to the upper bin
+        (uncertainty-metrics); "quantile" cuts at interpolated quantiles (scikit-learn, netcal). "split" with fractional
+        weights is "floor".
 
     Examples
     --------
@@ -249,7 +250,7 @@ class EqualMass(Intervals):
 
 
 class PointsPerBin(Intervals):
-    """Consecutive groups of m points; the last takes the remainder, ties follow their first member."""
+    """Consecutive groups of m rows; the last contains the remainder, and ties belong with their first row."""
 
     def __init__(self, points_per_bin: float = 100) -> None:
         if not points_per_bin > 0:
@@ -258,7 +259,7 @@ class PointsPerBin(Intervals):
 
     def _cuts(self, view: Predictions) -> Array:
         n = max(1, int(view.total / self.points_per_bin * (1 + SLACK)))
-        if n > 4 * view.n:  # rows of very many copies: ask of each row whether a bin ends in it
+        if n > 4 * view.n:  # rows that represent very many copies: check for each row whether a bin ends in it
             s = view.sorted
             total = np.arange(1.0, view.n + 1.0) if s.w is None else np.cumsum(s.w)
             ends = np.minimum(np.floor(total / (self.points_per_bin * (1 - SLACK))), n - 1)
@@ -268,7 +269,7 @@ class PointsPerBin(Intervals):
 
 
 class UniqueValues(Intervals):
-    """One bin per distinct confidence: right for models that output few values."""
+    """One bin per distinct confidence: suited to models with few distinct outputs."""
 
     def _cuts(self, view: Predictions) -> Array:
         return view.ties.c[:-1]
@@ -278,10 +279,10 @@ class UniqueValues(Intervals):
 
 
 class EqualArea(Intervals):
-    """Bins of equal width x mass, up to the mass of single values: a compromise between both ("equiareal").
+    """Bins of equal width x mass, up to the mass of single values: a compromise between the two ("equiareal").
 
-    For a target area a sweep from 0 closes each bin as soon as it has that area; the target is the smallest
-    that needs at most ``n_bins`` bins.
+    For a target area, a sweep from 0 closes each bin as soon as it has that area; the smallest target that needs at
+    most ``n_bins`` bins is used.
     """
 
     def __init__(self, n_bins: int = 15) -> None:
@@ -298,12 +299,12 @@ class EqualArea(Intervals):
                 high = area
             else:
                 low = area
-        # just above the limit: at the limit itself an edge meets a data point and rounding would decide
+        # just above the limit: at the limit itself an edge equals a confidence and rounding would decide
         return np.array(_area_cuts(ties.c, below, high * (1 + 1e-9), self.n_bins))
 
 
 class RandomIntervals(Intervals):
-    """Cuts at shift + j * width, left-closed: one draw of the random partition behind RICE and SICE."""
+    """Cuts at shift + j * width, left-closed: one draw of the random partition in RICE and SICE."""
 
     closed = "left"
 
@@ -327,7 +328,7 @@ def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
 
 
 def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:
-    """The confidence at which the weight, counted from below, first reaches each target."""
+    """The confidence at which the cumulative weight first reaches each target."""
     s = view.sorted
     if s.w is None:
         return _ranked(view, np.ceil(targets * (1 - SLACK)).astype(np.intp) - 1)
@@ -336,13 +337,13 @@ def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:
 
 
 def _ranked(view: Predictions, ranks: Indices) -> Array:
-    """The confidence of each rank (from 0) among the rows, a row of weight 2 taking two ranks."""
+    """The confidence of each rank (from 0) among the rows, where a row of weight 2 has two ranks."""
     s = view.sorted
     return s.c[ranks] if s.w is None else s.c[np.cumsum(s.w).searchsorted(ranks, side="right")]
 
 
 def _interpolated(view: Predictions, places: Array) -> Array:
-    """Confidences at fractional ranks, by numpy's own rounding of the linear interpolation."""
+    """Confidences at fractional ranks, with numpy's own rounding of the linear interpolation."""
     rank = np.floor(places).astype(np.intp)
     low = _ranked(view, rank)
     step = _ranked(view, np.minimum(rank + 1, int(view.total) - 1)) - low
@@ -351,7 +352,7 @@ def _interpolated(view: Predictions, places: Array) -> Array:
 
 
 def _area_cuts(c: Array, below: Array, area: float, limit: int) -> list[float]:
-    """Inner edges of the sweep with this target area; stops after ``limit`` of them."""
+    """Inner edges of the sweep with this target area; stops after ``limit`` edges."""
     cuts: list[float] = []
     start, mass, g, last = 0.0, 0.0, 0, len(c) - 1
 

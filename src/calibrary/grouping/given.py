@@ -1,4 +1,4 @@
-"""Groups that the user knows: hospitals, cameras, age bands."""
+"""Groups that the user defines: hospitals, cameras, age bands."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class UserGroups(Grouping):
     def __init__(self, groups: Any) -> None:
         self.given = as_array(groups, "groups")
         if self.given.ndim != 1:
-            raise RefusedError(f"groups has {self.given.ndim} dimensions: give one group per row")
+            raise RefusedError(f"groups has {self.given.ndim} dimensions: pass one group per row")
         missing = np.flatnonzero(_missing(self.given))
         if len(missing):
-            raise RefusedError(f"groups[{missing[0]}] is missing: the groups must cover every row")
+            raise RefusedError(f"groups[{missing[0]}] is missing: pass a group for every row")
 
     def fit_view(self, view: Predictions) -> Self:
         names, index = np.unique(view.align(self.given, "groups"), return_inverse=True)
@@ -42,7 +42,7 @@ class UserGroups(Grouping):
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
             raise RefusedError(
-                f"groups are known for {len(self.index_)} rows, not for {len(c)}: give one group per row"
+                f"groups are known for {len(self.index_)} rows, not for {len(c)}: pass one group per row"
             )
         return self.index_
 

@@ -1,4 +1,4 @@
-"""What a grouping makes of a view: one weight, mean confidence and mean label per non-empty group."""
+"""The groups of a view: one weight, mean confidence and mean label per non-empty group."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibrary.data.predictions import Predictions
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.segment_sums import segment_sums
 
-#: Up to this many rows a compiled loop saves nothing.
+#: Largest number of rows for which a compiled loop saves no time.
 FEW = 500
 NORM_WORDS = {"l1": 1.0, "l2": 2.0, "max": np.inf, "inf": np.inf}
 
 
 def norm_order(norm: float | str) -> float:
-    """The p of an l_p norm; scikit-learn's words "l1", "l2" and "max" are understood."""
+    """The order p of an l_p norm; scikit-learn's names "l1", "l2" and "max" are accepted."""
     if isinstance(norm, str):
         one_of("norm", norm, NORM_WORDS)
         return NORM_WORDS[norm]
@@ -33,18 +33,18 @@ def norm_order(norm: float | str) -> float:
 class Groups:
     """The rows of a view in groups. Every array has one entry per non-empty group, in bin order.
 
-    Made by ``grouping.groups(view)``, from one of three descriptions: the bin of every row (``index``), a
-    function that gives the bins of a slice of rows (``assign``), or where each bin starts in the sorted
-    view (``starts``). Only what is asked for is computed. ``equal_width`` says that ``edges`` are k / n_bins.
+    ``grouping.groups(view)`` creates it, from one of three descriptions: the bin of every row (``index``), a function
+    that gives the bins of a slice of rows (``assign``), or the start of each bin in the sorted view (``starts``). Only
+    what is needed is computed. ``equal_width`` means that ``edges`` are k / n_bins.
 
     Attributes
     ----------
-    weight, share : total weight of the group, and as a part of all
+    weight, share : total weight of the group, and its share of the whole weight
     count : number of rows
     confidence, label, gap : mean confidence, mean label, and label - confidence
     residual : weighted sum of label - confidence
-    lower, upper : edges of the bin, when the groups are intervals (else None)
-    position : number of the bin, empty bins counted
+    lower, upper : edges of the bin, if the groups are intervals (otherwise None)
+    position : number of the bin, counting empty bins
     index : group of every row of the view, as a position in the arrays above
     """
 
@@ -75,7 +75,7 @@ class Groups:
     def __repr__(self) -> str:
         return f"Groups({len(self)} non-empty of {self.n_bins}, {self.view.n} rows)"
 
-    # -- sums over every bin, empty ones included -----------------------------------------------
+    # -- sums over every bin, including empty ones -----------------------------------------------
 
     @once
     def _bins(self) -> Indices:
@@ -200,7 +200,7 @@ class Groups:
         return every
 
     def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
-        """Weighted sum over each group of value(c, y), computed a chunk of rows at a time."""
+        """Weighted sum over each group of value(c, y), computed for one chunk of rows at a time."""
         return self._sums(value)[self.position]
 
     def sum(self, x: NDArray[Any]) -> Array:
@@ -217,19 +217,20 @@ class Groups:
     def distance(self, kind: str = "tv") -> Array:
         """Distance of each group's mean label from its mean confidence, both as probability vectors.
 
-        "tv" is half the sum of absolute differences (on pairs: the absolute gap), "l1" that sum, "l2" Euclid's.
+        "tv" is half the sum of absolute differences (for pairs: the absolute gap), "l1" that sum, "l2" the Euclidean
+        distance.
         """
         return pair_scale(kind) * np.abs(self.gap)
 
     def gap_norm(self, norm: float | str = 1, distance: str = "tv") -> float:
-        """(sum_b share_b distance_b^p)^(1/p); the largest distance for p = inf."""
+        """(sum_b share_b distance_b^p)^(1/p); the largest distance if p = inf."""
         p = norm_order(norm)
-        if p == 1.0 and self.view.binary:  # the share cancels, and so do empty bins: no need to count
+        if p == 1.0 and self.view.binary:  # shares cancel, and empty bins contribute nothing: no need to count rows
             return pair_scale(distance) * absolute_sum(self._residuals) / self.view.total
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
-        """(mean over rows of |mean label of the row's group - confidence|^p)^(1/p); the largest for p = inf."""
+        """(mean over rows of |mean label of the row's group - confidence|^p)^(1/p); the largest if p = inf."""
         p = norm_order(norm)
         if self._bounds is not None:
             s = self.view.sorted
@@ -303,7 +304,7 @@ def power_means(values: Array, share: Array, p: float) -> Array:
 
 
 def power_mean(values: Array, share: Array, p: float) -> float:
-    """(sum share values^p)^(1/p) of values >= 0; the largest of those with a positive share for p = inf."""
+    """(sum share values^p)^(1/p) of values >= 0; the largest with a positive share if p = inf."""
     if p == np.inf:
         return float(values[share > 0].max())
     if p == 1.0:
@@ -316,11 +317,11 @@ _PAIR_SCALE = {"tv": 1.0, "l1": 2.0, "l2": np.sqrt(2.0)}
 
 
 def pair_scale(distance: str) -> float:
-    """What the absolute gap of a pair is multiplied by to be this distance."""
+    """The factor from the absolute gap of a pair to this distance."""
     one_of("distance", distance, _PAIR_SCALE)
     return float(_PAIR_SCALE[distance])
 
 
 def groups_by_number(view: Predictions, n_bins: int, index: Indices) -> Groups:
-    """Groups of rows whose numbers are known: of confidences, or of vectors where there are several classes."""
+    """Groups of rows with known group numbers: of confidences, or of vectors if there are several classes."""
     return Groups(view, n_bins, index=index) if view.binary else VectorGroups(view, n_bins, index)

@@ -1,4 +1,4 @@
-"""A tree that halves the cases at the mean of their most variable coordinate."""
+"""A tree that splits the rows at the mean of their most variable coordinate."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from calibrary.grouping.edges import Grouping, Intervals
 from calibrary.grouping.groups import Groups, VectorGroups
 from calibrary.numerics.sums.segment_sums import segment_sums
 
-#: Variances this close are equal (the first axis wins), and a value this close to the threshold lies above it:
-#: otherwise rounding would let row order decide on decimal probabilities.
+#: Variances this close are equal (the first axis is used), and a value this close to the threshold lies above it:
+#: otherwise rounding would make the tree depend on row order for decimal probabilities.
 _SAME_VARIANCE = 1e-10
 _BELOW = 1e-12
 
 
 class MeanSplit(Grouping):
-    """Groups from splitting, again and again, at the mean of the coordinate with the largest variance.
+    """Groups from repeated splits at the mean of the coordinate with the largest variance.
 
-    Works on confidences and on whole probability vectors (two classes: on class 1's probability alone).
+    This works on confidences and on whole probability vectors (two classes: on the probability of class 1 only).
 
     Parameters
     ----------
     min_size : int
         Nodes with fewer rows are not split; leaves may be smaller.
     min_leaf : int
-        A split that would leave fewer rows on one side is not made.
+        A split that would leave fewer rows on one side is not carried out.
     split : "mean" or "median"
     """
 
@@ -48,7 +48,7 @@ class MeanSplit(Grouping):
 
     def assign(self, c: Any) -> Indices:
         c = as_array(c, "c")
-        # p and 1-p have the same variance, so with both columns rounding would pick the axis and the side of ties
+        # p and 1-p have the same variance, so with both columns rounding would choose the axis and the side of ties
         return self.tree_.assign(c[:, 1] if c.ndim == 2 and c.shape[1] == 2 else c)
 
     def _split(self, view: Predictions) -> Groups:
@@ -72,7 +72,7 @@ class _Halves(Intervals):
     def _cuts(self, view: Predictions) -> Array:
         x, w = view.sorted.c, view.sorted.w
         bounds = np.array([0, view.n])
-        # what stands before every row: rows, or copies where they stand for many
+        # the number of rows before every row, or of copies if rows represent many
         before = np.concatenate(([0.0], np.cumsum(w))) if view.counted and w is not None else np.arange(view.n + 1)
         cuts: list[Array] = []
         open_ = np.array([True])  # nodes that may still be split
@@ -168,7 +168,7 @@ class _Tree(Grouping):
 
 
 def _median(x: Array, w: Array | None) -> float:
-    """Midpoint of the two middle values, a row of weight 2 being two values."""
+    """Midpoint of the two middle values, where a row of weight 2 counts as two values."""
     if w is None:
         return float(np.median(x))
     order = np.argsort(x)

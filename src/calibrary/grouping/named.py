@@ -1,4 +1,4 @@
-"""``group``: the one door through which metrics put a view in groups, by word or by object."""
+"""``group``: the function with which all metrics put a view in groups, by name or by object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from calibrary.grouping.mean_split import MeanSplit
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.grouping.sweep import MonotonicSweep
 
-_FIFTEEN = EqualWidth()  # the bins of most calls; fitting them changes nothing
+_FIFTEEN = EqualWidth()  # the bins of most calls; fitting does not change them
 
 BINNINGS = ("width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc")
 
@@ -38,7 +38,7 @@ def as_grouping(
     points_per_bin: float = 100,
     strategy: str | None = None,
 ) -> Grouping:
-    """The grouping that these keywords describe."""
+    """The grouping that these keywords specify."""
     if strategy is not None:
         one_of("strategy", strategy, ("uniform", "quantile"))
         binning, mass_rule = ("width", mass_rule) if strategy == "uniform" else ("mass", "quantile")
@@ -71,8 +71,8 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
     Parameters
     ----------
     view : Predictions
-        A binary view is grouped by its confidence; whole probability vectors by the tuple of the bins of
-        their K coordinates.
+        A binary view is grouped by its confidence; whole probability vectors by the tuple of the bins of their K
+        coordinates.
     binning : "width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc" or a grouping object
     **options
         ``n_bins=15``, ``closed="right"``, ``mass_rule="floor"``, ``edges=None``, ``points_per_bin=100``, and
@@ -83,12 +83,12 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
         return _cells(view, grouping)
     if grouping is binning:
         return grouping.groups(view)
-    return grouping.fit_view(view)._split(view)  # made here, so that there is no user's object to spare
+    return grouping.fit_view(view)._split(view)  # created here, so that no object of the user can be changed
 
 
 def _cells(view: Predictions, grouping: Intervals) -> Groups:
-    # With two classes the second column alone decides: c right-closed is 1-c left-closed, so using both would
-    # give every confidence on an edge a cell of its own.
+    # With two classes the second column is enough: c right-closed is 1-c left-closed, so using both would give every
+    # confidence on an edge a cell of its own.
     columns = [1] if view.k == 2 else range(view.k)
     cell = np.zeros(view.n, dtype=np.intp)
     for k in columns:

@@ -1,4 +1,4 @@
-"""Isotonic groups: neighbours are pooled until labels rise with confidence, within limits on their size."""
+"""Isotonic groups: neighbouring rows are pooled until labels rise with confidence, within limits on group size."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from calibrary.numerics.compiled.pava import pool
 class BlockPAVA(Intervals):
     """Bins by pooling adjacent violators with block constraints (PAVA-BC).
 
-    Equal confidences are one atom. Blocks merge when together they hold at most ``n_min`` rows, or at most
-    ``n_max`` and the mean label does not rise. The atoms at the top that together hold ``n_min`` rows are first
-    set aside, and joined to the last block at the end. Weights must be whole numbers.
+    Equal confidences are one atom. Blocks are merged if together they have at most ``n_min`` rows, or at most ``n_max``
+    and the mean label does not rise. The atoms at the top that together have ``n_min`` rows are first set aside, and
+    joined to the last block at the end. Weights must be whole numbers.
 
     Parameters
     ----------
     n_min, n_max : int
         ``n_min=0, n_max=inf`` is the ordinary isotonic fit.
     last_bin : "atom", "released" or "strict"
-        When the rows set aside join the last block. "released": if they and ``n_min`` more fit in ``n_max`` (the
-        inventors' code). "strict": if they and that block fit in ``n_max``. "atom": as released, but one tied
-        confidence that alone holds ``n_min`` rows is not set aside at all. Without ties it is the released rule.
+        When the rows set aside join the last block. "released": if they and ``n_min`` more rows are at most ``n_max``
+        (the inventors' code). "strict": if they and that block have at most ``n_max`` rows. "atom": as released, but a
+        single tied confidence with ``n_min`` rows is not set aside. Without ties this is the released rule.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class BlockPAVA(Intervals):
         return starts if tail + beside <= self.n_max else np.append(starts, kept)
 
     def _aside(self, size: Indices) -> int:
-        """How many atoms at the top are set aside."""
+        """Number of atoms at the top that are set aside."""
         if self.n_min == 0 or (self.last_bin == "atom" and size[-1] >= max(2, self.n_min)):
             return 0
         from_top = np.cumsum(size[::-1])

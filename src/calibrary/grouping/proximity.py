@@ -1,4 +1,4 @@
-"""Groups by confidence and by proximity: how near a case lies to other cases in feature space."""
+"""Groups by confidence and by proximity: how close an input is to other inputs in feature space."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, whole
 from calibrary.grouping.groups import Groups
 
-#: A k-d tree prunes well up to about this many dimensions; beyond, plain distances in blocks are faster.
+#: A k-d tree is fast up to about this many dimensions; beyond, plain distances in blocks are faster.
 TREE_DIMENSIONS = 15
 
 
 def log_proximity(features: Any, *, n_neighbors: int = 10, reference: Any = None) -> Array:
-    """Minus the mean Euclidean distance to the nearest other cases: the logarithm of the proximity.
+    """Minus the mean Euclidean distance to the nearest other inputs: the logarithm of the proximity.
 
     Parameters
     ----------
     features : array-like of shape (N, d)
     n_neighbors : int
-        All others are used when there are fewer.
+        If there are fewer inputs, all others are used.
     reference : array-like of shape (M, d), optional
-        Cases among which to look for neighbours, such as a validation set; else the other rows of ``features``.
+        Inputs among which neighbours are searched, such as a validation set; by default the other rows of ``features``.
 
     Examples
     --------
@@ -37,12 +37,14 @@ def log_proximity(features: Any, *, n_neighbors: int = 10, reference: Any = None
     x = _matrix(features, "features")
     k = whole("n_neighbors", n_neighbors)
     if reference is None:
-        # the nearest of all is the case itself, at distance 0
+        # the nearest of all is the input itself, at distance 0
         k = min(k, len(x) - 1)
         return -_sum_of_smallest(x, x, k + 1) / k if k else np.zeros(len(x))
     others = _matrix(reference, "reference")
     if others.shape[1] != x.shape[1]:
-        raise RefusedError(f"reference has {others.shape[1]} columns and features {x.shape[1]}: they must be the same")
+        raise RefusedError(
+            f"reference has {others.shape[1]} columns and features {x.shape[1]}: pass the same columns in both"
+        )
     k = min(k, len(others))
     return -_sum_of_smallest(x, others, k) / k
 
@@ -56,9 +58,9 @@ class ProximityCells(Grouping):
         Any score that rises with proximity, one per row of the input.
     n_bins, n_proximity_bins : int
     layout : "nested" or "grid"
-        "nested": equal-mass bins of confidence, each cut into equal-mass bins of its own proximities. "grid":
-        equal-width bins of confidence (closed left) crossed with quantile bins of all proximities. Rows count
-        once, whatever they weigh.
+        "nested": equal-mass bins of confidence, each divided into equal-mass bins of proximity. "grid": equal-width
+        bins of confidence (closed left) crossed with quantile bins of all proximities. Every row counts once, whatever
+        its weight.
     """
 
     def __init__(self, proximity: Any, n_bins: int = 15, n_proximity_bins: int = 10, layout: str = "nested") -> None:
@@ -70,7 +72,7 @@ class ProximityCells(Grouping):
         bad = np.flatnonzero(~np.isfinite(self.proximity))
         if self.proximity.ndim != 1 or len(bad):
             what = f"has shape {self.proximity.shape}" if self.proximity.ndim != 1 else f"[{bad[0]}] is not finite"
-            raise RefusedError(f"proximity {what}: give one finite number per row")
+            raise RefusedError(f"proximity {what}: pass one finite number per row")
 
     def fit_view(self, view: Predictions) -> Self:
         near = view.align(self.proximity, "proximity")
@@ -81,7 +83,7 @@ class ProximityCells(Grouping):
 
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
-            raise RefusedError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}")
+            raise RefusedError(f"proximity is known for {len(self.index_)} rows, not for {len(c)}: pass the same rows")
         return self.index_
 
     def groups(self, view: Predictions) -> Groups:
@@ -108,7 +110,7 @@ def _members(index: Indices) -> list[Indices]:
 
 
 def _split_ranks(x: Array, n_bins: int) -> Indices:
-    """Bins of the sizes of ``numpy.array_split`` over the ranks of x; ties go where their first member falls."""
+    """Bins of the sizes of ``numpy.array_split`` over the ranks of x; ties belong to the bin of their first row."""
     rank = np.searchsorted(np.sort(x), x, side="left")
     size, larger = divmod(len(x), n_bins)
     ends = np.cumsum(size + (np.arange(n_bins) < larger))
@@ -119,10 +121,10 @@ def _matrix(values: Any, name: str) -> Array:
     x = as_floats(values, name)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or not x.size:
-        raise RefusedError(f"{name} has shape {x.shape}: pass one row per case and one column per feature")
+        raise RefusedError(f"{name} has shape {x.shape}: pass one row per prediction and one column per feature")
     bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
     if len(bad):
-        raise RefusedError(f"{name}[{bad[0]}] holds a value that is not finite: fill or drop it")
+        raise RefusedError(f"{name}[{bad[0]}] contains a value that is not finite: fill or drop it")
     return x
 
 

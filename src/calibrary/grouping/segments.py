@@ -1,4 +1,4 @@
-"""Segments: the rows that share a value of a column, or of several columns at once."""
+"""Segments: the rows with the same value in a column, or in several columns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from calibrary.base.numbers import told_apart
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 
-#: A column of numbers with at most this many different values is taken value by value, otherwise cut at quantiles.
+#: A numeric column with at most this many distinct values has one segment per value; otherwise it is cut at quantiles.
 FEW_VALUES = 10
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: the level of every row, and what each level is called."""
+    """One column: the level of every row, and the name of each level."""
 
     name: str
     level: Indices
@@ -31,9 +31,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Partition:
-    """Segments that do not overlap: of every row its number, of every segment its words.
+    """Segments that do not overlap: the segment number of every row, and the name of every segment.
 
-    Rows in no segment that is large enough have the number ``len(words)``.
+    Rows that are in no sufficiently large segment have the number ``len(words)``.
     """
 
     segment: Indices
@@ -41,18 +41,18 @@ class Partition:
 
 
 def columns_of(by: Any, view: Predictions, n_cuts: int = 3) -> list[Column]:
-    """The columns of a mapping, a table or an array, with numbers cut at quantiles."""
+    """The columns of a mapping, a table or an array, with numeric columns cut at quantiles."""
     n_cuts = whole("n_cuts", n_cuts, least=2)
     if by is None:
         raise RefusedError("by is missing: pass the columns that split the rows, such as by={'site': site, 'age': age}")
-    made = [_column(name, view.align(values, f"by[{name!r}]"), view, n_cuts) for name, values in _named(by)]
-    if not made:
-        raise RefusedError("by holds no column: pass a mapping or a table of columns, one value per row each")
-    return made
+    found = [_column(name, view.align(values, f"by[{name!r}]"), view, n_cuts) for name, values in _named(by)]
+    if not found:
+        raise RefusedError("by contains no column: pass a mapping or a table of columns, each with one value per row")
+    return found
 
 
 def partitions(columns: list[Column], view: Predictions, depth: int, min_rows: float) -> Iterator[Partition]:
-    """The whole, then every column, then every two of them, ... up to ``depth``: intersections of enough rows."""
+    """The whole data set, then every column, every pair of columns, ... up to ``depth``; only large segments."""
     yield Partition(np.zeros(view.n, dtype=np.intp), ("all rows",))
     for size in range(1, min(whole("depth", depth), len(columns)) + 1):
         for some in combinations(columns, size):
@@ -66,7 +66,7 @@ def _crossed(columns: tuple[Column, ...], view: Predictions, min_rows: float) ->
     for column in columns:
         code = code * len(column.words) + column.level
     cells = math.prod(len(column.words) for column in columns)
-    if cells > 4 * view.n:  # far more cells than rows: number only those that occur
+    if cells > 4 * view.n:  # far more cells than rows: only those that occur are numbered
         occurring, code = np.unique(code, return_inverse=True)
         cells, code = len(occurring), code.ravel()
     else:
@@ -77,18 +77,18 @@ def _crossed(columns: tuple[Column, ...], view: Predictions, min_rows: float) ->
 
 
 def _words(columns: tuple[Column, ...], cell: int) -> str:
-    said = []
+    names = []
     for column in reversed(columns):
         cell, level = divmod(cell, len(column.words))
-        said.append(column.words[level])
-    return " and ".join(reversed(said))
+        names.append(column.words[level])
+    return " and ".join(reversed(names))
 
 
 # -- reading columns ----------------------------------------------------------------------------------
 
 
 def _named(by: Any) -> list[tuple[str, Any]]:
-    """Names and values of the columns of whatever was given."""
+    """Names and values of the columns in the argument."""
     if isinstance(by, Mapping):
         return [(str(name), values) for name, values in by.items()]
     for names in ("column_names", "columns"):  # Arrow; pandas and polars
@@ -119,8 +119,8 @@ def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> 
 
 
 def _cuts(weight: NDArray[Any], n_cuts: int) -> Indices:
-    """The last value of each part but the final one: the values up to a quantile (numpy's linear rule)."""
-    if (weight != np.rint(weight)).any():  # no counts: scaled to one for each value
+    """The last value of each part except the last: the values up to a quantile (numpy's linear rule)."""
+    if (weight != np.rint(weight)).any():  # weights that are not counts are scaled to one for each value
         weight = weight * (len(weight) / weight.sum())
     reached = np.cumsum(weight)
     place = max(float(reached[-1]) - 1.0, 0.0) * np.arange(1, n_cuts) / n_cuts
@@ -129,7 +129,7 @@ def _cuts(weight: NDArray[Any], n_cuts: int) -> Indices:
 
 
 def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
-    """Every row must belong to a segment of every column."""
+    """Raise an error unless every row has a value in every column."""
     if values.dtype.kind == "O":
         missing = np.array([_is_missing(v) for v in values], dtype=bool)
     elif values.dtype.kind in "fcmM":
@@ -140,8 +140,8 @@ def _refuse_missing(name: str, values: NDArray[Any], view: Predictions) -> None:
         i = int(np.flatnonzero(missing)[0])
         row = i if view.rows is None else int(view.rows[i])
         raise RefusedError(
-            f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing values "
-            "with a name of their own, such as 'missing', or leave those rows out"
+            f"by[{name!r}] has no value in row {row}, so that its segments do not cover every row: fill missing "
+            "values with a name such as 'missing', or leave those rows out"
         )
 
 

@@ -15,14 +15,14 @@ from calibrary.grouping.groups import Groups, groups_by_number
 
 
 class SimplexCells(Grouping):
-    """The simplex cut into m^(K-1) cells of equal volume; for two classes, m left-closed bins of equal width.
+    """The simplex divided into m^(K-1) cells of equal volume; for two classes, m left-closed bins of equal width.
 
     The cells of 2m lie inside those of m. Only cells that occur are numbered.
 
     Parameters
     ----------
     n_bins : int
-        m, the number of parts into which every edge of the simplex is cut.
+        m, the number of parts into which every edge of the simplex is divided.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class SimplexCells(Grouping):
 
     def assign(self, c: Any) -> Indices:
         if len(c) != len(self.index_):
-            raise RefusedError(f"cells are known for {len(self.index_)} rows, not for {len(c)}")
+            raise RefusedError(f"cells are known for {len(self.index_)} rows, not for {len(c)}: pass the same rows")
         return self.index_
 
     def _split(self, view: Predictions) -> Groups:
@@ -52,14 +52,14 @@ class SimplexCells(Grouping):
         p = as_array(p, "p")
         if p.ndim == 1:
             return _numbered(self._bin(p)[:, None])
-        sums = np.cumsum(p[:, :0:-1], axis=1)  # from the last class, so that two classes are binned by class 1
+        sums = np.cumsum(p[:, :0:-1], axis=1)  # from the last class on, so that two classes are binned by class 1
         floors = np.column_stack([self._bin(s) for s in sums.T])
-        # capped floors leave a remainder of 1 at s = 1: taken modulo 1 it would open extra cells
+        # capped floors leave a remainder of 1 at s = 1: taken modulo 1 it would create extra cells
         remainders = self.n_bins * sums - floors
         return _numbered(np.column_stack([floors, np.argsort(remainders, axis=1, kind="stable")]))
 
     def _bin(self, s: Array) -> NDArray[np.int64]:
-        """Left-closed bin of each number, edges k/m; in whole numbers where m is too large to list the edges."""
+        """Left-closed bin of each number, edges k/m; by integer arithmetic if m is too large to list the edges."""
         m = self.n_bins
         inside = np.clip(s, 0.0, 1.0)
         k: NDArray[np.int64] = np.minimum((inside * m).astype(np.int64), m - 1)
@@ -69,7 +69,7 @@ class SimplexCells(Grouping):
 
 
 def nested_cells(p: Array, scales: list[int]) -> tuple[Indices, list[Indices]]:
-    """An order of the rows in which every cell of every scale is one run, and where the runs of each scale start.
+    """An order of the rows in which every cell of every scale is a run, and the start of the runs of each scale.
 
     Each scale must divide the next.
     """

@@ -1,4 +1,4 @@
-"""Soft groups: every case belongs to every bin, the more the nearer it is to the bin's centre."""
+"""Soft groups: every row belongs to every bin, with a membership that falls with the distance from the bin's centre."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import whole
 
-#: Cells of the grid on [0, 1] whose nodes stand for many rows: at least so many, and so many for each factor e that
-#: the odds of two neighbouring bins change by from 0 to 1.
+#: Number of cells of the grid on [0, 1] whose nodes represent many rows: a minimum, and a number for each factor e by
+#: which the odds of two neighbouring bins change from 0 to 1.
 _CELLS, _CELLS_PER_STEP = 2048, 20
 
 
 @dataclass(frozen=True)
 class SoftBins:
-    """Equal-width bins with blurred edges: membership is softmax_b(-(c - centre_b)^2 / tau).
+    """Equal-width bins with soft edges: membership is softmax_b(-(c - centre_b)^2 / tau).
 
-    As tau falls to 0 this becomes hard equal-width binning, a confidence on an edge being shared half and half.
+    As tau falls to 0 this becomes hard equal-width binning, where a confidence on an edge is shared equally by two
+    bins.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class SoftBins:
         return cls(n_bins, 2.0 * tau / whole("n_bins", n_bins), floor)
 
     def membership(self, c: Array) -> Array:
-        """(N, n_bins) matrix; rows sum to one when ``floor`` is 0."""
+        """(N, n_bins) matrix; rows sum to one if ``floor`` is 0."""
         c = np.asarray(c, dtype=np.float64)
         own = np.clip(np.floor(c * self.n_bins), 0, self.n_bins - 1)
         nearest = (c - (own + 0.5) / self.n_bins) ** 2
@@ -65,27 +66,29 @@ class SoftBins:
         center = (np.arange(self.n_bins)[:, None] + 0.5) / self.n_bins
         u: Array = (c - center) ** 2
         np.subtract(nearest, u, out=u)
-        with np.errstate(over="ignore"):  # a tiny tau sends the exponent to -inf, which is right
+        with np.errstate(over="ignore"):  # for a very small tau the exponent is -inf, which is correct
             u /= self.tau
         np.exp(u, out=u)
         u /= u.sum(axis=0)
         return u.T if not self.floor else (u.T + self.floor) / (1.0 + (self.n_bins + 1) * self.floor)
 
     def groups(self, c: Array, y: Array, w: Array | None = None) -> SoftGroups:
-        """Total membership, mean confidence and mean label of every bin that anything belongs to."""
+        """Total membership, mean confidence and mean label of every non-empty bin."""
         w = np.ones(len(c)) if w is None else w
         return self._groups(c, w, w * y, 0.0)
 
     def quick_groups(self, view: Predictions) -> SoftGroups:
         """The same for the rows of a view, to an absolute error of about 1e-15 in every share.
 
-        Memberships are smooth, so the nodes of a fine grid stand for many rows. Bins that next to nothing belongs to
-        are left out: their means would be rounding.
+        Memberships are smooth, so the nodes of a fine grid can represent many rows. Bins with almost no membership are
+        left out: their means would be rounding errors.
         """
         enough = max(_CELLS, _CELLS_PER_STEP * 2.0 / (self.n_bins * self.tau))
         if view.n < 4 * enough:
             return self.groups(view.c, view.y.astype(np.float64), view.w)
-        n_cells = 1 << math.ceil(math.log2(enough))  # a power of two: bins of different steepness share the nodes
+        n_cells = 1 << math.ceil(
+            math.log2(enough)
+        )  # a power of two, so that bins of different steepness share the nodes
         c, w, wy = view.remember(("nodes", n_cells), lambda: _nodes(view, n_cells))
         return self._groups(c, w, wy, 1e-16)
 
@@ -106,12 +109,12 @@ class SoftBins:
 
 @dataclass(frozen=True)
 class SoftGroups:
-    """What the rows amount to in every soft bin that holds anything.
+    """The sums of the rows in every soft bin that is not empty.
 
     Attributes
     ----------
-    used : which of the bins hold anything; the other arrays have one entry for each of those
-    weight, share : total membership, and as a part of all weight
+    used : which bins are not empty; the other arrays have one entry for each of those
+    weight, share : total membership, and its share of the whole weight
     confidence, label : membership-weighted means
     """
 
@@ -123,7 +126,7 @@ class SoftGroups:
 
 
 def _nodes(view: Predictions, n_cells: int) -> tuple[Array, Array, Array]:
-    """Confidences on a grid, with the weights and weighted labels that stand for the rows in smooth sums."""
+    """Confidences on a grid, with weights and weighted labels that represent the rows in smooth sums."""
     from calibrary.numerics.sums.gaussian import PER_WIDTH, Cells
 
     s = view.sorted

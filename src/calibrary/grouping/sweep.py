@@ -1,4 +1,4 @@
-"""The largest number of bins whose labels still rise with confidence."""
+"""The largest number of bins whose mean labels rise with confidence."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Int
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums
 
-#: Weights that differ a million times would take a million bins to tell the light rows from their neighbours: the
-#: sweep ends here, or at the number of rows where that is more.
+#: With weights that differ by a factor of a million, separating the light rows would need a million bins: the sweep
+#: ends at this number, or at the number of rows if that is larger.
 MOST_BINS = 20_000
 
 
 class MonotonicSweep(Grouping):
-    """As many equal-mass (or equal-width) bins as keep the mean labels non-decreasing.
+    """The largest number of equal-mass (or equal-width) bins whose mean labels do not decrease.
 
-    b is raised from 1 and the sweep stops at the first b that has a drop, even if a larger one has none by
-    chance; at the latest at the number of rows (of copies up to 20,000, where rows weigh differently). After ``fit``,
-    ``n_bins_`` is the number chosen. Blind spot: when accuracy falls with confidence one bin is left.
+    b is raised from 1 and the sweep stops at the first b with a decrease, even if a larger b has none by chance; at the
+    latest at the number of rows (of copies up to 20,000, if weights differ). After ``fit``, ``n_bins_`` is the number
+    chosen. Limitation: if accuracy falls with confidence, one bin remains.
     """
 
     def __init__(self, base: str = "mass") -> None:
@@ -60,7 +60,7 @@ class MonotonicSweep(Grouping):
 
 
 class _Sweep:
-    """Prefix sums over tie groups, from which the labels of any number of bins follow in O(b log N)."""
+    """Prefix sums over tie groups, from which the mean labels of any number of bins follow in O(b log N)."""
 
     def __init__(self, view: Predictions) -> None:
         ties = view.ties
@@ -68,18 +68,18 @@ class _Sweep:
         whole = view.w is None and len(ties.c) == view.n
         self.below = np.arange(view.n + 1.0) if whole else prefix_sums(ties.w)
         self.positive = prefix_sums(ties.wy)
-        # whole numbers are compared exactly; weights only up to rounding
+        # whole numbers are compared exactly; other weights up to rounding
         self.slack = 0.0 if view.w is None else SLACK
 
     def mass_ends(self, b: int) -> Indices:
-        """Number of tie groups up to the end of each of b equal-mass bins, after a 0."""
+        """Number of tie groups up to the end of each of b equal-mass bins, preceded by 0."""
         if b > 4 * len(self.c):
             return self._ends_of_groups(b)
         targets = np.arange(b) * (self.below[-1] / b)
         return self._closed(self.below.searchsorted(targets * (1 - SLACK)))
 
     def _ends_of_groups(self, b: int) -> Indices:
-        # the same without the bins that hold nothing: a group ends a bin if a target lies within it
+        # the same without empty bins: a group ends a bin if a target lies within it
         passed = np.minimum(np.floor(self.below * (b / (self.below[-1] * (1 - SLACK)))), b - 1)
         inner = np.flatnonzero(passed[1:-1] > passed[:-2]) + 1
         return self._closed(np.concatenate(((0,), inner)))
@@ -93,17 +93,17 @@ class _Sweep:
         return np.concatenate((ends, (len(self.c),)))
 
     def always_rises(self) -> bool:
-        """Do labels rise from each confidence to the next? Mostly a few of them tell that they do not."""
+        """Whether labels rise from each confidence to the next; usually a few are enough to show that they do not."""
         m = len(self.c)
         return self.rises(np.arange(min(m, 1000) + 1)) and (m <= 1000 or self.rises(np.arange(m + 1)))
 
     def rises(self, ends: Indices) -> bool:
-        """Do mean labels rise, or stay, from each bin to the next? Bins without rows are passed over."""
+        """Whether mean labels rise, or stay equal, from each bin to the next. Bins without rows are skipped."""
         below, positive = self.below[ends], self.positive[ends]
         w, wy = below[1:] - below[:-1], positive[1:] - positive[:-1]
         if not w.all():
             w, wy = w[w > 0], wy[w > 0]
-        # the sign of each rise without dividing: exact for whole numbers
+        # the sign of each difference without division: exact for whole numbers
         rise = wy[1:] * w[:-1] - wy[:-1] * w[1:]
         least = -self.slack * w[1:] * w[:-1] if self.slack else 0.0
         return bool((rise >= least).all())

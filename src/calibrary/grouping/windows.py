@@ -1,4 +1,4 @@
-"""Overlapping groups: windows that slide over the sorted confidences, and nearest neighbours."""
+"""Overlapping groups: sliding windows over the sorted confidences, and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from calibrary.numerics.compiled import compiled, worth_compiling
 from calibrary.numerics.compiled.nearest import nearest_ranges
 from calibrary.numerics.compiled.sliding import sliding_error
 
-#: Up to this many copies are written out where no compiled loop counts them.
+#: Largest number of copies that are created as rows if no compiled loop counts them.
 _MANY_COPIES = 100_000
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Half-open ranges of sorted rows, as many as there are windows; they may overlap.
+    """Half-open ranges of sorted rows, one per window; they may overlap.
 
     Attributes
     ----------
     c : confidence of each sorted row
-    wy, w : its weighted label (of the mean label of its tie group) and weight; ``w`` is None when all are one
+    wy, w : weighted label (the mean label of its tie group) and weight of each row; ``w`` is None if all weights are
+        one
     below : weight of the rows before each position, one position more than rows
-    first, last : where each window starts, and one past where it ends
+    first, last : where each window starts, and one past its end
     """
 
     c: Array
@@ -73,7 +74,7 @@ class Windows:
 
     @property
     def size(self) -> float:
-        """Rows in each window, where all have as many."""
+        """Number of rows in each window, if all have the same number."""
         return float(self.last[0] - self.first[0])
 
     def mean_error(self, inner: str, last: bool = True) -> float:
@@ -119,10 +120,10 @@ def prefix_sums(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class CopyWindows:
-    """Runs of ``size`` consecutive copies, one from every copy on, of rows that stand for many copies each.
+    """Runs of ``size`` consecutive copies, one starting at every copy, for rows that represent many copies each.
 
-    ``c``, ``w`` and ``wy`` are the distinct confidences, ascending, with their copies and positive labels. Copies
-    are counted, never written out: a table of 10^10 of them takes no more than its distinct confidences.
+    ``c``, ``w`` and ``wy`` are the distinct confidences, ascending, with their copies and positive labels. Copies are
+    counted, never listed: a table of 10^10 copies needs only the memory of its distinct confidences.
     """
 
     c: Array
@@ -132,7 +133,7 @@ class CopyWindows:
 
     @once
     def below(self) -> Array:
-        """Copies before each distinct confidence, and all of them."""
+        """Number of copies before each distinct confidence, and the total."""
         return prefix_sums(self.w)
 
     @once
@@ -142,7 +143,7 @@ class CopyWindows:
         return worth_compiling("sliding.sliding_error", cost)
 
     def _written_out(self) -> Windows:
-        """The same windows of so few copies that each can be a row."""
+        """The same windows for so few copies that each can be a row."""
         copies = self.w.astype(np.int64)
         c, label = np.repeat((self.c, self.wy / self.w), copies, axis=1)
         first: Indices = np.arange(len(c) - int(self.size) + 1)
@@ -167,10 +168,10 @@ class CopyWindows:
 
 
 def sliding_windows(view: Predictions, size: int | None = None) -> Windows | CopyWindows:
-    """Every run of ``size`` consecutive rows in the order of confidence; a tenth of them by default.
+    """Every run of ``size`` consecutive rows in order of confidence; by default a tenth of the rows.
 
-    The label of a row is its tie group's mean, so that the order of tied rows does not matter. A row of
-    whole-number weight w is w rows. With fractional weights a window has ``size`` rows, whatever they weigh; tied rows
+    The label of a row is its tie group's mean, so that the order of tied rows does not matter. A row of whole-number
+    weight w counts as w rows. With fractional weights a window has ``size`` rows, whatever their weight; tied rows
     share their weight too.
     """
     ties = view.ties
@@ -180,7 +181,7 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
     if not 1 <= size <= n:
         raise RefusedError(f"window={size} must be between 1 and the number of rows, {n}")
     if copies:
-        # beyond 2^53 one copy more is no other number: count them in larger units
+        # beyond 2^53 one more copy is the same number as a float: count in larger units
         unit = 2.0 ** max(0, n.bit_length() - 50)
         return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
     if view.w is None:
@@ -195,11 +196,11 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
 
 
 def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
-    """Every distinct confidence with its k nearest other rows and all that are as near; one window each.
+    """Every distinct confidence with its k nearest other rows and all equally near rows; one window for each.
 
-    Neighbours are counted by weight (a row of weight 2 has a copy of itself beside it). Distances within 1e-12
-    of the k-th count as equal, so that rounded scores behave as the decimals they are. ``k`` is the whole part of
-    the square root of the number of rows unless given.
+    Neighbours are counted by weight (a row of weight 2 has a copy of itself as neighbour). Distances within 1e-12 of
+    the k-th count as equal, so that rounded scores behave like exact decimals. By default ``k`` is the integer part of
+    the square root of the number of rows.
     """
     ties = view.ties
     k = int(np.sqrt(view.total)) if k is None else k
@@ -217,13 +218,13 @@ def _nearest_ranges(x: Array, below: Array, need: float, slack: float) -> tuple[
     """The ranges of :func:`calibrary.numerics.compiled.nearest.nearest_ranges`, by binary searches."""
     n = len(x)
     start = np.arange(n)
-    # the shortest run from each start that weighs enough ends at `end`; sums are compared as the loop compares them
+    # the shortest run from each start with enough weight ends at `end`; sums are compared as in the loop
     end = np.minimum(below.searchsorted(below[:-1] + need, "left") - 1, n)
     end = np.where((end > start) & (below[end] - below[:-1] >= need), end - 1, end)
     end = np.where((end < n) & (below[np.minimum(end + 1, n)] - below[:-1] < need), end + 1, end)
     runs = int(np.count_nonzero(end < n))
     first, last = x[:runs], x[end[:runs]]
-    # around x the nearest run is where its two ends are about as far away: one of three runs beside each other
+    # around x the nearest run is where its two ends are about equally far away: one of three adjacent runs
     near = (first + last).searchsorted(2.0 * x)
     radius = np.full(n, np.inf)
     for step in (-1, 0, 1):

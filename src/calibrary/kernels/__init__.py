@@ -1,8 +1,8 @@
 """Kernels and the rules that choose their width.
 
-Three kinds, not to be mixed up. *Density* kernels integrate to one and smooth curves (``KERNELS``). *Pair* kernels
-are one at distance zero and compare predictions (``PAIR_KERNELS``). *Beta* and *Dirichlet* kernels are densities
-on the interval and the simplex whose shape follows their centre.
+There are three types, which must not be confused. *Density* kernels integrate to one and smooth curves (``KERNELS``).
+*Pair* kernels are one at distance zero and compare predictions (``PAIR_KERNELS``). *Beta* and *Dirichlet* kernels are
+densities on the interval and the simplex whose shape depends on their centre.
 """
 
 from __future__ import annotations

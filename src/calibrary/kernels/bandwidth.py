@@ -1,4 +1,4 @@
-"""The rules that choose the width of a kernel, and the curve a kernel smooths."""
+"""The rules that choose the width of a kernel, and the curve that a kernel smooths."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from calibrary.numerics.draw import shuffled
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
 
-#: Widths tried by the leave-one-out rules of beta and Dirichlet kernels.
+#: Widths among which the leave-one-out rules of beta and Dirichlet kernels choose.
 LOO_GRID: Array = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1.0, 5)])
-#: Widths tried by cross-validation of a smooth curve.
+#: Widths among which cross-validation of a smooth curve chooses.
 CV_GRID: Array = np.geomspace(0.005, 0.5, 41)
 #: Rules for the width of a smooth curve.
 CURVE_RULES = ("normal", "normal-sd", "median", "cv", "adaptive")
@@ -28,7 +28,7 @@ WEIGHT_TYPES = ("frequency", "importance")
 
 
 def positive_width(bandwidth: Any, rules: Sequence[str], name: str = "bandwidth") -> float | None:
-    """A width given as a number, checked; None when it is the name of one of the rules."""
+    """A width given as a number, checked; None if it is the name of a rule."""
     if isinstance(bandwidth, str):
         if bandwidth not in rules:
             allowed = suggest(bandwidth, rules) if rules else "pass a positive number"
@@ -44,18 +44,18 @@ def positive_width(bandwidth: Any, rules: Sequence[str], name: str = "bandwidth"
 
 
 def copies(view: Predictions, weight_type: str, purpose: str) -> None:
-    """Refuse weights below one where a copy of a row has to be left out."""
+    """Raise an error for weights below one if a copy of a row must be left out."""
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if weight_type == "frequency" and view.w is not None and view.w.min() < 1.0:
         row = int(view.w.argmin())
         raise RefusedError(
-            f"sample_weight holds {view.w[row]:g}: {purpose} leaves out one copy of a row, so frequency weights must "
-            "be at least 1; pass weight_type='importance'"
+            f"sample_weight contains {view.w[row]:g}: {purpose} leaves out one copy of a row, so frequency weights "
+            "must be at least 1; pass weight_type='importance'"
         )
 
 
 def effective_size(view: Predictions, weight_type: str) -> float:
-    """Number of rows a bandwidth rule counts: W for copies of rows, Kish's W^2 / sum w^2 for importance weights."""
+    """Number of rows for a bandwidth rule: W for copies of rows, Kish's W^2 / sum w^2 for importance weights."""
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if view.w is None or weight_type == "frequency":
         return view.total
@@ -68,7 +68,7 @@ def spread(view: Predictions) -> float:
 
 
 def _spread(c: Array, w: Array) -> float:
-    """Weighted standard deviation of ascending numbers; zero without any weight."""
+    """Weighted standard deviation of ascending numbers; zero if there is no weight."""
     there = w > 0.0
     if not there.any() or c[there.argmax()] == c[len(c) - 1 - there[::-1].argmax()]:
         return 0.0  # the rounded mean of equal numbers need not equal them
@@ -77,30 +77,30 @@ def _spread(c: Array, w: Array) -> float:
 
 
 def normal_bandwidth(view: Predictions, *, weight_type: str = "frequency") -> float:
-    """1.06 sd N^(-1/5): best for a normal density. Zero when all confidences are equal."""
+    """1.06 sd N^(-1/5): optimal for a normal density. Zero if all confidences are equal."""
     return float(1.06 * spread(view) * effective_size(view, weight_type) ** -0.2)
 
 
 def median_bandwidth(
     view: Predictions, *, metric: str = "tv", include_self: bool = False, weight_type: str = "frequency"
 ) -> float:
-    """Median distance between predictions, exactly.
+    """Exact median distance between predictions.
 
-    Binary views (and two columns) take O(N log N); more columns O(N^2 K) in blocks. If the median is zero, the
-    median of the positive distances; one if there are none.
+    Binary views (and two columns) take O(N log N); more columns O(N^2 K) in blocks. If the median is zero, the median
+    of the positive distances is used; one if there are none.
 
     Parameters
     ----------
     metric : "tv" or "euclidean"
         Half the sum of absolute differences, or the Euclidean distance, of the probability vectors.
     include_self : bool
-        Take the median of the whole N x N matrix, with its zero diagonal.
+        Use the median of the whole N x N matrix, with its zero diagonal.
     """
     one_of("metric", metric, ("tv", "euclidean"))
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     if weight_type == "frequency":
         copies(view, weight_type, "the median over pairs")
-    # two columns are sqrt 2 |c - c'| apart in Euclid's distance: one median serves both
+    # the Euclidean distance of two columns is sqrt 2 |c - c'|: one median serves both
     scale, metric = (math.sqrt(2.0), "tv") if view.k == 2 and metric == "euclidean" else (1.0, metric)
     key = ("median distance", metric, include_self, weight_type)
     h = float(view.remember(key, lambda: _median_distance(view, metric, include_self, weight_type)))
@@ -126,7 +126,7 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
             return median_vector_distance(distinct, distance, mass, zero_mass, view.device)
 
     total, square = float(mass.sum()), float(np.dot(mass, mass))
-    # pairs of copies, or half of the cells of the N x N matrix, that are at distance zero
+    # number of pairs of copies, or half of the entries of the N x N matrix, at distance zero
     h = median((square if include_self else square - total) / 2.0)
     if h == 0.0 or math.isnan(h):
         h = median(0.0)
@@ -136,14 +136,14 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
 def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: str = "frequency") -> float:
     """The width of a beta kernel: a number, or "loo-mle" or "cv" over 20 widths from 1e-5 to 1.
 
-    "loo-mle" maximises the leave-one-out likelihood of the confidences, "cv" minimises the leave-one-out squared
-    error of the labels. The first optimum wins.
+    "loo-mle" maximises the leave-one-out likelihood of the confidences, "cv" minimises the leave-one-out squared error
+    of the labels. The first of equal optima is used.
     """
     h = positive_width(bandwidth, ("loo-mle", "cv"))
     if h is not None:
         return h
     copies(view, weight_type, f"bandwidth={bandwidth!r}")
-    if view.n == 1:  # nothing is left when the one row is left out: any width is as good
+    if view.n == 1:  # leave-one-out leaves no row: any width is equally good
         return float(LOO_GRID[-1])
     both = view.remember(
         ("beta widths", weight_type), lambda: [_beta_badness(view, float(h), weight_type) for h in LOO_GRID]
@@ -151,14 +151,14 @@ def beta_bandwidth(bandwidth: float | str, view: Predictions, *, weight_type: st
     best = int(np.argmin([each[bandwidth != "loo-mle"] for each in both]))
     if best == 0 and bandwidth == "loo-mle":
         warn(
-            f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: tied confidences make the likelihood grow "
-            "without bound; use bandwidth='cv' or a number"
+            f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: with tied confidences the likelihood "
+            "grows without bound; use bandwidth='cv' or a number"
         )
     return float(LOO_GRID[best])
 
 
 def _beta_badness(view: Predictions, h: float, weight_type: str) -> tuple[float, float]:
-    """How unlikely the confidences are, and how wrong the labels are, each row judged by the others."""
+    """Leave-one-out negative log likelihood of the confidences, and squared error of the labels."""
     s = view.sorted
     sums = leave_one_out_beta_sums(s.c, s.y, h, s.w, weight_type=weight_type)
     rest = view.total - (1.0 if s.w is None or weight_type == "frequency" else s.w)
@@ -205,14 +205,14 @@ def curve_bandwidth(
 def mix_n_match_bandwidth(view: Predictions, kernel: Kernel, *, weight_type: str = "frequency") -> float:
     """Width of the Mix-n-Match authors' code: a kernel with standard deviation sd(c | y = 1) (2N)^(-1/5).
 
-    The spread of all confidences replaces that of the positives when they do not spread.
+    The standard deviation of all confidences is used if that of the positives is zero.
     """
     sd = _spread(view.ties.c, view.ties.wy) or spread(view)
     return float(sd * (2.0 * effective_size(view, weight_type)) ** -0.2 / kernel.sd)
 
 
 def adaptive_bandwidth(view: Predictions, kernel: Kernel, h: float) -> Array:
-    """A width per row, h (f / g)^(-1/2): wide where the pilot density f is thin; g is its geometric mean."""
+    """A width per row, h (f / g)^(-1/2): wide where the pilot density f is small; g is its geometric mean."""
     s = view.sorted
     w = _weights(s)
     f = kernel.sums(s.c, w, w, h)[0]
@@ -224,7 +224,7 @@ def adaptive_bandwidth(view: Predictions, kernel: Kernel, h: float) -> Array:
 def smoothed_labels(
     s: Sorted, kernel: Kernel, h: float | Array, *, leave_one_out: bool = False, weight_type: str = "frequency"
 ) -> Array:
-    """Nadaraya-Watson curve at the sorted confidences; NaN where a left-out row has no neighbour.
+    """Nadaraya-Watson curve at the sorted confidences; NaN if a left-out row has no neighbour.
 
     A width of zero gives the mean label of each group of equal confidences.
     """
@@ -263,18 +263,18 @@ def cv_bandwidth(
     folds: int | None = None,
     rng: Any = None,
 ) -> float:
-    """The width whose leave-one-out curve predicts the labels best (mean squared error); ties go to the smallest.
+    """The width whose leave-one-out curve predicts the labels best (mean squared error); the smallest of equal ones.
 
     Parameters
     ----------
-    grid : widths to try, 41 between 0.005 and 0.5 by default
+    grid : widths to compare, 41 between 0.005 and 0.5 by default
     folds, rng : optional
         Leave out random folds instead of single rows.
     """
     copies(view, weight_type, "cross-validation")
     widths = np.sort(CV_GRID if grid is None else np.asarray(grid, dtype=np.float64))
     if not (len(widths) and widths[0] > 0.0):
-        raise RefusedError(f"grid={grid!r} must hold positive widths")
+        raise RefusedError(f"grid={grid!r} must contain positive widths")
     if folds is None:
         errors = [_leave_one_out_error(view, kernel, float(h), weight_type) for h in widths]
     else:
@@ -283,7 +283,7 @@ def cv_bandwidth(
 
 
 def first_smallest(errors: Any) -> int:
-    """Position of the first of the smallest errors, which are equal if only rounding tells them apart."""
+    """Position of the first of the smallest errors, where errors that differ by rounding only are equal."""
     found = np.asarray(errors, dtype=np.float64)
     return int(np.argmax(found <= found.min() * (1.0 + 1e-12)))
 

@@ -1,7 +1,7 @@
-"""Density kernels, which integrate to one and smooth curves, and the sums of them.
+"""Density kernels, which integrate to one and smooth curves, and sums of kernels.
 
-``h`` is always the number in k((t - c) / h) / h: the standard deviation of the Gaussian, the half-width of the
-support of compact kernels, the decay length of the Laplace.
+``h`` is always the number in k((t - c) / h) / h: the standard deviation of the Gaussian, the half-width of compact
+kernels, the decay length of the Laplace kernel.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from calibrary.numerics.sums.gaussian import Cells, gaussian_on_nodes, gaussian_
 from calibrary.numerics.sums.pairs import decayed_sums, laplace_sums
 from calibrary.numerics.sums.windows import block_sums, polynomial_sums
 
-#: Beyond this many widths the kernel is exactly zero in double precision.
+#: Number of widths beyond which the kernel is exactly zero in double precision.
 _UNDERFLOW = {"gaussian": 39.0, "laplace": 746.0}
-#: Longest range, in widths, that a sketch of cells resolves.
+#: Largest range, in widths, that an array of cells resolves.
 _LONG = 1e8
-#: Up to this many pairs of target and point, Gaussians are summed directly.
+#: Largest number of pairs of target and point for which Gaussians are summed directly.
 _DIRECT = 1 << 20
-#: A leave-one-out sum below this share of the left-out term is summed again without it.
+#: A leave-one-out sum below this share of the left-out term is summed again without the term.
 _CANCELED = 1e-2
 
 
@@ -37,7 +37,7 @@ class Kernel:
     ----------
     name : str
     sd : standard deviation of k
-    coefficients : of k as a polynomial in |u| on |u| <= 1, for compact kernels; else empty
+    coefficients : of k as a polynomial in |u| on |u| <= 1, for compact kernels; otherwise empty
     """
 
     name: str
@@ -62,13 +62,13 @@ class Kernel:
 
     @property
     def reach(self) -> float:
-        """Beyond this many widths the kernel is zero."""
+        """Number of widths beyond which the kernel is zero."""
         return _UNDERFLOW.get(self.name, 1.0)
 
     def sums_at(self, t: Array, x: Array, values: Array, h: float | Array) -> Array:
         """Sums of v_i k((t - x_i) / h) at ascending targets over ascending points.
 
-        ``values`` is (N, 2), weights first. A width per point (an array) is summed directly.
+        ``values`` is (N, 2), weights first. If there is one width per point (an array), the sum is direct.
         """
         if isinstance(h, np.ndarray):
             return block_sums(self, t, x, values, h, self.reach)
@@ -93,7 +93,7 @@ class Kernel:
         nothing = np.zeros(len(t))
         nodes = (gaussian_on_nodes(cells.node_weights(np.concatenate((v, nothing)))) for v in values.T)
         sums = np.column_stack([s[len(x) :] for s in cells.interpolate(*nodes)])
-        # far from all points only a direct sum has the digits that a ratio needs
+        # far from all points only a direct sum has the digits needed for a ratio
         far = np.flatnonzero(sums[:, 0] < 1e-3 * values[:, 0].min())
         sums *= self.peak
         sums[far] = block_sums(self, t[far], x, values, h, self.reach)
@@ -108,14 +108,14 @@ class Kernel:
         w, wy : weights, and weights times a value between 0 and 1
         h : width, or one per point (then w is divided by it first)
         own : optional
-            How much of each point's own weight stays out of its sums (leave-one-out).
+            How much of each point's own weight is left out of its sums (leave-one-out).
         """
         if isinstance(h, np.ndarray):
             w, wy, own = w / h, wy / h, None if own is None else own / h
         share = None if own is None else own / w
         if self.name == "laplace" and not isinstance(h, np.ndarray):
             return self._laplace(x, w, wy, h, share)
-        # a sketch of a width this small would round the positions of the points
+        # cells of so small a width would round the positions of the points
         if self.name == "gaussian" and not isinstance(h, np.ndarray) and len(x) > 64 and x[-1] - x[0] < _LONG * h:
             s0, s1 = gaussian_sums(x, (w, wy), h)
             s0 *= self.peak
@@ -141,7 +141,7 @@ class Kernel:
     def _without_own(
         self, rows: Any, x: Array, w: Array, wy: Array, h: float | Array, share: Array
     ) -> tuple[Array, Array]:
-        """Leave-one-out sums of points nearly alone, where subtracting the own term leaves only rounding."""
+        """Leave-one-out sums of nearly isolated points, where subtracting the own term leaves only rounding errors."""
         radius = self.reach * float(np.max(h)) * (1.0 + 1e-12)
         low = np.searchsorted(x, x[rows] - radius, "left")
         high = np.searchsorted(x, x[rows] + radius, "right")

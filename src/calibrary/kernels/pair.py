@@ -1,4 +1,4 @@
-"""Kernels that compare predictions: one at distance zero, or a density whose shape follows its centre."""
+"""Kernels that compare predictions: one at distance zero, or a density whose shape depends on its centre."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _squared_exponential(d: Array, h: float) -> Array:
         return np.exp(-0.5 * (d / h) ** 2)
 
 
-#: Kernels of a distance, one at zero: what pair metrics compare predictions with.
+#: Kernels of a distance, one at zero, with which pair metrics compare predictions.
 PAIR_KERNELS: dict[str, Callable[[Array, float], Array]] = {
     "laplace": _exponential,
     "gaussian": _squared_exponential,
@@ -32,13 +32,13 @@ PairShape: TypeAlias = str | Callable[[Array, float], Array]
 
 
 def pair_values(kernel: PairShape, d: Array, h: float) -> Array:
-    """The kernel at these distances; one that a user gave must answer with as many finite numbers."""
+    """The kernel at these distances; a user's kernel must return the same number of finite values."""
     if isinstance(kernel, str):
         return PAIR_KERNELS[kernel](d, h)
     values = np.asarray(kernel(d, h), dtype=np.float64)
     if values.shape != d.shape:
         raise RefusedError(
-            f"kernel gave shape {values.shape} for distances of shape {d.shape}: return one number for each"
+            f"kernel returned shape {values.shape} for distances of shape {d.shape}: return one number for each"
         )
     if not np.isfinite(values).all():
         where = float(d[~np.isfinite(values)][0])
@@ -47,16 +47,16 @@ def pair_values(kernel: PairShape, d: Array, h: float) -> Array:
 
 
 def checked_pair_kernel(kernel: PairShape) -> PairShape:
-    """Refuse what is neither the name of a kernel nor a function."""
+    """Raise an error for anything but the name of a kernel or a function."""
     if not callable(kernel):
         one_of("kernel", kernel, PAIR_KERNELS)
     return kernel
 
 
 def safe_log(p: Array) -> Array:
-    """log p with the zero probabilities of beta and Dirichlet kernels moved to 1e-300.
+    """log p with the zero probabilities of beta and Dirichlet kernels replaced by 1e-300.
 
-    That floor is part of the kernels' definition: 0 log 0 is 0, and a point on the boundary takes its limit.
+    That floor is part of the kernels' definition: 0 log 0 is 0, and a point on the boundary has its limit.
     """
     return np.log(np.maximum(p, 1e-300))
 

@@ -1,4 +1,4 @@
-"""Language models: logs as they are, sampled answers, a judge beside few human labels, confidences in words."""
+"""Language models: evaluation logs, sampled answers, a judge with few human labels, and confidences in words."""
 
 from calibrary.language.logs import Log, LogError, read_log
 from calibrary.language.verbal import PHRASES, verbal_confidence

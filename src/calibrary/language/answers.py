@@ -1,8 +1,8 @@
-"""Sampled answers as numbers: which sample says the same as the chosen answer, and whether that answer is right.
+"""Sampled answers as numbers: which samples have the meaning of the chosen answer, and whether that answer is right.
 
-A question has samples j = 1..n_i, each with a label of meaning that the user gives. One answer is chosen apart from the
-samples that measure it; what goes on from here is, for each question, how many samples measure the answer (``k``), how
-many of them agree with it (``agree``) and whether it is right (``right``).
+A question has samples j = 1..n_i, each with a label for its meaning that the user provides. One answer is chosen
+separately from the samples that measure it; the result for each question is the number of samples that measure the
+answer (``k``), how many of them agree with it (``agree``) and whether it is right (``right``).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from calibrary.base.errors import one_of
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-#: How the answer may be chosen among the samples, in words.
+#: How the answer may be chosen among the samples.
 CHOICES = ("first", "split")
-#: A question must have this many samples that measure its answer: each is compared with the share of the others.
+#: Smallest number of samples that must measure an answer: each is compared with the share of the others.
 LEAST = 2
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """For each question: samples that measure its answer, how many of them agree with it, and whether it is right."""
+    """For each question: number of samples that measure its answer, how many agree with it, and whether it is right."""
 
     k: Counts
     agree: Counts
@@ -40,7 +40,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class _Samples:
-    """All samples in one line: the code of each answer, its question, and where each question begins."""
+    """All samples in one array: the code of each answer, its question, and where each question begins."""
 
     code: Counts
     question: Counts
@@ -54,12 +54,12 @@ class _Samples:
 
     @property
     def place(self) -> Counts:
-        """The number of each sample within its question, from 0."""
+        """The index of each sample within its question, from 0."""
         return np.arange(len(self.code)) - np.repeat(self.starts, self.size)
 
 
 def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
-    """The chosen answer of each question, counted against the samples that measure it."""
+    """The chosen answer of each question, compared with the samples that measure it."""
     samples, kept, shape = _coded(answers)
     of_sample, of_question = _rightness(right, samples, kept, shape)
     if isinstance(answer, str):
@@ -83,8 +83,8 @@ def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
 def _refuse_majority(answer: str) -> None:
     if answer in ("majority", "most frequent", "mode"):
         raise ValueError(
-            f"answer={answer!r} is refused: the share of the most frequent answer among the samples that chose it is "
-            'too high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
+            f"answer={answer!r} is not possible: the share of the most frequent answer among the same samples is too "
+            'high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
             'winner) or answer="first"'
         )
 
@@ -96,8 +96,8 @@ def _require_samples(k: Counts, size: Counts, answer: Any) -> None:
     i = int(few[0])
     needs = "3 or more" if isinstance(answer, str) else "2 or more"
     raise ValueError(
-        f"answers[{i}] has {size[i]} samples, and {k[i]} of them measure the answer: at least {LEAST} must, so sample "
-        f"each question {needs} times or leave out the {len(few):,} questions with fewer"
+        f"answers[{i}] has {size[i]} samples, of which {k[i]} measure the answer, and at least {LEAST} are needed: "
+        f"sample each question {needs} times, or leave out the {len(few):,} questions with fewer"
     )
 
 
@@ -105,7 +105,7 @@ def _require_samples(k: Counts, size: Counts, answer: Any) -> None:
 
 
 def _coded(answers: Any) -> tuple[_Samples, Flags, tuple[int, ...] | None]:
-    """The samples as codes; None and NaN are places without a sample, and ``kept`` says which places have one."""
+    """The samples as codes; None and NaN are missing samples, and ``kept`` marks the others."""
     array = answers.to_numpy() if hasattr(answers, "to_numpy") else answers
     if not isinstance(array, np.ndarray):
         rows = [_row(row, i) for i, row in enumerate(array)]
@@ -129,7 +129,7 @@ def _coded(answers: Any) -> tuple[_Samples, Flags, tuple[int, ...] | None]:
     size = np.bincount(question[kept], minlength=len(lengths)).astype(np.int64)
     none = np.flatnonzero(size == 0)
     if len(none):
-        raise ValueError(f"answers[{int(none[0])}] has no samples: leave questions without samples out")
+        raise ValueError(f"answers[{int(none[0])}] has no samples: leave out questions without samples")
     starts = np.concatenate(([0], np.cumsum(size)[:-1]))
     return _Samples(code[kept], question[kept], starts, size, codes), kept, shape
 
@@ -143,7 +143,7 @@ def _row(row: Any, i: int) -> Sequence[Any]:
 
 
 def _codes_of(flat: Any) -> tuple[tuple[Counts, dict[Any, int]], Flags]:
-    """A number for each meaning: text after trimming and without case, everything else as it is."""
+    """A number for each meaning: text is trimmed and lower-cased, other values are unchanged."""
     codes: dict[Any, int] = {}
     if isinstance(flat, np.ndarray) and flat.dtype.kind in "biuf":
         missing = np.isnan(flat) if flat.dtype.kind == "f" else np.zeros(len(flat), dtype=bool)
@@ -172,8 +172,8 @@ def _hashable(label: Any) -> bool:
 def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
     if not _hashable(label):
         raise TypeError(
-            f"answers holds {type(label).__name__} values ({label!r:.60}): pass a label of meaning for each sample, "
-            "such as a text or a number"
+            f"answers contains {type(label).__name__} values ({label!r:.60}): pass a label for the meaning of each "
+            "sample, such as a text or a number"
         )
     if label is None or label != label:
         return -1
@@ -181,19 +181,19 @@ def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
 
 
 def meaning(label: Any) -> Any:
-    """What two samples must share to say the same: text after trimming and without case, numbers as they are."""
+    """What two samples with the same meaning have in common: trimmed lower-case text, or the number itself."""
     if isinstance(label, str):
         return label.strip().casefold()
     return label.item() if isinstance(label, np.generic) else label
 
 
-# -- which answer, and is it right -------------------------------------------------------------------
+# -- which answer, and whether it is right ------------------------------------------------------------
 
 
 def _voted(samples: _Samples, voters: Counts) -> tuple[Counts, Counts]:
-    """The most frequent code among the first ``voters`` samples of each question (ties: the one that came first).
+    """The most frequent code among the first ``voters`` samples of each question (ties: the earliest).
 
-    Gives the code, and the place of one sample that has it.
+    Returns the code, and the position of one sample that has it.
     """
     votes = samples.place < voters[samples.question]
     question, code, at = samples.question[votes], samples.code[votes], np.flatnonzero(votes)
@@ -206,7 +206,7 @@ def _voted(samples: _Samples, voters: Counts) -> tuple[Counts, Counts]:
     best = np.lexsort((at[begins], -count, question[begins]))
     first = np.r_[True, np.diff(question[begins][best]) != 0] if len(best) else np.zeros(0, bool)
     winner = begins[best[first]]
-    if len(winner) < samples.n:  # a question without voters: said with the number of samples that are needed
+    if len(winner) < samples.n:  # a question without voters: the error about the number of samples follows
         chosen = np.full(samples.n, -3, dtype=np.int64)
         place = samples.starts.copy()
         chosen[question[winner]], place[question[winner]] = code[winner], at[winner]
@@ -225,7 +225,7 @@ def _given(answer: Any, samples: _Samples) -> Counts:
 
 
 def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[Flags | None, Any]:
-    """Whether each sample is right, or None and a function from chosen codes to whether they are right."""
+    """Whether each sample is right; or None and a function from chosen codes to whether they are right."""
     array = right.to_numpy() if hasattr(right, "to_numpy") else right
     ragged = not isinstance(array, np.ndarray) and any(_is_row(v) for v in array)
     if (isinstance(array, np.ndarray) and array.ndim == 2) or ragged:
@@ -235,7 +235,7 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
             else np.array([v for row in array for v in row], dtype=object)
         )
         if len(flat) != len(kept):
-            raise ValueError(f"right holds {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
+            raise ValueError(f"right has {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
         return _one_truth(_flags(flat[kept]), samples), None
     labels = list(array)
     if len(labels) != samples.n:
@@ -250,8 +250,8 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
         def known(answer: str, chosen: Counts) -> Flags:
             if answer == "split":
                 raise ValueError(
-                    'right says for each question whether its answer is right, and answer="split" chooses the answer: '
-                    "pass the right label of each question, or whether each sample is right"
+                    'right gives one value per question, but answer="split" chooses the answer: pass the right '
+                    "label of each question, or whether each sample is right"
                 )
             return outcome
 
@@ -263,14 +263,14 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
 def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) -> Flags:
     if samples.n >= _SUSPECT and not (np.isin(samples.code, code)).any():
         raise ValueError(
-            f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): are the labels of answers "
-            "and right of one kind, and not text beside numbers?"
+            f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): check that the labels in "
+            "answers and right are of the same type (text or numbers)"
         )
     found: Flags = code == chosen
     return found
 
 
-#: From this many questions on, no right label among all samples is taken for a mistake of the caller.
+#: From this many questions on, no right label among all samples counts as a mistake of the caller.
 _SUSPECT = 10
 
 
@@ -283,34 +283,34 @@ def _flags(values: NDArray[Any]) -> Flags:
         return values
     bad = [v for v in values.tolist() if not (isinstance(v, bool) or v in (0, 1))]
     if bad:
-        raise ValueError(f"right holds {bad[0]!r}: one value per sample must be True or False")
+        raise ValueError(f"right contains {bad[0]!r}: one value per sample must be True or False")
     return values.astype(bool)
 
 
 def _one_truth(flags: Flags, samples: _Samples) -> Flags:
-    """The same answer of a question cannot be right once and wrong once."""
+    """Raise an error if the same answer to a question is marked right once and wrong once."""
     order = np.lexsort((samples.code, samples.question))
     same = (np.diff(samples.question[order]) == 0) & (np.diff(samples.code[order]) == 0)
     apart = np.flatnonzero(same & (flags[order][1:] != flags[order][:-1]))
     if len(apart):
         i = int(samples.question[order][apart[0]])
         raise ValueError(
-            f"right calls two samples of question {i} with the same answer right once and wrong once: give answers "
-            "that differ in truth labels that differ in meaning"
+            f"right marks two samples of question {i} with the same answer right once and wrong once: give different "
+            "meanings different labels"
         )
     return flags
 
 
 def _found(flags: Flags, samples: _Samples, chosen: Counts) -> Flags:
-    """Whether given answers are right, by a sample that says the same."""
+    """Whether given answers are right, according to a sample with the same meaning."""
     same = samples.code == chosen[samples.question]
     known = np.zeros(samples.n, dtype=bool)
     known[samples.question[same]] = True
     if not known.all():
         i = int(np.flatnonzero(~known)[0])
         raise ValueError(
-            f"answer[{i}] is none of the samples of its question, so right does not say whether it is right: pass the "
-            "right label of each question instead"
+            f"answer[{i}] is none of the samples of its question, so right does not show whether it is right: pass "
+            "the right label of each question instead"
         )
     truth = np.zeros(samples.n, dtype=bool)
     truth[samples.question[same]] = flags[same]

@@ -1,4 +1,4 @@
-"""Ends of an interval for a norm of averaged residuals, by the triangle inequality."""
+"""Interval ends for a norm of averaged residuals, by the triangle inequality."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from calibrary.inference.draw.resampling import slack
 
 
 def tail(reading: float, null: Array) -> float:
-    """The Monte Carlo p-value of a reading that is large where the hypothesis fails."""
+    """The Monte Carlo p-value of a statistic that is large if the hypothesis is false."""
     return float((1.0 + np.sum(null >= reading - slack(reading))) / (len(null) + 1.0))
 
 
 def norm_ends(reading: float, null: Array, standard_error: float, alpha: float) -> tuple[float, float]:
-    """What noise alone shows is subtracted below; above stands the normal quantile of the standard error.
+    """The lower end subtracts what noise alone gives; the upper end adds a normal quantile of the standard error.
 
     The lower end is above 0 exactly when :func:`tail` is at most ``alpha``.
     """

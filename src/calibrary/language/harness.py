@@ -1,4 +1,4 @@
-"""Logs of lm-evaluation-harness: ``samples_*.jsonl``, a question on each line with log-likelihoods of its options."""
+"""Logs of lm-evaluation-harness: ``samples_*.jsonl``, one question per line with the log-likelihoods of its options."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from calibrary.base.numbers import counted
 from calibrary.language.log import Log, LogError
 
-#: A line may be this long: a question with its context, not a file without line ends.
+#: Largest length of a line: a question with its context, not a file without line ends.
 MOST_LINE = 1 << 26
 NORMALIZED = ("none", "length")
 _NAME = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d{2}-\d{2}T[\d.:-]+\.jsonl")
 
 
 def is_samples(head: bytes) -> bool:
-    """Is this the beginning of a file that the harness writes with ``--log_samples``?"""
+    """Whether this is the beginning of a file that the harness writes with ``--log_samples``."""
     line = head.lstrip()[:4096]
     return line[:1] == b"{" and b'"doc_id"' in line and (b'"doc"' in line or b'"arguments"' in line)
 
 
 def task_of(path: Path) -> str:
-    """The task that the harness wrote in the name of the file; the name itself where it has another form."""
+    """The task in the file name, as the harness writes it; otherwise the file name."""
     found = _NAME.fullmatch(path.name)
     return found["task"] if found else path.name.removesuffix(".jsonl").removeprefix("samples_")
 
@@ -55,15 +55,17 @@ def read_samples(paths: list[Path], source: str, normalize: str = "none") -> Log
     what = f"task {tasks[0]}" if not several else f"tasks {', '.join(tasks[:4])}" + (", ..." if len(tasks) > 4 else "")
     options = f"{len(files[0].probability[0])} options" if same else "different numbers of options"
     by = "softmax of log-likelihoods" + (" divided by the length of the option" if normalize == "length" else "")
-    said = f"lm-evaluation-harness, {what}, {counted(len(rows), 'question')} of {options}, probabilities by {by}"
+    description = f"lm-evaluation-harness, {what}, {counted(len(rows), 'question')} of {options}, probabilities by {by}"
     notes = (
-        () if same else ("the questions have different numbers of options: the confidence is that of the most likely",)
+        ()
+        if same
+        else ("the questions have different numbers of options: the confidence is that of the most likely option",)
     )
-    return Log(source, said, columns, by="task" if several else "", notes=notes)
+    return Log(source, description, columns, by="task" if several else "", notes=notes)
 
 
 class _Questions:
-    """The questions of one file; of each line only what is needed stays."""
+    """The questions of one file; only the needed fields of each line are stored."""
 
     def __init__(self, path: Path, normalize: str) -> None:
         self.path, self.task = path, task_of(path)
@@ -71,7 +73,7 @@ class _Questions:
         self.probability: list[Any] = []
         self.widths: set[int] = set()
         self.fields: dict[str, dict[int, Any]] = {}
-        #: Read as the number of an option, and as the text of one; -1 where it is none.
+        #: The target as the number of an option, and as the text of an option; -1 if it is not.
         targets: list[tuple[int, int]] = []
         right: list[tuple[int, int] | None] = []
         with path.open("rb") as file:
@@ -84,8 +86,8 @@ class _Questions:
                 self.probability.append(chance / chance.sum())
                 self.widths.add(len(scores))
                 targets.append(_target(record, texts, len(scores)))
-                best, said = int(np.argmax(scores)), record.get("acc")
-                right.append(None if said not in (0, 1, 0.0, 1.0) else _agrees(targets[-1], best, bool(said)))
+                best, recorded = int(np.argmax(scores)), record.get("acc")
+                right.append(None if recorded not in (0, 1, 0.0, 1.0) else _agrees(targets[-1], best, bool(recorded)))
         if not self.ids:
             raise LogError(f"{path} has no questions: run the harness with --log_samples")
         self.right = self._settled(targets, right)
@@ -97,7 +99,7 @@ class _Questions:
                 self.fields.setdefault(str(name), {})[place] = value
 
     def _settled(self, targets: list[tuple[int, int]], right: list[Any]) -> list[int]:
-        """Targets are numbers of options, or texts of options; where both fit, the harness's own accuracy decides."""
+        """Whether targets are numbers or texts of options; if both are possible, the harness's own accuracy decides."""
         by_number, by_text = ([t[i] for t in targets] for i in (0, 1))
         votes = [sum(v[i] for v in right if v is not None) for i in (0, 1)]
         if min(by_text) >= 0 and (min(by_number) < 0 or votes[1] > votes[0]):
@@ -111,8 +113,8 @@ class _Questions:
         return by_number
 
 
-def _agrees(target: tuple[int, int], best: int, said: bool) -> tuple[int, int]:
-    return int((target[0] == best) == said), int((target[1] == best) == said)
+def _agrees(target: tuple[int, int], best: int, recorded: bool) -> tuple[int, int]:
+    return int((target[0] == best) == recorded), int((target[1] == best) == recorded)
 
 
 def _records(file: IO[bytes], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -121,7 +123,8 @@ def _records(file: IO[bytes], path: Path) -> Iterator[tuple[int, dict[str, Any]]
         number += 1
         if len(line) > MOST_LINE:
             raise LogError(
-                f"{path}: line {number:,} is longer than {MOST_LINE >> 20} MiB: one question is expected on each line"
+                f"{path}: line {number:,} is longer than {MOST_LINE >> 20} MiB: the file must have one question per "
+                "line"
             )
         if not line.strip():
             continue
@@ -131,7 +134,7 @@ def _records(file: IO[bytes], path: Path) -> Iterator[tuple[int, dict[str, Any]]
             cut = "it was cut off there; copy it again" if not line.endswith(b"\n") else "copy the file again"
             raise LogError(f"{path}: line {number:,} is not JSON: {cut}, or delete the line") from None
         if not isinstance(record, dict):
-            raise LogError(f"{path}: line {number:,} is not an object: is it a file of samples?")
+            raise LogError(f"{path}: line {number:,} is not an object: check that this is a file of samples")
         yield number, record
 
 
@@ -139,20 +142,20 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
     """Log-likelihood and text of each option."""
     found = record.get("filtered_resps", record.get("resps"))
     if not isinstance(found, list) or not found:
-        raise LogError(f"{where} holds no responses: run the harness with --log_samples")
+        raise LogError(f"{where} contains no responses: run the harness with --log_samples")
     if any(isinstance(r, str) for r in found) or any(isinstance(r, list) and r and _is_text(r[0]) for r in found):
         raise LogError(
-            f"{where} is of a task that generates text, which has no probability: log a multiple-choice task, or ask "
-            "the model for its confidence and pass calibrary.language.verbal_confidence(texts)"
+            f"{where} is from a task that generates text, which has no probability: log a multiple-choice task, or "
+            "ask the model for its confidence and pass calibrary.language.verbal_confidence(texts)"
         )
     if len(found) == 1:
-        raise LogError(f"{where} has the log-likelihood of one text only: a probability needs the options it is one of")
+        raise LogError(f"{where} has the log-likelihood of one text only: a probability needs the other options too")
     try:
         scores = np.array([float(_pair(r)[0]) for r in found])
     except (TypeError, ValueError, IndexError):
-        raise LogError(f"{where} holds {str(found[0])[:60]!r} where a log-likelihood is expected") from None
+        raise LogError(f"{where} contains {str(found[0])[:60]!r} where a log-likelihood is expected") from None
     if not np.isfinite(scores).any() or np.isnan(scores).any() or (scores == np.inf).any():
-        raise LogError(f"{where} holds a log-likelihood that is not a number")
+        raise LogError(f"{where} contains a log-likelihood that is not a number")
     texts = _texts(record, len(scores))
     if texts and len(scores) == 2 * len(texts):  # mutual information: the options again, without the question
         scores = scores[: len(texts)]
@@ -170,16 +173,16 @@ def _is_text(value: Any) -> bool:
 
 
 def _pair(response: Any) -> Any:
-    """[log-likelihood, greedy?], also where older versions wrap it once more."""
+    """[log-likelihood, greedy?], also with the extra nesting of older versions."""
     while isinstance(response, list) and len(response) == 1 and isinstance(response[0], list):
         response = response[0]
     return response if isinstance(response, list) else [response]
 
 
 def _texts(record: dict[str, Any], n: int) -> list[str]:
-    """The texts of the options, as the model was asked for them."""
-    asked = record.get("arguments")
-    each = list(asked.values()) if isinstance(asked, dict) else asked if isinstance(asked, list) else []
+    """The texts of the options, as sent to the model."""
+    arguments = record.get("arguments")
+    each = list(arguments.values()) if isinstance(arguments, dict) else arguments if isinstance(arguments, list) else []
     texts = []
     for one in each:
         parts = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else []

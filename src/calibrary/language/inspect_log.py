@@ -1,4 +1,4 @@
-"""Logs of Inspect: ``.eval`` (a zip of samples) and ``.json``, one sample after the other."""
+"""Logs of Inspect: ``.eval`` (a zip of samples) and ``.json``, read one sample after the other."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from calibrary.language.log import Log, LogError
 from calibrary.language.packed import MOST_MEMBER, PackedError, opened
 from calibrary.language.stream import CutOffError, JsonStream
 
-#: Names under which a scorer's metadata says how sure the model was.
+#: Names under which a scorer's metadata contains the model's confidence.
 CONFIDENCE = ("confidence", "prob", "probability", "p_correct")
 #: What Inspect's own scorers write for right, wrong and no answer; "P" is partly right.
 _VALUES = {"C": 1, "I": 0, "N": 0}
 
 
 def is_json_log(head: bytes) -> bool:
-    """Is this the beginning of a ``.json`` log of Inspect?"""
+    """Whether this is the beginning of a ``.json`` log of Inspect."""
     start = head.lstrip()[:2048]
     return start[:1] == b"{" and b'"version"' in start and b'"status"' in start and b'"eval"' in head[:65536]
 
 
 def is_eval(head: bytes) -> bool:
-    """Is this the beginning of a zip file? The name says the rest."""
+    """Whether this is the beginning of a zip file. The file name then identifies the log."""
     return head[:4] == b"PK\x03\x04"
 
 
 def read_inspect(path: Path, scorer: str | None = None, prob: str | None = None, sampled: bool = False) -> Log:
-    """A log with one row for each sample; ``prob`` names the confidence where it is not obvious."""
+    """A log with one row for each sample; ``prob`` names the confidence if it is ambiguous."""
     source = str(path)
     try:
         return _SampleRows(source, scorer, prob, sampled).log(_parts(path))
@@ -43,7 +43,7 @@ def read_inspect(path: Path, scorer: str | None = None, prob: str | None = None,
 
 
 def _parts(path: Path) -> Iterator[tuple[str, Any]]:
-    """The header's ``eval`` and ``status``, and the samples one by one, of either form."""
+    """The header's ``eval`` and ``status``, and the samples one by one, for both formats."""
     with path.open("rb") as file:
         packed = is_eval(file.read(4))
     if not packed:
@@ -68,7 +68,7 @@ def _parsed(name: str, data: bytes) -> Any:
 
 
 class _SampleRows:
-    """Rows of a log as they come; of each sample only what is needed stays."""
+    """Rows of a log in their order; only the needed fields of each sample are stored."""
 
     def __init__(self, source: str, scorer: str | None, prob: str | None, sampled: bool) -> None:
         self.source, self.scorer, self.prob, self.sampled = source, scorer, prob, sampled
@@ -124,7 +124,7 @@ class _SampleRows:
     def _keep(self, row: dict[str, Any]) -> None:
         for name, value in row.items():
             column = self.columns.setdefault(name, [])
-            column.extend([None] * (self.n - len(column)))  # rows before that did not have it
+            column.extend([None] * (self.n - len(column)))  # earlier rows did not have this column
             column.append(value)
         self.n += 1
 
@@ -145,8 +145,8 @@ class _SampleRows:
             return int(value)
         if isinstance(value, dict | list):
             raise LogError(
-                f"{self.source}: scorer {name!r} gives several values ({str(value)[:60]}): name a scorer that says "
-                "right or wrong with --scorer"
+                f"{self.source}: scorer {name!r} gives several values ({str(value)[:60]}): name a scorer with one "
+                "value, right or wrong, with --scorer"
             )
         self.partial += 1
         return None
@@ -168,7 +168,7 @@ class _SampleRows:
         known = [v for v in values if v is not None]
         if not known:
             raise LogError(
-                f"{self.source}: {name} holds no numbers ({str(columns[name][0])[:40]!r} in the first sample)"
+                f"{self.source}: {name} contains no numbers ({str(columns[name][0])[:40]!r} in the first sample)"
             )
         self.percent = max(known) > 1.0 and max(known) <= 100.0 and min(known) >= 0.0
         self.confidence_name = name
@@ -184,8 +184,8 @@ class _SampleRows:
         sampled = "measure the share of equal answers with --sampled, or " if epochs else ""
         there = [name for name in columns if name.startswith("metadata.")]
         raise LogError(
-            f"{self.source} says nowhere how sure the model was: {sampled}write it in the scorer, Score(value=..., "
-            f'metadata={{"confidence": 0.8}}), or name it with --prob '
+            f"{self.source} contains no confidence of the model: {sampled}write it in the scorer, Score(value=..., "
+            'metadata={"confidence": 0.8}), or name it with --prob '
             f"({', '.join(there) or 'the scores have no metadata'})"
         )
 
@@ -194,7 +194,7 @@ class _SampleRows:
     def _why_empty(self) -> str:
         if not self.left_out:
             state = f" (its status is {self.status!r})" if self.status not in ("", "success") else ""
-            return f"{self.source} holds no samples{state}: run the task with log_samples, and let it finish"
+            return f"{self.source} contains no samples{state}: run the task with log_samples, and let it finish"
         counts = ", ".join(_counted_samples(n, what) for what, n in self.left_out.items())
         return f"{self.source} has no scores ({counts}): score it first, with inspect score {Path(self.source).name}"
 

@@ -1,11 +1,12 @@
-"""Few human labels beside many of a judge: intervals that rest on the humans and gain what the judge is worth.
+"""Few human labels and a judge's labels for all rows: the human labels make intervals valid, the judge narrower.
 
 With residuals (y - c) of the labelled rows and (j - c) of all rows, every averaged residual is estimated by
-mean_labelled[y - c] + l (mean_all[j - c] - mean_labelled[j - c]). Whatever the judge does, the bracket has expectation
-0; l in [0, 1] is chosen on other folds of the labelled rows so that the variance is least, and l = 0 is the humans
-alone. As a residual of each row this is r_i = N w_i/W ((y_i - c_i) - l (j_i - c_i)) + l (j_i - c_i), the first part of
-labelled rows only, and a metric that is a norm of averaged residuals takes c + r in the place of its labels. Noise:
-random signs on the contributions of the rows, centered among the labelled and among the unlabelled rows.
+mean_labelled[y - c] + l (mean_all[j - c] - mean_labelled[j - c]). Whatever the judge's quality, the term in brackets
+has expectation 0; l in [0, 1] is chosen on other folds of the labelled rows to minimise the variance, and l = 0 uses
+the human labels alone. As a residual of each row this is r_i = N w_i/W ((y_i - c_i) - l (j_i - c_i)) + l (j_i - c_i),
+the first part for labelled rows only, and a metric that is a norm of averaged residuals uses c + r in place of its
+labels. Noise is simulated by random signs on the contributions of the rows, centred among the labelled and among the
+unlabelled rows.
 """
 
 from __future__ import annotations
@@ -36,38 +37,38 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import coin_signs, seed_of, shuffled
 
 FOLDS = 5
-#: Labelled rows that every bin must have: the variance of an empty one would be estimated as 0.
+#: Smallest number of labelled rows in a bin: the variance of an empty bin would be estimated as 0.
 LEAST_IN_BIN = 5
-#: Bins by which l is chosen for a metric that has none.
+#: Number of bins for choosing l for a metric without bins.
 _USUAL_BINS = 10
 _AT_ONCE = 2_000_000
-#: A judge whose squared t is not above this counts as worthless: its weight would be noise.
+#: A judge whose squared t statistic is not above this is ignored: its weight would be noise.
 _FORGONE = 2.0
-#: Disagreements of judge and humans that are added to those seen: few labels may show few of them by chance.
+#: Number of disagreements between judge and humans added to those observed: few labels may show few of them by chance.
 _ADDED = 2.0
 
 
 @dataclass(frozen=True)
 class JudgedResult(Result):
-    """A metric from few human labels and a judge. Unpacks as ``low, high = result``.
+    """A metric from few human labels and a judge. The result unpacks as ``low, high = result``.
 
     Attributes
     ----------
     estimate, low, high : the metric from both, and its interval
     pvalue : of the hypothesis that the predictions are calibrated (NaN for a mean of losses)
-    expected : what noise alone shows on average (NaN for a mean of losses)
-    humans_estimate, humans_only : the metric and its interval from the human labels alone, made in the same way
-    judge_only : the metric with the judge's labels taken as the truth; it has no interval, because it may be biased
+    expected : the value expected from noise alone (NaN for a mean of losses)
+    humans_estimate, humans_only : the metric and its interval from the human labels alone, computed in the same way
+    judge_only : the metric if the judge's labels were the true labels; it has no interval, because it may be biased
     tuning : l, the weight of the judge from 0 (the humans alone) to 1
-    worth : human labels that would be as good without the judge
-    label_more : further rows to label for half the width; infinite where all rows would not suffice
+    worth : number of human labels that would give the same precision without the judge
+    label_more : number of further rows to label for half the width; infinite if all rows would not suffice
     agreement : share of the human labels with which the judge agrees (its probabilities are rounded)
-    lean : mean of the judge's labels less that of the human labels, on the same rows
+    lean : mean of the judge's labels minus that of the human labels, on the same rows
     judge_error, judge_pvalue : expected calibration error of the judge's probabilities against the human labels, and
         its test; NaN where the judge gives 0 and 1 only
     metric, n, n_labels, n_bins : what was measured, rows, human labels, bins after merging (0 without bins)
-    confidence_level, n_resamples, method : how the interval was made
-    sentence : the answer in words
+    confidence_level, n_resamples, method : how the interval was computed
+    sentence : the result in words
     """
 
     estimate: float
@@ -102,7 +103,7 @@ class JudgedResult(Result):
         return self.sentence
 
     def _repr_html_(self) -> str:
-        """For a notebook: the numbers, and the sentence in the head."""
+        """For a notebook: the numbers, and the sentence in the heading."""
         return html_table(("", self.sentence), self.rows())
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -113,7 +114,7 @@ class JudgedResult(Result):
 
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, written for people."""
-        told = [
+        pairs = [
             ("humans and judge", with_interval(self.estimate, self.low, self.high)),
             ("humans alone, same method", with_interval(self.humans_estimate, *self.humans_only)),
             ("judge taken as the truth", number(self.judge_only)),
@@ -125,8 +126,8 @@ class JudgedResult(Result):
             ("judge agrees with humans", percent(self.agreement)),
         ]  # fmt: skip
         if not math.isnan(self.judge_error):
-            told.append(("ECE of the judge", f"{number(self.judge_error)} ({pvalue(self.judge_pvalue)})"))
-        return told
+            pairs.append(("ECE of the judge", f"{number(self.judge_error)} ({pvalue(self.judge_pvalue)})"))
+        return pairs
 
 
 def judged(
@@ -142,10 +143,11 @@ def judged(
     inclusion: Any = None,
     **options: Any,
 ) -> JudgedResult:
-    """What does a metric say when few rows have a human label, and all rows have one of a judge?
+    """Estimate a metric if few rows have a human label, and all rows have a label by a judge.
 
-    Taking the judge's labels as the truth gives intervals that may be anywhere; the human rows alone are few. Here the
-    judge lowers the noise of the human labels and cannot bias them: a worthless judge leaves the humans alone.
+    Intervals that take the judge's labels as true may be arbitrarily wrong; the human labels alone are few. Here the
+    judge reduces the noise of the human labels and cannot bias them: with an uninformative judge the result is that of
+    the human labels alone.
 
     Parameters
     ----------
@@ -153,19 +155,19 @@ def judged(
         An error that is a norm of averaged residuals ("ece", "smece", "ecce_mad", "mmce", ...) or a mean of losses
         ("bs", "nll", ...).
     y_true : array-like of shape (N,)
-        Human labels, 0 and 1, with NaN or None where no human looked; of several classes their numbers.
+        Human labels, 0 and 1, with NaN or None for rows without one; for several classes their numbers.
     y_prob : array-like of shape (N,) or (N, K)
-        Probabilities; of several classes the most likely one is looked at.
+        Probabilities; for several classes the most likely class is judged.
     judge : array-like of shape (N,)
         The judge's labels of all rows, or its probabilities of label 1.
     n_bins : int, optional
-        Bins of a binned metric; neighbors are merged until each has 5 labelled rows.
+        Bins of a binned metric; neighbouring bins are merged until each has 5 labelled rows.
     confidence_level, n_resamples, rng
         As in :func:`calibrary.interval`.
     inclusion : array-like of shape (N,), optional
-        The known probabilities with which rows were chosen to be labelled; without it they were chosen at random.
+        The known probabilities with which rows were selected for labelling; by default they were selected at random.
     **options
-        Of the metric.
+        Options of the metric.
 
     Returns
     -------
@@ -210,8 +212,8 @@ def _require_norm(entry: Entry) -> None:
     if not _is_norm(entry):
         served = [e.id for e in catalogue.values() if e.familiar and (_is_norm(e) or "reduction" in e.options)]
         raise ValueError(
-            f"{entry.id} cannot use a judge: it is neither a norm of averaged residuals nor a mean of losses; use one "
-            f"of {', '.join(served)}"
+            f"{entry.id} cannot use a judge, because it is neither a norm of averaged residuals nor a mean of losses: "
+            f"use one of {', '.join(served)}"
         )
 
 
@@ -220,7 +222,7 @@ def _require_norm(entry: Entry) -> None:
 
 @dataclass(frozen=True)
 class _Tuned:
-    """Contributions of the rows: ``own`` of labelled rows, ``shared`` of all, their sum being N times the mean."""
+    """Contributions of the rows: ``own`` for labelled rows, ``shared`` for all; their sum is N times the mean."""
 
     own: Array
     shared: Array
@@ -228,9 +230,9 @@ class _Tuned:
 
 
 def _tuned(rows: JudgedRows, human: Array, judge: Array, bin: Any, seed: int) -> _Tuned:
-    """Cross-fitted: the weight of the judge for a fold of labelled rows is chosen on the others."""
+    """Cross-fitting: the weight of the judge for a fold of labelled rows is chosen on the other folds."""
     place = np.flatnonzero(rows.labelled)
-    if len(place) == rows.n:  # nothing is left to the judge
+    if len(place) == rows.n:  # no row is without a human label
         return _alone(rows, human)
     order = shuffled(len(place), seed, "folds of labels")
     weights, each = rows.weight[place], np.empty(len(place))
@@ -245,9 +247,9 @@ def _tuned(rows: JudgedRows, human: Array, judge: Array, bin: Any, seed: int) ->
 
 
 def _best(human: Array, judge: Array, bin: Any, weight: Array) -> float:
-    """sum of covariances over sum of variances of the bins' averages, in [0, 1]."""
+    """Sum of covariances divided by sum of variances of the bin averages, in [0, 1]."""
     w = weight / weight.sum()
-    v = w**2 / np.sum(w**2)  # the variance of a weighted mean counts squared weights
+    v = w**2 / np.sum(w**2)  # the variance of a weighted mean has squared weights
     means = [np.bincount(bin, w * x) for x in (human, judge)]
     squares = [np.bincount(bin, v * x) for x in (human, judge)]
 
@@ -271,11 +273,11 @@ def _alone(rows: JudgedRows, human: Array) -> _Tuned:
 
 
 class _Noise:
-    """Random signs on the contributions of the rows, summed in bins of neighboring rows (each row its own, if need be).
+    """Random signs on the contributions of the rows, summed in bins of neighbouring rows (or one bin per row).
 
-    A labelled row contributes with the size that such rows have on average at its confidence, not with its own: few
-    labelled rows of a bin may show no disagreement of judge and humans by chance, and the noise of the bin would be
-    taken for 0. The contributions of the judge alone are centered among the rows that were drawn together.
+    A labelled row contributes with the average size at its confidence, not with its own: few labelled rows of a bin may
+    show no disagreement between judge and humans by chance, and the noise of the bin would be estimated as 0. The
+    judge's contributions are centred among the rows that were drawn together.
     """
 
     def __init__(self, rows: JudgedRows, tuned: _Tuned, begins: Any) -> None:
@@ -307,7 +309,7 @@ class _Noise:
 
 
 def _usual_size(x: Array, c: Array) -> Array:
-    """Root mean square of contributions at each confidence: of a constant and a multiple of c (1 - c)."""
+    """Root mean square of the contributions at each confidence, modelled by a constant and a multiple of c (1 - c)."""
     square, spread = x**2, 4.0 * c * (1.0 - c)
     design = np.column_stack([np.ones(len(c)), spread])
     fit, *_ = np.linalg.lstsq(design, square, rcond=None)
@@ -320,7 +322,7 @@ def _usual_size(x: Array, c: Array) -> Array:
 
 
 def _spread(rows: JudgedRows, tuned: _Tuned, bin: Any) -> tuple[float, float]:
-    """The variance of the averages summed over the bins, and the part of it that more labels would not lower."""
+    """The variance of the averages summed over the bins, and the part that more labels would not reduce."""
 
     def of(x: Array, count: int) -> float:
         return float(np.sum(x**2) - np.sum(np.bincount(bin, x) ** 2) / max(count, 1)) / rows.n**2
@@ -333,7 +335,7 @@ def _spread(rows: JudgedRows, tuned: _Tuned, bin: Any) -> tuple[float, float]:
 
 
 def _gain(rows: JudgedRows, both: _Tuned, alone: _Tuned, bin: Any) -> dict[str, float]:
-    """How many labels the judge is worth, and how many more would halve the width."""
+    """The number of labels that the judge is worth, and how many more would halve the width."""
     (total, floor), (humans, _) = _spread(rows, both, bin), _spread(rows, alone, bin)
     worth = rows.n_labels if total <= 0.0 else min(rows.n_labels * humans / total, float(rows.n))
     wanted = total / 4.0 - floor
@@ -354,13 +356,13 @@ def _norm(
     human, judge = np.where(rows.labelled, rows.y - rows.c, 0.0), rows.judge - rows.c
     values = _BinnedMetric(entry, rows.c, bin, options)
     both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
-    told = {
+    results = {
         name: _ends(rows, tuned, values, alpha, n_resamples, seed) for name, tuned in (("both", both), ("alone", alone))
     }
-    estimate, low, high, p, expected = told["both"]
+    estimate, low, high, p, expected = results["both"]
     return {
         "estimate": estimate, "low": low, "high": high, "pvalue": p, "expected": expected,
-        "humans_estimate": told["alone"][0], "humans_only": ConfidenceInterval(told["alone"][1], told["alone"][2]),
+        "humans_estimate": results["alone"][0], "humans_only": ConfidenceInterval(*results["alone"][1:3]),
         "judge_only": values.of(np.add.reduceat(judge, values.begins)), "tuning": both.tuning, "n_bins": n_bins,
         "method": "triangle",
         **_gain(rows, both, alone, bin),
@@ -386,7 +388,7 @@ def _ends(
 class _BinnedMetric:
     """A metric as a function of sums of residuals, for confidences in ascending order.
 
-    A metric of bins reads the sums of its bins alone: each is one row, as heavy as its rows are many. Of any other
+    A binned metric uses the sums of its bins only: each bin is one row, with the weight of its rows. For any other
     metric each row is a bin.
     """
 
@@ -415,7 +417,7 @@ def _view(y: Any, c: Array, weight: Array | None) -> Predictions:
 
 
 def _bins(entry: Entry, rows: JudgedRows, options: dict[str, Any]) -> tuple[Any, dict[str, Any], int]:
-    """Bins in which every one has labelled rows, for the metric and for the weight of the judge."""
+    """Bins that all have labelled rows, for the metric and for the weight of the judge."""
     if "edges" not in entry.options:
         edges = EqualMass(min(_USUAL_BINS, max(1, rows.n_labels // LEAST_IN_BIN))).fit(rows.c).edges_
         return _merged(edges, rows)[1], options, 0
@@ -431,7 +433,7 @@ def _bins(entry: Entry, rows: JudgedRows, options: dict[str, Any]) -> tuple[Any,
 
 
 def _merged(edges: Array, rows: JudgedRows) -> tuple[Array, Any]:
-    """Neighboring bins are put together until each has enough labelled rows."""
+    """Neighbouring bins are merged until each has enough labelled rows."""
     inner = edges[1:-1]
     count = np.bincount(np.searchsorted(inner, rows.c[rows.labelled], side="left"), minlength=len(inner) + 1)
     kept, held = [], 0
@@ -450,38 +452,37 @@ def _merged(edges: Array, rows: JudgedRows) -> tuple[Array, Any]:
 
 
 def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alpha: float, seed: int) -> dict[str, Any]:
-    """A mean of losses: a loss under the judge's probability is its mean over the two labels."""
+    """A mean of losses: the loss under the judge's probability is the mean over the two labels."""
     question = entry.asked({**options, "reduction": "none"})
     zero, one = (
         np.asarray(measure(entry, Predictions(np.full(rows.n, label, dtype=np.intp), rows.c), question))
         for label in (0, 1)
     )
     if zero.shape != (rows.n,):
-        raise ValueError(f"{entry.id} with these options has not one loss for each row")
+        raise ValueError(f"{entry.id} with these options does not have one loss for each row")
     human = np.where(rows.labelled, np.where(rows.y == 1.0, one, zero), 0.0)
     judge = zero + rows.judge * (one - zero)
     bin = np.zeros(rows.n, dtype=np.intp)
     both, alone = _tuned(rows, human, judge, bin, seed), _alone(rows, human)
     wide, narrow = (_half_width(rows, tuned, one - zero, alpha) for tuned in (alone, both))
-    if narrow >= wide:  # the humans alone say more
+    if narrow >= wide:  # the human labels alone are more precise
         both, narrow = alone, wide
-    told = {}
+    results = {}
     for name, tuned, half in (("both", both, narrow), ("alone", alone, wide)):
         estimate = float(np.mean(tuned.own + tuned.shared))
-        told[name] = (estimate, estimate - half, estimate + half)
+        results[name] = (estimate, estimate - half, estimate + half)
     return {
-        "estimate": told["both"][0], "low": told["both"][1], "high": told["both"][2], "pvalue": math.nan,
-        "expected": math.nan, "humans_estimate": told["alone"][0],
-        "humans_only": ConfidenceInterval(*told["alone"][1:]), "judge_only": float(judge.mean()),
+        "estimate": results["both"][0], "low": results["both"][1], "high": results["both"][2], "pvalue": math.nan,
+        "expected": math.nan, "humans_estimate": results["alone"][0],
+        "humans_only": ConfidenceInterval(*results["alone"][1:]), "judge_only": float(judge.mean()),
         "tuning": both.tuning, "n_bins": 0, "method": "asymptotic", **_gain(rows, both, alone, bin),
     }  # fmt: skip
 
 
 def _half_width(rows: JudgedRows, tuned: _Tuned, apart: Array, alpha: float) -> float:
-    """Of a mean of the contributions; ``apart`` is how far the losses of the two labels lie apart in each row.
+    """Half-width for a mean of contributions; ``apart`` is the difference between the two labels' losses in each row.
 
-    Each labelled row is divided by what its own share of the mean leaves, and few large contributions have few degrees
-    of freedom.
+    Each labelled row is divided by one minus its leverage, and a few large contributions have few degrees of freedom.
     """
     labelled = rows.labelled
     share = rows.weight / rows.n_labels
@@ -520,25 +521,27 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
 def _sentence(entry: Entry, r: JudgedResult) -> Sentence:
     name = entry.spoken or entry.name.lower()
     level = percent(r.confidence_level)
-    said = [
+    sentences = [
         f"The {name} is {number(r.estimate)} ({level} interval {number(r.low)} to {number(r.high)}) from "
         f"{counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
     ]
     claims = [
-        Claim(said[0], "interval", metric=r.metric, low=r.low, high=r.high),
-        measured(said[0], n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only),
+        Claim(sentences[0], "interval", metric=r.metric, low=r.low, high=r.high),
+        measured(sentences[0], n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only),
     ]
     if not math.isnan(r.pvalue) and r.pvalue <= alpha_of(r.confidence_level):
         claims.append(Claim("There is evidence of miscalibration", "miscalibrated"))
     if not math.isnan(r.pvalue):
         found = "" if r.pvalue <= alpha_of(r.confidence_level) else "no "
-        said.append(f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)}).")
-    said.append(
+        sentences.append(
+            f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)})."
+        )
+    sentences.append(
         f"The human labels alone give {number(r.humans_estimate)} ({number(r.humans_only.low)} to "
         f"{number(r.humans_only.high)}); with this judge they are as good as {counted(round(r.worth), 'human label')}."
     )
-    said.append(
-        f"The judge agrees with {percent(r.agreement)} of the human labels; taken as the truth, it would show "
-        f"{number(r.judge_only)}."
+    sentences.append(
+        f"The judge agrees with {percent(r.agreement)} of the human labels; if its labels were true, the value would "
+        f"be {number(r.judge_only)}."
     )
-    return Sentence(" ".join(said), *claims)
+    return Sentence(" ".join(sentences), *claims)

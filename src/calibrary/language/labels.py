@@ -1,4 +1,4 @@
-"""Rows with a human label where somebody looked, and a judge's label everywhere: checked, and as pairs of 0/1 and c."""
+"""Human labels for some rows and a judge's label for every row: checked, and as pairs of 0/1 and c."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array, are_probabilities, checked_probabilities
 
-#: Human labels below which nothing is estimated.
+#: Smallest number of human labels for an estimate.
 LEAST = 20
 
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Confidences, the judge's labels, the human ones (NaN where nobody looked), and weights of the labelled rows.
+    """Confidences, the judge's labels, the human labels (NaN if missing), and weights of the labelled rows.
 
     ``weight`` is 1 over the probability of being labelled, scaled to a mean of 1 over the labelled rows, and 0 for
-    others; ``known`` says whether these probabilities were given.
+    others; ``known`` is true if these probabilities were given.
     """
 
     c: Array
@@ -42,7 +42,7 @@ class JudgedRows:
 
 
 def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedRows:
-    """Check the four columns; of several classes the most likely one is looked at: is it right?"""
+    """Check the four columns; for several classes the outcome is whether the most likely class is right."""
     p = np.asarray(y_prob, dtype=np.float64)
     y, human = _column(y_true, "y_true", len(p))
     j, seen = _column(judge, "judge", len(p))
@@ -74,7 +74,7 @@ def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedR
 
 
 def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Numbers, and where there is one: None, NaN and empty text are missing."""
+    """The numbers, and which are present: None, NaN and empty text are missing."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.shape != (n,):
         raise ValueError(f"{name} has shape {array.shape} and y_prob has {n:,} rows: pass one value per row")
@@ -106,8 +106,8 @@ def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:
     bad = np.flatnonzero(human & ~((chance > 0.0) & (chance <= 1.0)))
     if len(bad):
         raise ValueError(
-            f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most 1: "
-            "it is the probability with which the row was chosen to be labelled"
+            f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most "
+            "1: pass the probability with which the row was selected for labelling"
         )
     weight[human] /= chance[human]
     weight[human] *= human.sum() / weight.sum()

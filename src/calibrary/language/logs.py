@@ -1,4 +1,4 @@
-"""Logs of language models as tables: which log a file is, and its columns."""
+"""Logs of language models as tables: the type of a log file, and its columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Log", "LogError", "log_kind", "read_log"]
 
 
 def log_kind(path: Path) -> str:
-    """ "inspect", "harness" or "" for a file that is no log; a folder is one where the harness wrote samples."""
+    """ "inspect", "harness" or "" for a file that is not a log; a folder counts if it has samples of the harness."""
     if path.is_dir():
         return "harness" if _samples_in(path) else ""
     if not path.is_file():
@@ -50,20 +50,20 @@ def read_log(
     ----------
     path : str or Path
     scorer : str, optional
-        Inspect: the scorer that is meant, where there are several.
+        Inspect: the scorer to use, if there are several.
     prob : str, optional
-        Inspect: where the confidence stands, such as "metadata.confidence"; found by its name if it is obvious.
+        Inspect: the field of the confidence, such as "metadata.confidence"; by default it is recognised by its name.
     normalize : "none" or "length"
         lm-evaluation-harness: "length" divides each log-likelihood by the length of its option's text first, as
         ``acc_norm`` does.
     sampled : bool
-        Inspect: the epochs are sampled answers, and no confidence is looked for.
+        Inspect: the epochs are sampled answers, and no confidence is needed.
 
     Returns
     -------
     Log
-        Its ``columns`` have one row for each answer, ``said`` is one line about what was read, and ``sampled()`` gives
-        the arguments of ``sampled_answers``.
+        Its ``columns`` have one row for each answer, ``said`` is one line that describes the log, and ``sampled()``
+        gives the arguments of ``sampled_answers``.
 
     Examples
     --------
@@ -76,13 +76,16 @@ def read_log(
         raise LogError(f"no such file: {path}")
     kind = log_kind(path)
     if kind == "cut":
-        raise LogError(f"{path} is not a zip file: it was cut off at its beginning, or it is no log of Inspect")
+        raise LogError(f"{path} is not a zip file: it was cut off at its beginning, or it is not a log of Inspect")
     if kind == "inspect":
         return read_inspect(path, scorer, prob, sampled)
     if kind != "harness":
         raise LogError(
-            f"{path} is no log: lm-evaluation-harness writes samples_*.jsonl with --log_samples, Inspect .eval or .json"
+            f"{path} is not a log: lm-evaluation-harness writes samples_*.jsonl with --log_samples, Inspect .eval or "
+            ".json"
         )
     if sampled:
-        raise LogError(f"{path} holds log-likelihoods and no sampled answers: they are the epochs of an Inspect log")
+        raise LogError(
+            f"{path} contains log-likelihoods and no sampled answers: sampled answers are the epochs of an Inspect log"
+        )
     return read_samples(_samples_in(path) if path.is_dir() else [path], str(path), normalize)

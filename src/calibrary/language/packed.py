@@ -1,6 +1,6 @@
-"""Members of a zip file one after the other, also those packed with zstandard, which Python reads itself from 3.14 on.
+"""Members of a zip file one after the other, including those compressed with zstandard (in Python itself from 3.14 on).
 
-Nothing is written to disk and no name of a member is taken for a path. Sizes are bounded before anything is unpacked.
+Nothing is written to disk and no member name is used as a path. Sizes are limited before anything is decompressed.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import IO
 
 from calibrary.base.errors import extra
 
-#: A member may unpack to this much; a whole file to more, if it is not far larger than what it is packed in.
+#: Largest decompressed size of a member; a whole file may be larger, within a limit on the compression ratio.
 MOST_MEMBER = 1 << 28
 _MOST_TOTAL, _MOST_RATIO = 1 << 30, 1000
 _ZSTANDARD = 93
-#: zstandard's window: what a packed file may make the reader hold besides its output.
+#: zstandard's window: memory that a compressed file may require besides its output.
 _MOST_WINDOW = 1 << 27
 
 
 class PackedError(ValueError):
-    """A packed file that cannot be trusted or read; the text says why."""
+    """A compressed file that cannot be trusted or read; the text says why."""
 
 
-#: Names and contents of the members whose name begins with a text, in the order of the file.
+#: Names and contents of the members whose name begins with a given text, in the order of the file.
 Members = Callable[[str], Iterator[tuple[str, bytes]]]
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Members]:
-    """A zip file whose list of members is read once, however many there are."""
+    """A zip file whose list of members is read once, whatever their number."""
     with path.open("rb") as file:
         try:
             packed = zipfile.ZipFile(file)
@@ -75,8 +75,8 @@ def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) ->
 
 
 def _zstandard(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
-    """A member packed with zstandard: its bytes stand after a local header of its own length."""
-    with extra("logs", "reading an Inspect log that is packed with zstandard, before Python 3.14,"):
+    """A member compressed with zstandard: its bytes follow a local header of variable length."""
+    with extra("logs", "reading an Inspect log compressed with zstandard, before Python 3.14,"):
         import zstandard
 
     file.seek(info.header_offset)

@@ -1,4 +1,4 @@
-"""How many questions, and how many samples of each, for a budget of calls?"""
+"""The best numbers of questions and of samples per question for a budget of calls."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from calibrary.language.sampled import _Design, _statistics
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import redrawn_labels, seed_of
 
-#: Samples that measure an answer, among which the best is looked for.
+#: Numbers of samples per answer among which the best is searched.
 TRIED = (2, 3, 4, 5, 7, 10, 15, 20, 30)
-#: Fewer questions than this are no plan.
+#: Smallest number of questions in a plan.
 _LEAST = 20
-#: Draws of the test on every simulated sample.
+#: Number of draws of the test for every simulated sample.
 _DRAWS = 99
 
 
@@ -32,11 +32,11 @@ class SampledPlan(Result):
 
     Attributes
     ----------
-    n, k : questions, and samples that measure each answer besides the answer itself
+    n, k : number of questions, and of samples that measure each answer besides the answer itself
     power : share of simulated samples in which the exact test rejects
-    budget, error, line, alpha : what was asked
+    budget, error, line, alpha : the arguments
     tried : questions, samples and power of every division of the budget
-    sentence : the answer in words
+    sentence : the result in words
     """
 
     n: int
@@ -60,10 +60,10 @@ def sampled_plan(
     n_resamples: int = 199,
     rng: Any = None,
 ) -> SampledPlan:
-    """Which division of a budget of N times (k + 1) calls detects an error of this size most often?
+    """Find the division of a budget of N times (k + 1) calls that detects an error of this size most often.
 
     Each question costs its answer and k samples that measure it. The model's own probabilities follow Beta(*law*), and
-    the truth departs from them along ``line``, as in :func:`calibrary.power`.
+    the true probabilities depart from them along ``line``, as in :func:`calibrary.power`.
     """
     whole("budget", budget, _LEAST * (TRIED[0] + 1))
     check_draws(_DRAWS, alpha)
@@ -74,12 +74,12 @@ def sampled_plan(
         if budget // (k + 1) >= _LEAST
     ]
     n, k, power = max(tried, key=lambda one: one[2])
-    said = (
+    text = (
         f"With {counted(budget, 'call')}, {counted(n, 'question')} with {k + 1} samples each (one is the answer, {k} "
-        f"measure it) find an error of {error:g} ({line}) most often: in {percent(power)} of samples, tested at "
+        f"measure it) detect an error of {error:g} ({line}) most often: in {percent(power)} of samples, tested at "
         f"{percent(alpha)}."
     )
-    sentence = Sentence(said, Claim(said, "planned", n=n, k=k, power=power, draws=n_resamples))
+    sentence = Sentence(text, Claim(text, "planned", n=n, k=k, power=power, draws=n_resamples))
     return SampledPlan(n, k, power, budget, error, line, alpha, tuple(tried), sentence)
 
 

@@ -1,12 +1,12 @@
 """Calibration of answers that were sampled several times, without the noise of the samples.
 
 The share of k samples that agree with an answer is a draw, Binomial(k, q)/k, of the model's own probability q. A
-calibrated model, whose answers are right with probability q, then shows a large calibration error of the shares. Given
-q, though, the outcome y and the k agreements are exchangeable: each of the k + 1 numbers is as likely to be the outcome
-as any other. With m = y + (agreeing samples), y is 1 with probability m/(k + 1) given m, and that makes an exact test
-of any statistic. Leaving each sample out in turn compares y with the left-out sample in the bin of the others' share,
-which is (m - 1)/(k - 1) for every sample that contributes: the estimate is a binned sum of
-(k + 1)/k (y - m/(k + 1)), whose bins do not depend on which number is called the outcome.
+calibrated model, whose answers are right with probability q, therefore shows a large calibration error of the shares.
+Given q, however, the outcome y and the k agreements are exchangeable: each of the k + 1 numbers is equally likely to be
+the outcome. With m = y + (number of agreeing samples), y is 1 with probability m/(k + 1) given m, which gives an exact
+test for any statistic. Leaving each sample out in turn compares y with the left-out sample in the bin of the others'
+share, which is (m - 1)/(k - 1) for every sample that contributes: the estimate is a binned sum of (k + 1)/k (y - m/(k +
+1)), whose bins do not depend on which number is called the outcome.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from calibrary.language.ends import norm_ends, tail
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
 
-#: Below this many units flipped signs and redrawn units are rough.
+#: With fewer units than this, sign flips and resampled units are inaccurate.
 _FEW_UNITS = 30
-#: Numbers that one batch of draws may hold.
+#: Largest number of values in one batch of draws.
 _AT_ONCE = 4_000_000
 
 
@@ -43,19 +43,20 @@ class SampledResult(Result):
 
     Attributes
     ----------
-    error, low, high : the error without the noise of the samples, and its interval; the interval is of the error that
+    error, low, high : the error without the noise of the samples, and its interval; the interval is for the error that
         k samples can show, which is at most the expected calibration error of the model's own probabilities
-    pvalue : of the hypothesis that the answers are calibrated
+    pvalue : p-value of the hypothesis that the answers are calibrated
     expected_error : mean of the error under that hypothesis
     naive_error : expected calibration error of the shares themselves, which includes the noise of the samples
     brier, naive_brier : Brier score of the model's own probabilities, and of the shares
-    mean_confidence, accuracy : mean share of agreeing samples, and how often the answer is right
-    mean_pvalue, ks_pvalue : of the same hypothesis by accuracy - mean confidence (two-sided), and by the largest
-        running sum in order of the share
-    n, k : questions, and samples that measure each answer: one number, or the least and the most
-    method : "exact", or "approximate" where ``units`` were given
-    sentence : the answer in words
-    confidence_level, n_resamples : how the interval was made
+    mean_confidence, accuracy : mean share of agreeing samples, and share of right answers
+    mean_pvalue, ks_pvalue : p-values of the same hypothesis by accuracy - mean confidence (two-sided), and by the
+        largest
+        cumulative sum in order of the share
+    n, k : number of questions, and of samples that measure each answer: one number, or the smallest and the largest
+    method : "exact", or "approximate" if ``units`` were given
+    sentence : the result in words
+    confidence_level, n_resamples : how the interval was computed
     edges, gap, null_low, null_high, naive_gap : edges of the bins of the share, contribution of each bin to the error
         with its sign, 95% of what a calibrated model shows there, and the contribution to the naive error
     """
@@ -88,7 +89,7 @@ class SampledResult(Result):
         return self.sentence
 
     def _repr_html_(self) -> str:
-        """For a notebook: the numbers, and the sentence in the head."""
+        """For a notebook: the numbers, and the sentence in the heading."""
         rows = [
             ("calibration error", with_interval(self.error, self.low, self.high)),
             ("expected by chance", number(self.expected_error)),
@@ -104,7 +105,7 @@ class SampledResult(Result):
         return html_table(("", self.sentence), rows)
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-        """Draw the contribution of each bin with what a calibrated model shows there; returns the matplotlib Axes."""
+        """Draw the contribution of each bin with its range for a calibrated model; returns the matplotlib Axes."""
         from calibrary.plots.sampled import plot_sampled
 
         return plot_sampled(self, ax=ax, caption=caption, theme=theme)
@@ -122,39 +123,38 @@ def sampled_answers(
     rng: Any = None,
     stopped_early: bool = False,
 ) -> SampledResult:
-    """Are answers right as often as the model's samples agree with them? Tested without the noise of the samples.
+    """Test whether answers are right as often as the model's samples agree with them, without sampling noise.
 
     A share of k samples is a noisy confidence: a perfectly calibrated model shows a large expected calibration error of
-    such shares, and the usual test calls it miscalibrated. Here each sample in turn is left out: the question goes to
-    the bin of the others' share, and the outcome is compared with the sample that was left out. The test draws anew
-    which of the k + 1 numbers of a question is called the outcome, and is exact for every k and every number of
-    questions.
+    such shares, and the usual test rejects it. Here each sample is left out in turn: the question goes to the bin of
+    the others' share, and the outcome is compared with the sample that was left out. The test redraws which of the k +
+    1 numbers of a question is the outcome, and is exact for every k and every number of questions.
 
     Parameters
     ----------
     answers : array-like of shape (N, k), or a list of N lists
-        The samples of each question as labels of meaning: ids, numbers, or texts (compared after trimming and without
-        case). None and NaN are places without a sample. The number of samples may differ between questions.
+        The samples of each question as labels of their meaning: ids, numbers, or texts (compared after trimming and
+        lower-casing). None and NaN are missing samples. The number of samples may differ between questions.
     right : array-like
-        The right label of each question; or True and False for each sample; or, where ``answers`` does not hold
+        The right label of each question; or True and False for each sample; or, if ``answers`` does not contain
         booleans itself, True and False for each question's answer.
     answer : "first", "split" or array-like of shape (N,)
         Which answer is measured. "first": the first sample, measured by the others. "split": the most frequent of the
-        first half of the samples, measured by the other half. An array: an answer made apart from the samples, such as
-        that of greedy decoding. The most frequent of the same samples that measure it is refused: its share is too
-        high.
+        first half of the samples, measured by the other half. An array: an answer obtained separately from the samples,
+        such as that of greedy decoding. The most frequent answer of the samples that also measure it is not accepted,
+        because its share is too high.
     n_bins : int
-        Bins of equal width.
+        Number of equal-width bins.
     units : array-like of shape (N,), optional
         Questions that share their outcome or their source. The signs of whole units are then drawn, and the test is
         approximate.
     confidence_level, n_resamples : float and int
-        Level of the interval, and draws of the test and of the bootstrap.
+        Level of the interval, and number of draws of the test and of the bootstrap.
     rng : int, Generator or None
-        Seed or source of random numbers.
+        Seed or generator of random numbers.
     stopped_early : bool
-        Whether the number of samples of a question depended on its answers (sampling until they agree). True is
-        refused, because neither the test nor the estimate holds then.
+        Whether the number of samples of a question depended on its answers (sampling until they agree). True raises an
+        error, because neither the test nor the estimate is valid then.
 
     Returns
     -------
@@ -163,8 +163,8 @@ def sampled_answers(
     Notes
     -----
     error = sum over bins of |1/N sum_i 1/k_i sum_j (y_i - a_ij) 1{share of the other samples in the bin}|, where a_ij
-    says whether sample j agrees with the answer. The interval rests on the triangle inequality, as with
-    ``method="triangle"``, and is of sum over bins of |E[(P(y = 1 | q) - q) P(share in the bin | q)]|. The Brier score
+    says whether sample j agrees with the answer. The interval uses the triangle inequality, as with
+    ``method="triangle"``, and is for sum over bins of |E[(P(y = 1 | q) - q) P(share in the bin | q)]|. The Brier score
     is mean (y - c)^2 - mean c (1 - c)/(k - 1), with c the share.
 
     Examples
@@ -177,8 +177,8 @@ def sampled_answers(
     """
     if stopped_early:
         raise RefusedError(
-            "stopped_early=True is not served: where the number of samples depended on the answers, the share of "
-            "agreeing samples is biased; sample every question a number of times that was fixed before"
+            "stopped_early=True is not supported: if the number of samples depended on the answers, the share of "
+            "agreeing samples is biased; sample every question a number of times that was fixed in advance"
         )
     alpha = alpha_of(confidence_level)
     check_draws(n_resamples, alpha)
@@ -193,7 +193,7 @@ def _units(units: Any, n: int) -> Counts:
         raise RefusedError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
     names, member = np.unique(array, return_inverse=True)
     if len(names) < _FEW_UNITS:
-        warn(f"there are {len(names)} units only: below {_FEW_UNITS} tests and intervals are rough")
+        warn(f"there are only {len(names)} units: with fewer than {_FEW_UNITS} tests and intervals are inaccurate")
     return member.astype(np.int64)
 
 
@@ -201,7 +201,7 @@ def _units(units: Any, n: int) -> Counts:
 
 
 class _Design:
-    """Questions in cells of equal (k, m), in order of the share; a draw is known by its sums in the cells."""
+    """Questions in cells of equal (k, m), in order of the share; a draw is determined by its sums in the cells."""
 
     def __init__(self, found: Agreement, n_bins: int, units: Counts | None = None) -> None:
         self.found, self.n_bins, self.units = found, n_bins, units
@@ -223,7 +223,7 @@ class _Design:
 
     @property
     def chance(self) -> Array:
-        """The probability that the outcome of a question in each cell is 1, under calibration."""
+        """The probability that the outcome of a question in each cell is 1, for a calibrated model."""
         chance: Array = self.m / (self.k + 1.0)
         return chance
 
@@ -250,7 +250,7 @@ class _Design:
     # -- draws of the sums in the cells, in batches
 
     def null(self, n_resamples: int, seed: int) -> Iterator[Array]:
-        """What calibrated answers show: the outcome drawn among its k + 1 numbers, or signs of whole units."""
+        """Draws for calibrated answers: the outcome is drawn among its k + 1 numbers, or signs of whole units."""
         if self.units is None:
             at_once = max(1, _AT_ONCE // len(self.k))
             scale = (self.k + 1.0) / self.k / self.n
@@ -263,7 +263,7 @@ class _Design:
             yield self._in_cells(signs[:, self.units]) / self.n
 
     def rows(self, n_resamples: int, seed: int) -> Iterator[Array]:
-        """The sums in the cells when questions, or whole units, are drawn with replacement."""
+        """The sums in the cells if questions, or whole units, are drawn with replacement."""
         if self.units is None:
             place = 2 * self.cell + self.found.right
             kinds, member, copies = np.unique(place, return_inverse=True, return_counts=True)
@@ -320,7 +320,7 @@ def _measured(design: _Design, alpha: float, n_resamples: int, seed: int) -> Sam
 
 
 def _statistics(design: _Design, batches: Iterator[Array]) -> tuple[Array, Array]:
-    """The error, the largest running sum and the mean of each draw, and the contributions of its bins."""
+    """The error, the largest cumulative sum and the mean of each draw, and the contributions of its bins."""
     values, gaps = [], []
     for sums in batches:
         of_bins = design.gaps(sums)
@@ -342,31 +342,31 @@ def sentence(
     mean_confidence: float, accuracy: float, mean_pvalue: float, n: int, k: int | tuple[int, int], method: str,
     confidence_level: float, n_resamples: int, **_: Any,
 ) -> Sentence:  # fmt: skip
-    """The answer in words; a direction is named only where its own test rejects."""
+    """The result in words; a direction is named only if its own test rejects."""
     alpha = alpha_of(confidence_level)
-    said = [
+    sentences = [
         f"The calibration error of {counted(n, 'sampled answer')} is {number(error)} ({percent(confidence_level)} "
         f"interval {number(low)} to {number(high)}); about {number(expected_error)} is expected by chance.",
         f"There is {'' if pvalue <= alpha else 'no '}evidence of miscalibration ({method} test, "
         f"{_said(pvalue, n_resamples)}).",
     ]
     claims = [
-        Claim(said[0], "interval", metric="sampled answers", low=low, high=high),
-        measured(said[0], accuracy=accuracy, mean_confidence=mean_confidence, n=n),
+        Claim(sentences[0], "interval", metric="sampled answers", low=low, high=high),
+        measured(sentences[0], accuracy=accuracy, mean_confidence=mean_confidence, n=n),
     ]
     if pvalue <= alpha:
-        claims.append(Claim(said[1], "miscalibrated"))
+        claims.append(Claim(sentences[1], "miscalibrated"))
     if mean_pvalue <= alpha:
         way = "over-confident" if mean_confidence > accuracy else "under-confident"
-        said.append(
+        sentences.append(
             f"The model is {way}: {percent(accuracy)} of the answers are right and {percent(mean_confidence)} of the "
             f"samples agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
         )
-        claims.append(Claim(said[-1], "direction", gap=accuracy - mean_confidence))
-    said.append(
+        claims.append(Claim(sentences[-1], "direction", gap=accuracy - mean_confidence))
+    sentences.append(
         f"The ECE of the shares is {number(naive_error)}, which includes the noise of shares of {_samples(k)} samples."
     )
-    return Sentence(" ".join(said), *claims)
+    return Sentence(" ".join(sentences), *claims)
 
 
 def _said(p: float, draws: int) -> str:

@@ -1,4 +1,4 @@
-"""A large JSON object piece by piece: the elements of one of its lists, and its other values, one at a time."""
+"""A large JSON object read in pieces: the elements of one of its lists, and its other values, one at a time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _CHUNK = 1 << 20
 
 
 class CutOffError(ValueError):
-    """The text ends in the middle of a value, or is no JSON; the text says where."""
+    """The text ends within a value, or is not JSON; the text says where."""
 
 
 class JsonStream:
-    """Values of a JSON text in order; holds no more of it than one value and a chunk."""
+    """Values of a JSON text in order; at most one value and a chunk are in memory."""
 
     def __init__(self, file: IO[str], most: int) -> None:
         self._file, self._most = file, most
@@ -22,7 +22,7 @@ class JsonStream:
         self._decoder = json.JSONDecoder()
 
     def items(self, listed: str) -> Iterator[tuple[str, Any]]:
-        """Keys and values of the object; the list ``listed`` comes element by element, under the same key."""
+        """Keys and values of the object; the list ``listed`` is returned element by element, under the same key."""
         self._expect("{")
         if self._peek() == "}":
             return
@@ -65,7 +65,7 @@ class JsonStream:
                     return self._text[self._at]
                 self._at += 1
             if not self._more():
-                raise CutOffError(f"it ends at character {self._before + self._at:,} in the middle of an object")
+                raise CutOffError(f"it ends at character {self._before + self._at:,} within an object")
 
     def _expect(self, wanted: str) -> None:
         found = self._peek()
@@ -91,7 +91,7 @@ class JsonStream:
                 if self._ended or not self._more(size):
                     raise CutOffError(f"it ends or is damaged near character {self._before + error.pos:,}") from None
             else:
-                if end < len(self._text) or self._ended or not self._more(size):  # a number may go on
+                if end < len(self._text) or self._ended or not self._more(size):  # a number may continue
                     self._at = end
                     return value
             size = min(2 * size, self._most)

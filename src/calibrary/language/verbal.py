@@ -1,4 +1,4 @@
-"""Confidences that a model says in words: numbers and phrases found in its text, and a count of the rest."""
+"""Confidences that a model states in words: numbers and phrases recognised in its text, and a count of the rest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrary.base.errors import warn
 from calibrary.base.numbers import counted
 from calibrary.data.checks import Array
 
-#: Phrases with the probability that people mean by them: medians of surveys of probability words, rounded to 5%.
-#: They are no calibrated scale: pass ``words=`` to give your own.
+#: Phrases with the probability that people mean by them: medians of surveys of probability words, rounded to 5%. They
+#: are not a calibrated scale: pass ``words=`` for your own.
 PHRASES = {
     "certain": 0.95, "almost certain": 0.95, "highly likely": 0.9, "very likely": 0.9, "very confident": 0.9,
     "highly confident": 0.9, "confident": 0.8, "likely": 0.7, "probable": 0.7, "fairly confident": 0.7,
@@ -40,25 +40,26 @@ _NOT = re.compile(r"\b(?:not|n't|isn't|never|hardly|no)\s+(?:\w+\s+)?$", re.IGNO
 def verbal_confidence(texts: Any, *, words: Any = None) -> Array:
     """The confidence that each text states: "Confidence: 77%", "p = .8", "90% sure", or words such as "very likely".
 
-    Nothing is guessed: a text without a confidence, with two different ones, or with a number that is no probability
-    gives NaN, and one warning says how many there were and shows the first.
+    Nothing is guessed: a text without a confidence, with two different ones, or with a number that is not a probability
+    gives NaN, and one warning gives their number and the first of them.
 
     Parameters
     ----------
     texts : iterable of str
-        Answers of a model; None is a missing one.
+        Answers of a model; None is a missing answer.
     words : dict of str to float, optional
-        Phrases with their probabilities, in the place of ``calibrary.language.PHRASES``; {} reads numbers only.
+        Phrases with their probabilities, in place of ``calibrary.language.PHRASES``; with {} only numbers are
+        recognised.
 
     Returns
     -------
     ndarray of shape (N,)
-        NaN where the text was not understood.
+        NaN if no confidence was recognised.
 
     Notes
     -----
-    Spoken confidences are mostly multiples of 5% or 10%: ties, which every metric here takes as they are. Adding noise
-    to them would only blur the answer.
+    Stated confidences are mostly multiples of 5% or 10%, which gives ties; every metric here handles ties. Adding noise
+    to them would only blur the result.
 
     Examples
     --------
@@ -69,18 +70,19 @@ def verbal_confidence(texts: Any, *, words: Any = None) -> Array:
     if isinstance(texts, str):
         raise TypeError("texts is one text: pass a list of texts")
     phrases = _phrases(PHRASES if words is None else words)
-    told = [_stated(text, phrases) for text in _listed(texts)]
+    stated = [_stated(text, phrases) for text in _listed(texts)]
     missed: dict[str, tuple[int, Any]] = {}
-    for i, (_, why) in enumerate(told):
+    for i, (_, why) in enumerate(stated):
         if why:
             count, first = missed.get(why, (0, i))
             missed[why] = count + 1, first
     if missed:
         listed = "; ".join(f"{count:,} {why}, the first at {first}" for why, (count, first) in missed.items())
         warn(
-            f"{counted(sum(n for n, _ in missed.values()), 'text')} of {len(told):,} give no confidence (NaN): {listed}"
+            f"{counted(sum(n for n, _ in missed.values()), 'text')} of {len(stated):,} give no confidence (NaN): "
+            f"{listed}"
         )
-    return np.array([value for value, _ in told], dtype=np.float64)
+    return np.array([value for value, _ in stated], dtype=np.float64)
 
 
 def _listed(texts: Iterable[Any]) -> list[Any]:
@@ -88,23 +90,23 @@ def _listed(texts: Iterable[Any]) -> list[Any]:
 
 
 def _phrases(words: Any) -> list[tuple[re.Pattern[str], float]]:
-    """Longer phrases first, so that "very likely" is not read as "likely"."""
+    """Longer phrases first, so that "very likely" is not taken for "likely"."""
     for phrase, chance in words.items():
         if not 0.0 <= float(chance) <= 1.0:
-            raise ValueError(f"words[{phrase!r}] = {chance!r} is no probability: pass numbers from 0 to 1")
+            raise ValueError(f"words[{phrase!r}] = {chance!r} is not a probability: pass numbers from 0 to 1")
     longest = sorted(words, key=len, reverse=True)
     return [(re.compile(rf"\b{re.escape(w)}\b", re.IGNORECASE), float(words[w])) for w in longest]
 
 
 def _stated(text: Any, phrases: list[tuple[re.Pattern[str], float]]) -> tuple[float, str]:
-    """The confidence of one text, or NaN and why there is none."""
+    """The confidence in one text, or NaN and the reason."""
     if text is None or text != text:
         return np.nan, "are missing"
     if not isinstance(text, str):
         raise TypeError(f"texts holds {text!r:.40}: pass texts")
     numbers = [_probability(found) for pattern in (_NAMED, _SURE) for found in pattern.finditer(text)]
     if any(value is None for value in numbers):
-        return np.nan, "hold a number that is no probability"
+        return np.nan, "contain a number that is not a probability"
     if numbers:
         return (float(numbers[0] or 0.0), "") if len(set(numbers)) == 1 else (np.nan, "hold different confidences")
     return _in_words(text, phrases)
@@ -119,7 +121,7 @@ def _probability(found: re.Match[str]) -> float | None:
         value /= float(of)
     elif parts["unit"]:
         value /= 100.0
-    elif value > 1.0:  # "Confidence: 85" is a percentage; "Confidence: 3" could be anything
+    elif value > 1.0:  # "Confidence: 85" is a percentage; "Confidence: 3" is ambiguous
         value = value / 100.0 if value >= 10.0 else np.nan
     return value if 0.0 <= value <= 1.0 else None
 

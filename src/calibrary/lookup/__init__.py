@@ -1,4 +1,4 @@
-"""Metrics by their names, what the stored study found of each, and which one answers a question."""
+"""Metrics by name, the stored study's results for each metric, and recommendations of metrics for a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue: every metric by its names, gathered from the metrics themselves."""
+"""The catalogue: every metric by its names, collected from the metrics' declarations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 
 
 def _names(entry: Entry) -> tuple[str, ...]:
-    """Every name by which the metric is found: that of its function, and of each of its numbers, as in "cis.slope"."""
+    """Every name of the metric: that of its function, its aliases, and its numbers, such as "cis.slope"."""
     numbers = [Alias(f"{entry.id}.{name}", of=(name, perfect)) for name, perfect in entry.fields]
     return (entry.id, entry.name, *entry.aliases, entry.function.__name__, *numbers)
 
 
 @functools.lru_cache(maxsize=1)
 def _index(ids: tuple[str, ...]) -> dict[str, list[Entry]]:
-    """Every squeezed name with what it may mean: metrics, with the settings that the name carries."""
+    """Every normalised name with its possible meanings: metrics, with the settings that the name implies."""
     meanings: dict[str, list[Entry]] = {}
     for entry in map(ENTRIES.__getitem__, ids):
         for name in _names(entry):
@@ -45,7 +45,7 @@ def _index(ids: tuple[str, ...]) -> dict[str, list[Entry]]:
 
 
 def _meanings(name: str) -> list[Entry]:
-    """What a name may mean. Of "smooth ECE (SECE)" both the words and the letters must mean it."""
+    """The possible meanings of a name. For "smooth ECE (SECE)" both the words and the letters must have the meaning."""
     index = _index(tuple(ENTRIES))
     found = index.get(squeezed(name), [])
     both = re.fullmatch(r"(.*)\(([^()]+)\)(.*)", name)
@@ -56,7 +56,7 @@ def _meanings(name: str) -> list[Entry]:
 
 
 def _ranked(name: str) -> list[Entry]:
-    """What a name may mean, the meaning that it is given first."""
+    """The possible meanings of a name, the preferred one first."""
     spelled = re.sub(r"[\s-]+", "_", name.strip().lower())
 
     def rank(entry: Entry) -> tuple[bool, bool, tuple[float, int]]:
@@ -68,17 +68,17 @@ def _ranked(name: str) -> list[Entry]:
 
 
 def other_meanings(name: str) -> list[str]:
-    """What else a name may mean, in words; the words of a homonym come before metrics that merely share the name."""
+    """The other possible meanings of a name, in words; homonyms come before metrics that only share the name."""
     found = _ranked(name)
     if not found:
         return []
-    told = [other for given, other in found[0].homonyms.items() if squeezed(given) == squeezed(name)]
-    return [*told, *map(_candidate, found[1:])]
+    homonyms = [other for given, other in found[0].homonyms.items() if squeezed(given) == squeezed(name)]
+    return [*homonyms, *map(_candidate, found[1:])]
 
 
 @functools.cache
-def _say_others_once(name: str) -> None:
-    """Say the other meanings of a name, the first time it is used."""
+def _warn_of_other_meanings(name: str) -> None:
+    """Warn of the other meanings of a name, the first time it is used."""
     others = other_meanings(name)
     if others:
         first = _ranked(name)[0]
@@ -90,12 +90,12 @@ def _candidate(entry: Entry) -> str:
     return f"{entry.id!r}: {entry.meaning}{carried}"
 
 
-#: Where a function stands in the table of public names.
+#: The position of every function in the table of public names.
 _PLACES = {name: place for place, name in enumerate(PUBLIC)}
 
 
 def _place(entry: Entry) -> tuple[float, int]:
-    """By the row in Table 2; metrics without one follow in the order of the public names, those of users at the end."""
+    """Position by the row in Table 2; then metrics without a row in the order of public names, then users' metrics."""
     row = math.inf if entry.row is None else entry.row
     return row, _PLACES.get(entry.function.__name__, len(_PLACES))
 
@@ -106,10 +106,10 @@ _HEAD = ("row", "id", "family", "name", "range", "perfect")
 class Catalogue(Mapping[str, Entry]):
     """Every metric by its short name: a read-only mapping that prints as a table.
 
-    Look-up takes the exact id first, then any name or alias, whatever its case, dashes and underscores. A name that
-    carries settings gives the metric with them. A name with several meanings gives the metric whose id it is, else the
-    one whose full name it is, else the first in Table 2, and a warning says the other meanings once; an id in its own
-    spelling has one meaning and says nothing.
+    Look-up tries the exact id first, then any name or alias, ignoring case, dashes and underscores. A name that implies
+    settings gives the metric with these settings. A name with several meanings gives the metric with that id, otherwise
+    the metric with that full name, otherwise the first in Table 2, and a warning gives the other meanings once; an id
+    in its exact spelling has one meaning and gives no warning.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Catalogue(Mapping[str, Entry]):
             return ENTRIES[name]
         found = _ranked(str(name))
         if found:
-            _say_others_once(str(name))
+            _warn_of_other_meanings(str(name))
             return found[0]
         curve = curve_named(str(name))
         if curve is not None:
@@ -145,7 +145,7 @@ class Catalogue(Mapping[str, Entry]):
         return name in ENTRIES or bool(_meanings(str(name)))
 
     def table2(self) -> ReviewTable:
-        """The review's Table 2 in its columns and order, with ours beside them."""
+        """The review's Table 2 in its columns and order, with our columns added."""
         return table2()
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -169,9 +169,10 @@ catalogue = Catalogue()
 
 
 def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb whose first argument, ``metric``, may also be given by name.
+    """A function whose first argument, ``metric``, may also be passed as a keyword.
 
-    Where it is not, ``metric=`` is an option of the metric, because a few have one of that name.
+    If the first argument is given, ``metric=`` is an option of the metric, because a few metrics have an option of that
+    name.
     """
 
     @functools.wraps(verb)
@@ -196,8 +197,9 @@ def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
 def compute(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Compute one metric by its short name or any alias.
 
-    A name may carry settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" with ``lens="class-wise"``; an option
-    that contradicts the name is refused. ``calibrary.catalogue[name].settings`` says what a name carries.
+    A name may imply settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" is ece with ``lens="class-wise"``; an
+    option that contradicts the name is refused. ``calibrary.catalogue[name].settings`` shows the settings that a name
+    implies.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names of curves: people ask for them as for metrics; the answer is a figure, and the number that sums it up."""
+"""Names of curves, which people look up like metrics: each leads to a figure and to the numbers that summarise it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from calibrary.base.text import squeezed
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve that goes by a name.
+    """A curve with a name.
 
     Attributes
     ----------
-    name, aliases : what it is called
-    meaning : one line that says what it shows
+    name, aliases : the name of the curve, and other names
+    meaning : one line on what the curve shows
     figure, data : the functions that draw it and that give its points, as names in :mod:`calibrary`
-    metrics : ids of the metrics that are areas, extremes or points of it
+    metrics : ids of the metrics that are areas, extremes or points of the curve
     """
 
     name: str
@@ -38,9 +38,9 @@ CURVES = (
     Curve(
         "Brier curve",
         ("Brier curves",),
-        "Expected loss of acting on the probabilities at every cost proportion, with the two classes' shares of it and "
-        "the cost curve below; its area is the Brier score (Hernández-Orallo et al. 2011). It is twice the Murphy "
-        "diagram.",
+        "Expected loss of acting on the probabilities at every cost proportion, with the contributions of the two "
+        "classes and the cost curve below; the area under the curve is the Brier score (Hernández-Orallo et al. "
+        "2011). The curve is twice the Murphy diagram.",
         "plots.plot_brier_curve",
         "plots.brier_curve",
         ("bs",),
@@ -49,7 +49,7 @@ CURVES = (
         "Murphy diagram",
         ("Murphy curve", "elementary score curve"),
         "Mean elementary score at every threshold: a model whose curve is lower everywhere is better in every proper "
-        "score (Ehm et al. 2016). Its area is half the Brier score.",
+        "score (Ehm et al. 2016). The area under the curve is half the Brier score.",
         "plots.plot_murphy",
         "plots.murphy_data",
         ("bs",),
@@ -66,7 +66,7 @@ CURVES = (
     Curve(
         "risk-coverage curve",
         ("selective risk curve", "accuracy-rejection curve", "rejection curve"),
-        "Error rate of the most confident answers, for every share of them that is given.",
+        "Error rate of the most confident answers, for every coverage (share of questions answered).",
         "plots.plot_risk_coverage",
         "plots.risk_coverage",
         ("aurc", "augrc"),
@@ -74,7 +74,7 @@ CURVES = (
     Curve(
         "coverage diagram",
         ("set coverage curve",),
-        "How often the smallest set of classes that claims a probability holds the true class.",
+        "How often the smallest set of classes that reaches a given probability contains the true class.",
         "plots.plot_set_coverage",
         "plots.set_coverage_data",
         ("set_coverage",),
@@ -90,7 +90,7 @@ CURVES = (
     Curve(
         "cumulative difference plot",
         ("CDP", "cumulative differences", "ECCE plot"),
-        "Running sum of y - c in ascending order of confidence: the slope is the miscalibration.",
+        "Cumulative sum of y - c in ascending order of confidence: the slope is the miscalibration.",
         "plots.plot_cumulative",
         "plots.cumulative_data",
         ("ecce_mad", "ecce_r"),
@@ -98,7 +98,7 @@ CURVES = (
     Curve(
         "grouping diagram",
         (),
-        "Cases of equal confidence split by their features: how far apart are they?",
+        "Rows of equal confidence grouped by their features: how far their event rates differ.",
         "plots.plot_grouping",
         "plots.grouping_data",
         ("grouping_loss",),
@@ -107,6 +107,6 @@ CURVES = (
 
 
 def curve_named(name: str) -> Curve | None:
-    """The curve of that name, whatever its case, dashes and spaces; None if there is none."""
+    """The curve with that name, ignoring case, dashes and spaces; None if there is none."""
     wanted = squeezed(name)
     return next((c for c in CURVES if wanted in map(squeezed, (c.name, *c.aliases))), None)

@@ -1,6 +1,7 @@
-"""How often the default interval of a metric held the truth, as the stored benchmark measured it.
+"""How often the default interval of a metric contained the true value, as the stored benchmark measured it.
 
-``benchmarks/coverage.py --write`` makes the table; this file only reads it, so that ``calibrary explain`` can quote it.
+``benchmarks/coverage.py --write`` creates the table; this file only reads it, so that ``calibrary explain`` can quote
+it.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from calibrary.metrics.machinery.declare import Entry
 
 @dataclass(frozen=True)
 class MeasuredCoverage:
-    """Coverage of nominal 95% intervals over all settings (truth, lens, rows) that were simulated.
+    """Coverage of nominal 95% intervals over all settings (true model, lens, rows) that were simulated.
 
     Attributes
     ----------
-    settings, samples : how many settings were simulated, and samples in all of them
-    mean : share of all samples whose interval held the truth
-    worst : the smallest share of a setting
+    settings, samples : number of settings that were simulated, and number of samples in all of them
+    mean : share of all samples whose interval contained the true value
+    worst : the smallest share in any setting
     at : that setting in words
-    worst_samples : its number of samples
+    worst_samples : number of samples in that setting
     """
 
     settings: int
@@ -42,12 +43,12 @@ def _stored() -> dict[str, MeasuredCoverage]:
 
 
 def measured_coverage(id: str) -> MeasuredCoverage | None:
-    """What was measured of a metric's default interval, or None."""
+    """The measured coverage of a metric's default interval, or None."""
     return _stored().get(id)
 
 
 def coverage_words(entry: Entry) -> str:
-    """One sentence about a metric's default interval: what was measured, or that nothing was.
+    """One sentence about a metric's default interval: the measured coverage, or that it was not measured.
 
     Examples
     --------
@@ -60,10 +61,10 @@ def coverage_words(entry: Entry) -> str:
         return f"none: {entry.no_interval}"
     found = measured_coverage(entry.id)
     if found is None:
-        return "no coverage of its default interval was measured"
+        return "the coverage of its default interval was not measured"
     many = f"{found.settings} settings" if found.settings > 1 else "one setting"
-    said = (
-        f"the default 95% interval held the truth in {percent(found.mean)} of {found.samples:,} samples of {many}, and "
-        f"in {percent(found.worst)} of {found.worst_samples:,} in the worst ({found.at})"
+    sentence = (
+        f"the default 95% interval contained the true value in {percent(found.mean)} of {found.samples:,} samples of "
+        f"{many}, and in {percent(found.worst)} of {found.worst_samples:,} in the worst setting ({found.at})"
     )
-    return f"{said}; {entry.coverage_note}" if entry.coverage_note else said
+    return f"{sentence}; {entry.coverage_note}" if entry.coverage_note else sentence

@@ -1,10 +1,10 @@
 """Which metric for which question: a short ranked list with reasons, from the facts in the catalogue.
 
-Nothing here names a metric. What is known of one stands on its entry (what it measures, whether it is proper, where the
-review recommends it) or was measured by the study that comes with the library (how often it detects an error, how it
-orders models, what it shows of a calibrated one; see ``study_findings``). Each reason says whose it is. A metric is
-first asked whether it suits the goal; then whether it was made for the situation; then how many facts favor it, less
-those against it; then what was measured of it; and last whether readers know it.
+No metric is named in this file. All facts come from a metric's entry (what it measures, whether it is proper, where the
+review recommends it) or from the study stored with the library (how often it detects an error, how it orders models,
+its value for a calibrated model; see ``study_findings``). Each reason names its source. Metrics are ranked first by how
+well they suit the goal; then by whether they were designed for the situation; then by the number of facts for them
+minus those against; then by the study's measurements; and last by whether readers know them.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ __all__ = [
 TASKS = ("binary", "multiclass", "ordinal", "detection")
 GOALS = ("measure", "compare", "test", "train", "explain", "rank")
 
-#: A class is rare below this share; rows are few below the first number, and reading high matters below the second.
+#: A class is rare below this share; rows are few below the first number, and an upward bias matters below the second.
 _RARE = 0.1
 _FEW_ROWS, _ROWS_THAT_READ_HIGH = 500, 2000
-#: What a calibrated model may read and still be called near 0.
+#: Largest mean value for a calibrated model that still counts as near 0.
 _LITTLE = 0.035
-#: Classes are very many above this number.
+#: Number of classes above which classes are very many.
 _MANY_CLASSES = 100
-#: A number that orders so many pairs of models as their true errors do measures the size of the error.
+#: A metric that orders at least this share of pairs of models by their true errors measures the size of the error.
 _ORDERS = 0.75
-#: An error that reads more than this on a calibrated model of so many rows will not come to 0.
+#: An error above this value for a calibrated model on this many rows does not tend to 0.
 _VERY_MANY_ROWS, _STILL_READS = 100_000, 0.01
-#: Steps in which shares of the study are compared: less than this its draws cannot tell apart.
+#: Step in which shares of the study are compared: smaller differences are within its simulation error.
 _STEP = 0.05
-#: A test keeps its level where it rejects no more calibrated samples than this.
+#: A test has its nominal level if it rejects at most this share of calibrated samples.
 _KEEPS = 0.08
 
 
@@ -66,7 +66,7 @@ class Need:
 
     @property
     def situations(self) -> tuple[str, ...]:
-        """The situations of the review's advice that this is."""
+        """The situations of the review's advice that apply."""
         size = self.goal == "measure" and not self.direction
         found = {
             "few rows": size and self.n < _FEW_ROWS and self.task != "detection",
@@ -79,9 +79,9 @@ class Need:
 
 
 class Reason(Claim):
-    """A reason and whose it is: ``source`` is "review", "study" or "calibrary", with its ``place``.
+    """A reason and its source: ``source`` is "review", "study" or "calibrary", with its ``place``.
 
-    It is a claim about the metric: ``rule`` says when it is true, and ``values`` are what it was made of.
+    A reason is a claim about the metric: ``rule`` says when it is true, and ``values`` are the numbers in it.
     """
 
     source: str
@@ -100,7 +100,7 @@ class Reason(Claim):
 
     @property
     def with_source(self) -> str:
-        """The reason, and in brackets whose it is."""
+        """The reason, with its source in brackets."""
         return f"{self} [{self.source}{f', {self.place}' if self.place else ''}]"
 
 
@@ -110,11 +110,11 @@ def _reason(text: str, source: str, place: str, rule: str, values: dict[str, Any
 
 @dataclass(frozen=True)
 class Recommendation:
-    """A metric, how well it fits, and why (and what to watch).
+    """A metric, how well it fits, the reasons, and a caution.
 
-    ``points`` only serve to rank: how well it suits the goal (hundreds), how much it was made for the situation (tens),
-    facts for it less facts against it (units), and what was measured of it (the fraction). Each reason is a
-    :class:`Reason`, text that knows whether the review, the study or calibrary says so; ``caution.claims`` are too.
+    ``points`` only serve to rank: suitability for the goal (hundreds), design for the situation (tens), facts for the
+    metric minus facts against it (units), and the study's measurements (the fraction). Each reason is a
+    :class:`Reason`, a text with its source (the review, the study or calibrary); so are ``caution.claims``.
     """
 
     id: str
@@ -125,7 +125,7 @@ class Recommendation:
 
 
 class Recommendations(list[Recommendation]):
-    """What :func:`recommend` returns: a list, best first, that shows as a table."""
+    """The result of :func:`recommend`: a list, best first, that prints as a table."""
 
     def __str__(self) -> str:
         lines = [
@@ -165,28 +165,30 @@ def recommend(
     ----------
     task : "binary", "multiclass", "ordinal" or "detection"
     goal : "measure", "compare", "test", "train", "explain" or "rank"
-        How far off; which of several models; whether there is any miscalibration; a training loss or penalty; the
-        direction and shape of the error; which of several recalibration methods.
+        "measure": the size of the error. "compare": which of several models is better. "test": whether there is any
+        miscalibration. "train": a training loss or penalty. "explain": the direction and shape of the error. "rank":
+        which of several recalibration methods is better.
     n : int
         Number of predictions.
     rare : float
         Share of the rarest class.
     test, direction, ties : bool
-        A hypothesis test is needed; over- and under-confidence must show; the model gives few distinct scores.
+        Whether a hypothesis test is needed; whether over- and under-confidence must be distinguished; whether the model
+        gives few distinct scores.
     most : int
         Length of the list.
     safety : bool
-        The worst error matters, not the usual one.
+        Whether the worst error matters rather than the average one.
     assurance : bool
-        The number must be repeatable: no random numbers, no choices, no dependence on the order of rows.
+        Whether the number must be reproducible: no random numbers, no options, no dependence on the order of rows.
     label_noise : bool
-        Some labels are wrong.
+        Whether some labels are wrong.
     n_classes : int, optional
-        Number of classes, where there are very many.
+        Number of classes, if there are very many.
     features : bool
-        Features or groups of the cases are at hand.
+        Whether features or groups of the rows are available.
     top_label_only : bool
-        The model reports the probability of the predicted class alone.
+        Whether the model reports only the probability of the predicted class.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def recommend(
     if n_classes is not None:
         whole("n_classes", n_classes, least=2)
     if not (isinstance(rare, int | float) and 0.0 <= rare <= 1.0):
-        raise RefusedError(f"rare={rare!r} is no share: give a number from 0 to 1")
+        raise RefusedError(f"rare={rare!r} is not a share: pass a number from 0 to 1")
     need = Need(
         task, goal, n, rare, test or goal == "test", direction or goal == "explain", ties, safety, assurance,
         label_noise, n_classes, features, top_label_only,
@@ -211,17 +213,17 @@ def recommend(
     judged = [(_judged(e, need), e) for e in catalogue.values() if _possible(e, need)]
     ranked = sorted(judged, key=lambda found: (-found[0].points, *_lasting(found[1])))
     best: dict[str, Recommendation] = {}
-    for found, entry in ranked:  # of the estimators of one metric the best is enough
+    for found, entry in ranked:  # among several estimators of one metric only the best is listed
         best.setdefault(entry.preset_of or entry.id, found)
     return Recommendations(list(best.values())[:most])
 
 
 def _lasting(entry: Entry) -> tuple[bool, bool, bool]:
-    """Of equals, what readers know comes first, then what costs little, then what will not change."""
+    """Among equally ranked metrics: the best known first, then the cheapest, then those that will not change."""
     return not entry.familiar, entry.costly, entry.status != "stable"
 
 
-# -- what can be used at all, and what suits the goal -------------------------------------------------
+# -- which metrics can be used, and which suit the goal ------------------------------------------------
 
 
 def _possible(entry: Entry, need: Need) -> bool:
@@ -246,22 +248,22 @@ def _signed(entry: Entry) -> bool:
 
 
 def _which_way(entry: Entry) -> Reason:
-    """How a two-sided number shows the direction: by its sign, or by the side of its perfect value."""
+    """How a two-sided number shows the direction: by its sign, or by being above or below its perfect value."""
     ideals = {entry.perfect} if not entry.fields else {value for _, value in entry.fields if value is not None}
-    told: dict[str, Any] = {
+    claim: dict[str, Any] = {
         "rule": "two-sided",
         "metric": entry.id,
         "ideals": tuple(v for v in ideals if v is not None),
     }
     if ideals <= {0.0, None}:
-        return Reason("its sign shows which way the predictions err", **told)
+        return Reason("its sign shows the direction of the error", **claim)
     sides = " and ".join(f"{value:g}" for value in sorted(value for value in ideals if value is not None))
-    return Reason(f"the side of {sides} on which it lies shows which way the predictions err", **told)
+    return Reason(f"the side of {sides} on which it lies shows the direction of the error", **claim)
 
 
-#: How well a metric suits, and why.
+#: How well a metric suits the goal, and why.
 Suits = tuple[float, str] | None
-#: How well suits what the review recommends beside metrics of the kind that is asked for: a little less than those.
+#: Points for metrics that the review recommends in addition to those that suit the goal: slightly fewer.
 _BESIDE = 0.97
 
 
@@ -269,7 +271,7 @@ _OWN_TEST = "has a hypothesis test of its own"
 
 
 def _declares(entry: Entry, text: str, **declared: Any) -> Reason:
-    """A reason that rests on what the entry declares."""
+    """A reason based on the entry's declarations."""
     return Reason(text, metric=entry.id, declared=declared)
 
 
@@ -279,11 +281,11 @@ def _measures(entry: Entry) -> Suits:
         return None
     if entry.perfect == 0 and _falls(entry):
         return 1, Reason("0 for a calibrated model as data grow", rule="vanishes", metric=entry.id)
-    return 1, _declares(entry, "a size of the error", better="lower")
+    return 1, _declares(entry, "shows the size of the error", better="lower")
 
 
 def _falls(entry: Entry) -> bool:
-    """Does the study, where it covers the metric, see the value of calibrated models fall as rows are added?
+    """Whether the value of calibrated models falls as rows are added, according to the study if it covers the metric.
 
     EGCE is perfect at 0, but a calibrated detector that misses objects stays above it.
     """
@@ -293,27 +295,27 @@ def _falls(entry: Entry) -> bool:
 
 def _compares(entry: Entry) -> Suits:
     if entry.proper == "strictly":
-        said = "strictly proper: no model gains by misstating its probabilities"
-        return 2, Reason(said, rule="strictly proper", metric=entry.id)
+        sentence = "strictly proper: no model gains by misstating its probabilities"
+        return 2, Reason(sentence, rule="strictly proper", metric=entry.id)
     if entry.unbiased and entry.square == "yes":
-        said = "an unbiased square: its differences between models are unbiased too"
-        return 1, _declares(entry, said, unbiased=True, square="yes")
-    said = "a size of the error, biased alike for models on the same rows"
-    return (0, _declares(entry, said, better="lower")) if _measures(entry) else None
+        sentence = "an unbiased estimate of a square: differences between models are unbiased too"
+        return 1, _declares(entry, sentence, unbiased=True, square="yes")
+    sentence = "shows the size of the error, with the same bias for models on the same rows"
+    return (0, _declares(entry, sentence, better="lower")) if _measures(entry) else None
 
 
 def _tests(entry: Entry) -> Suits:
     if not entry.has_test:
         drawn = entry.null and entry.measures == "calibration"
-        return (0, _declares(entry, "tested by redrawing labels", null=True)) if drawn else None
+        return (0, _declares(entry, "can be tested by redrawing labels", null=True)) if drawn else None
     return 1, _declares(entry, _OWN_TEST, has_test=True)
 
 
 def _trains(entry: Entry) -> Suits:
     if not entry.differentiable:
         return None
-    said = _declares(entry, "differentiable: usable as a training loss or penalty", differentiable=True)
-    return (2 if entry.proper == "strictly" else 1), said
+    sentence = _declares(entry, "differentiable: usable as a training loss or penalty", differentiable=True)
+    return (2 if entry.proper == "strictly" else 1), sentence
 
 
 def _explains(entry: Entry) -> Suits:
@@ -324,17 +326,17 @@ def _explains(entry: Entry) -> Suits:
 
 
 def _suits(entry: Entry, need: Need) -> Suits:
-    """Does it suit the goal; or, where direction must show, has it a sign?"""
+    """Whether the metric suits the goal; or, if direction must be shown, whether it has a sign."""
     wanted = need.direction and need.goal == "measure" and _signed(entry)
-    said = _declares(entry, "a size of the error that shows its direction", better="perfect") if wanted else ""
-    found = (1, said) if wanted else _SUITS[need.goal](entry)
+    sentence = _declares(entry, "shows the size of the error and its direction", better="perfect") if wanted else ""
+    found = (1, sentence) if wanted else _SUITS[need.goal](entry)
     return (_BESIDE, "") if found is None and _advice(entry, need) else found
 
 
 def _advice(entry: Entry, need: Need) -> list[Reason]:
-    """What the review says for the metric in this situation."""
-    told = [entry.advised[name] for name in need.situations if name in entry.advised]
-    parts = [text.partition(": ") for text in told]
+    """The review's advice on the metric in this situation."""
+    advice = [entry.advised[name] for name in need.situations if name in entry.advised]
+    parts = [text.partition(": ") for text in advice]
     return [
         Reason(f"recommended: {says}", "review", place, "of the review", metric=entry.id, section=place)
         for place, _, says in parts
@@ -347,15 +349,15 @@ _SUITS: dict[str, Callable[[Entry], Suits]] = {
 }  # fmt: skip
 
 
-# -- what the situation asks for ----------------------------------------------------------------------
+# -- facts for the situation --------------------------------------------------------------------------
 
-#: What is said of a metric: made for the situation, a fact for it, or a fact against it; and the sentence.
+#: How a fact about a metric counts (designed for the situation, for it, or against it), and the sentence.
 MADE, FOR, AGAINST = "made", "for", "against"
-#: What the inputs that a metric may need are called in a sentence.
+#: The names of inputs that a metric may need, for a sentence.
 _INPUTS = {"features": "the features", "groups": "the groups", "by": "the columns of the segments"}
 Said = tuple[str, str]
 _GRADES = {"made": MADE, "keeps": FOR}
-_WHEN_RARE = {"made": "made for unequal classes", "keeps": "keeps its meaning when one class is rare"}
+_WHEN_RARE = {"made": "designed for unequal classes", "keeps": "remains meaningful if one class is rare"}
 
 
 def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
@@ -364,20 +366,20 @@ def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "multiclass" and entry.default_lens == "full" and not need.top_label_only:
         yield FOR, _declares(entry, "covers the whole probability vector", default_lens="full")
     if need.top_label_only and entry.default_lens == "top-label":
-        yield FOR, _declares(entry, "needs the probability of the predicted class alone", default_lens="top-label")
+        yield FOR, _declares(entry, "needs only the probability of the predicted class", default_lens="top-label")
     if need.task == "detection" and entry.misses:
         yield MADE, _declares(entry, "counts missed objects", misses=True)
     if need.features and entry.needs:
-        said = f"uses {_INPUTS[entry.needs[0]]}: errors of different groups do not cancel"
-        yield MADE, _declares(entry, said, needs=entry.needs)
+        sentence = f"uses {_INPUTS[entry.needs[0]]}, so errors of different groups do not cancel"
+        yield MADE, _declares(entry, sentence, needs=entry.needs)
 
 
 def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
     if need.goal == "measure" and entry.consistent:
-        said = "small exactly when the predictions are close to calibrated ones"
-        yield FOR, _declares(entry, said, consistent=True)
+        sentence = "small exactly when the predictions are close to calibrated ones"
+        yield FOR, _declares(entry, sentence, consistent=True)
     if need.goal == "explain" and entry.fields:
-        yield FOR, _declares(entry, "tells more than one side of the error", fields=entry.fields)
+        yield FOR, _declares(entry, "shows more than one aspect of the error", fields=entry.fields)
     if need.test and need.goal != "test":
         own = _declares(entry, _OWN_TEST, has_test=True)
         none = _declares(entry, "has no test of its own", has_test=False)
@@ -392,26 +394,30 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     near = near and entry.reads != "matches"  # how near depends on how many objects an image has
     if need.n < _FEW_ROWS and (entry.unbiased or near):
         yield FOR, Reason(
-            "near 0 on few rows of a calibrated model", "study" if near else "calibrary",
+            "near 0 for a calibrated model even on few rows", "study" if near else "calibrary",
             rule="small when calibrated", metric=entry.id, n=need.n, most=2.0 * _LITTLE,
         )  # fmt: skip
     lowest = entry.at_its_end and entry.perfect == entry.range[0]
     if need.n < _ROWS_THAT_READ_HIGH and lowest and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
         above = f"above {number(entry.perfect)} by chance on {need.n:,} predictions{about}"
-        said = f"{above}: compare it with a calibrated model's value"
+        sentence = f"{above}: compare it with the value of a calibrated model"
         whose = "calibrary" if reading is None else "study"
         several = _classes(need)
         yield (
             AGAINST,
-            Reason(said, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading),
+            Reason(
+                sentence, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading
+            ),
         )
     still = finding(entry.id, _VERY_MANY_ROWS).reads
     if lowest and still is not None and still > _STILL_READS:
-        said = f"a calibrated model still shows {number(still)} on {_VERY_MANY_ROWS:,} rows"
+        sentence = f"even on {_VERY_MANY_ROWS:,} rows a calibrated model shows {number(still)}"
         yield (
             AGAINST,
-            Reason(said, "study", rule="above by chance", metric=entry.id, n=_VERY_MANY_ROWS, n_classes=2, shows=still),
+            Reason(
+                sentence, "study", rule="above by chance", metric=entry.id, n=_VERY_MANY_ROWS, n_classes=2, shows=still
+            ),
         )
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
         yield AGAINST, _declares(entry, f"costs {entry.cost}", cost=entry.cost)
@@ -420,14 +426,14 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
 def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
     if need.rare < _RARE:
         if entry.imbalance:
-            said = _declares(entry, _WHEN_RARE[entry.imbalance], imbalance=entry.imbalance)
-            yield _GRADES[entry.imbalance], said
+            sentence = _declares(entry, _WHEN_RARE[entry.imbalance], imbalance=entry.imbalance)
+            yield _GRADES[entry.imbalance], sentence
         elif _bins_by_width(entry):
-            crowded = "most predictions fall in one bin when a class is rare"
+            crowded = "if a class is rare, most predictions fall in one bin"
             yield AGAINST, Reason(crowded, rule="one bin", metric=entry.id, rare=need.rare)
     if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
-        said = _declares(entry, "holds for very many classes", many_classes=entry.many_classes)
-        yield _GRADES[entry.many_classes], said
+        sentence = _declares(entry, "suitable for very many classes", many_classes=entry.many_classes)
+        yield _GRADES[entry.many_classes], sentence
 
 
 def _bins_by_width(entry: Entry) -> bool:
@@ -436,24 +442,24 @@ def _bins_by_width(entry: Entry) -> bool:
 
 def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
     if need.safety and entry.worst_case:
-        yield MADE, _declares(entry, "tells the worst error, not the usual one", worst_case=True)
+        yield MADE, _declares(entry, "shows the worst error, not the average one", worst_case=True)
     if need.assurance:
         if entry.parameter_free:
-            yield FOR, _declares(entry, "nothing to choose: everybody gets the same number", parameter_free=True)
+            yield FOR, _declares(entry, "has no options to choose, so it is reproducible", parameter_free=True)
         if entry.costly or not entry.order_free:
-            said = entry.order_note or "depends on folds, widths or draws that somebody must choose"
-            yield AGAINST, _declares(entry, said, costly=entry.costly, order_free=entry.order_free)
+            sentence = entry.order_note or "depends on folds, widths or draws that must be chosen"
+            yield AGAINST, _declares(entry, sentence, costly=entry.costly, order_free=entry.order_free)
     if need.label_noise and entry.label_noise:
         robust = entry.label_noise == "robust"
-        said = "a few wrong labels hardly move it" if robust else "single wrong labels move it far"
-        yield FOR if robust else AGAINST, Reason(said, rule="wrong labels", metric=entry.id, robust=robust)
+        sentence = "a few wrong labels hardly change it" if robust else "a single wrong label can change it strongly"
+        yield FOR if robust else AGAINST, Reason(sentence, rule="wrong labels", metric=entry.id, robust=robust)
 
 
 def _of_ties(entry: Entry, need: Need) -> Iterator[Said]:
     if need.ties and entry.family in ("kernel", "curve"):
         yield AGAINST, _declares(entry, "smooths over the few distinct scores", family=entry.family)
     elif need.ties and entry.family in ("bin", "cumulative"):
-        yield FOR, _declares(entry, "natural for few distinct scores", family=entry.family)
+        yield FOR, _declares(entry, "suited to few distinct scores", family=entry.family)
 
 
 _RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
@@ -462,15 +468,15 @@ _RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
 def _judged(entry: Entry, need: Need) -> Recommendation:
     suits, advice = _suits(entry, need), _advice(entry, need)
     assert suits is not None
-    said = [*((MADE, text) for text in advice), *(each for rule in _RULES for each in rule(entry, need))]
-    count = {kind: sum(grade == kind for grade, _ in said) for kind in (MADE, FOR, AGAINST)}
+    graded = [*((MADE, text) for text in advice), *(each for rule in _RULES for each in rule(entry, need))]
+    count = {kind: sum(grade == kind for grade, _ in graded) for kind in (MADE, FOR, AGAINST)}
     measured, how = _measured(entry, need)
     step = _STEP * round(measured / _STEP)
     points = round(100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + step, 2)
-    reasons = [suits[1], *(_of(entry, text) for grade, text in said if grade != AGAINST), how]
+    reasons = [suits[1], *(_of(entry, text) for grade, text in graded if grade != AGAINST), how]
     if entry.familiar:
-        reasons.append(_of(entry, _declares(entry, "widely known, so readers can compare", familiar=True)))
-    cautions = [_of(entry, text) for grade, text in said if grade == AGAINST]
+        reasons.append(_of(entry, _declares(entry, "widely known, so readers can compare values", familiar=True)))
+    cautions = [_of(entry, text) for grade, text in graded if grade == AGAINST]
     if not cautions and entry.avoid:
         cautions = [_declares(entry, entry.avoid, avoid=entry.avoid)]
     return Recommendation(
@@ -482,24 +488,24 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     )
 
 
-#: Reasons that Table 2 gives too: words of the reason, and of the pro in the table.
+#: Reasons that Table 2 also gives: the words of the reason, and of the advantage in the table.
 _IN_TABLE_2 = {
-    "made for unequal classes": ("copes with unequal classes", "lets rare classes be studied"),
+    "designed for unequal classes": ("copes with unequal classes", "lets rare classes be studied"),
     "counts missed objects": ("counts false negatives",),
-    "tells the worst error, not the usual one": ("gives the worst case, as safety may ask",),
-    "nothing to choose: everybody gets the same number": (
+    "shows the worst error, not the average one": ("gives the worst case, as safety may ask",),
+    "has no options to choose, so it is reproducible": (
         "nothing to set",
         "nothing to set, unlike most binned metrics",
     ),
-    "widely known, so readers can compare": ("in wide use",),
-    "a few wrong labels hardly move it": ("outliers have little weight",),
-    "holds for very many classes": ("works for any number of classes",),
+    "widely known, so readers can compare values": ("in wide use",),
+    "a few wrong labels hardly change it": ("outliers have little weight",),
+    "suitable for very many classes": ("works for any number of classes",),
     "takes the order of the classes into account": ("suits ordered classes",),
 }
 
 
 def _of(entry: Entry, text: str) -> Reason:
-    """A reason with whose it is: the review's where Table 2 says so too, else ours."""
+    """A reason with its source: the review if Table 2 says so too, otherwise calibrary."""
     reason = text if isinstance(text, Reason) else _declares(entry, text)
     pros = () if entry.table2 is None else entry.table2.pros
     if reason.source == "calibrary" and set(_IN_TABLE_2.get(str(text), ())) & set(pros):
@@ -508,29 +514,29 @@ def _of(entry: Entry, text: str) -> Reason:
 
 
 def _measured(entry: Entry, need: Need) -> tuple[float, str]:
-    """What the study found of the metric for this goal, from 0 to 1, and in words."""
+    """The study's result on the metric for this goal, from 0 to 1, and in words."""
     found = _found(entry, need)
     if need.goal == "test":
         return _tested(entry, found, need)
     if need.safety:
-        return 0.0, ""  # the usual order of models is not what is asked
+        return 0.0, ""  # the average order of models does not matter here
     if need.goal in ("measure", "compare", "rank") and entry.proper != "strictly" and found.across is not None:
-        said = f"puts {percent(found.across)} of the study's pairs of models in the right order"
-        if found.across < 0.5:  # which speaks against it
+        sentence = f"orders {percent(found.across)} of the study's pairs of models correctly"
+        if found.across < 0.5:  # which counts against the metric
             return found.across, ""
-        return found.across, _share(entry, said, found.across)
+        return found.across, _share(entry, sentence, found.across)
     return 0.0, ""
 
 
 def _tested(entry: Entry, found: Finding, need: Need) -> tuple[float, str]:
-    """How often its own test detects an error, less where it does not keep its level; for others that of redrawing."""
+    """How often its own test detects an error, less where the level is wrong; for others, the redrawing test."""
     own = entry.has_test and need.task == "binary"
     power, level = (found.test_power, found.test_level) if own else (found.power, None)
     if power is None:
         return 0.0, ""
     if level is not None and level > _KEEPS:
-        said = f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
-        return 0.0, _share(entry, said, level)
+        sentence = f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
+        return 0.0, _share(entry, sentence, level)
     return power, _share(entry, f"detects {percent(power)} of the study's errors", power)
 
 

@@ -1,4 +1,4 @@
-"""The review's Table 2 and Table 1 on demand, in its columns and order, with ours beside them."""
+"""The review's Table 2 and Table 1, in its columns and order, with our columns added."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ _SHOWN = {"yes": "Yes", "no": "No", "u": "U"}
 
 
 def table2() -> ReviewTable:
-    """The review's Table 2: its columns in its order, then what calibrary calls the metric and states differently.
+    """The review's Table 2: its columns in its order, then calibrary's name for the metric and our corrections.
 
     Names, pros and cons are in our words; ranges, propriety, tests and references are as printed there. The columns
-    after them are ours: the id, the range, propriety and test of our implementation, and the corrections.
+    after these are ours: the id, the range, propriety and test of our implementation, and the corrections.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _row(number: int, row: Table2Row) -> tuple[str, ...]:
 
 
 def _tested(entry: Entry) -> str:
-    return "own law" if entry.has_test else "labels redrawn" if entry.null else "none"
+    return "own distribution" if entry.has_test else "labels redrawn" if entry.null else "none"
 
 
 #: Table 1 of the review, symbol and meaning; the last lines are symbols that our formulas add.
@@ -162,8 +162,8 @@ Z | normalizing constant
 \# | number of elements of a set
 """
 _ADDED = r"""
-w_i | weight of data point i: 2 is the row written twice; 1 where no weights are given
-W | sum of the weights, N where no weights are given
+w_i | weight of data point i: a row of weight 2 counts as the row repeated; 1 if no weights are given
+W | sum of the weights, N if no weights are given
 c_{ik} | confidence of data point i in class k
 c_{y_i} | confidence in the class that occurred
 \pi_k | share of class k among the labels
@@ -173,7 +173,7 @@ t | threshold of a decision, or cost proportion
 
 
 def notation() -> ReviewTable:
-    """The symbols of the formulas: Table 1 of the review in its order, then the symbols that calibrary adds.
+    """The symbols in the formulas: Table 1 of the review in its order, then the symbols that calibrary adds.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the stored study measured of a metric, for any number of rows.
+"""The stored study's measurements of a metric, for any number of rows.
 
 The study itself is in ``calibrary.study``; this file only reads its result, so that advice and reports can quote it.
 """
@@ -22,7 +22,7 @@ from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
 @dataclass(frozen=True)
 class Target:
-    """Which way a number of the study is better, and its perfect value; ``field`` is its part of a larger result."""
+    """Which direction of a studied number is better, and its perfect value; ``field`` is its field in a result."""
 
     field: str
     better: str
@@ -30,14 +30,15 @@ class Target:
 
     @property
     def two_sided(self) -> bool:
-        """Does the distance from the perfect value count, on either side?"""
+        """Whether deviations on both sides of the perfect value count."""
         return self.better == "perfect"
 
     def own(self, error: float | None) -> float | None:
-        """The number itself, of a mean error as the study stores it; None where only the distance is stored.
+        """The number itself, from a mean error in the study; None if only the distance is stored.
 
-        The study turns every number so that more is worse: what is better when higher is taken from its perfect value,
-        or from 0 where it has none. Of a number that may err both ways it stores the distance.
+        The study transforms every number so that larger is worse: if higher is better, it stores the difference from
+        the perfect value, or from 0 if there is none. For a number that may deviate on both sides it stores the
+        distance.
         """
         if error is None or self.two_sided:
             return None
@@ -45,7 +46,7 @@ class Target:
 
 
 def targets(entry: Entry) -> tuple[Target, ...]:
-    """The numbers of a metric that are studied: its fields that have a perfect value, or itself."""
+    """The studied numbers of a metric: its fields that have a perfect value, or the metric itself."""
     ideal = [(field, value) for field, value in entry.fields if value is not None]
     if not ideal:
         return (Target("", entry.better, entry.perfect),)
@@ -54,19 +55,19 @@ def targets(entry: Entry) -> tuple[Target, ...]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the study knows of a metric at a number of rows; None where it was not measured there.
+    """The study's results on a metric at a number of rows; None where it was not measured.
 
     Attributes
     ----------
     n : rows
-    reads : its mean on calibrated models, on its own scale; None of a number that may err on both sides
-    strays : of such a number the mean distance from its perfect value, on calibrated models
+    reads : its mean for calibrated models, on its own scale; None for a number that may deviate on both sides
+    strays : for such a number the mean distance from its perfect value, for calibrated models
     ideal : the perfect value, where ``strays`` is known
-    power : share of samples of miscalibrated models that it tells from calibrated ones of the same kind, at 5%
+    power : share of samples of miscalibrated models that it distinguishes from calibrated ones of the same kind, at 5%
     rare : the same where 5% are positive
     orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
         others
-    test_power, test_level : share of rejections by its own test, of miscalibrated and of calibrated models
+    test_power, test_level : rejection rate of its own test, for miscalibrated and for calibrated models
     metric : the metric
     """
 
@@ -84,40 +85,43 @@ class Finding:
 
     @property
     def sentence(self) -> Sentence:
-        """One line: what it shows of a calibrated model, which errors it detects and how it orders models."""
-        said = []
+        """One line: its value for a calibrated model, which errors it detects and how it orders models."""
+        parts = []
         if self.reads is not None:
-            said.append(f"on this many rows a calibrated model shows about {number(self.reads)}")
+            parts.append(f"on this many rows a calibrated model shows about {number(self.reads)}")
         if self.strays is not None:
-            said.append(f"on this many rows a calibrated model is {number(self.strays)} from {self.ideal:g} on average")
+            parts.append(
+                f"on this many rows the value for a calibrated model differs from {self.ideal:g} by "
+                f"{number(self.strays)} on average"
+            )
         found = [f"detects {percent(self.power)} of the study's errors"] if self.power is not None else []
         if self.across is not None:
-            found.append(f"puts {percent(self.across)} of pairs of models in the right order")
+            found.append(f"orders {percent(self.across)} of pairs of models correctly")
         if found:
-            said.append(f"this metric {' and '.join(found)}")
-        return Sentence("; ".join(said), *self._claims("; ".join(said)))
+            parts.append(f"this metric {' and '.join(found)}")
+        return Sentence("; ".join(parts), *self._claims("; ".join(parts)))
 
-    def _claims(self, said: str) -> Iterator[Claim]:
-        """What the sentence states of calibrated models, in the range of the metric, and the study's shares."""
+    def _claims(self, text: str) -> Iterator[Claim]:
+        """The claims in the sentence: calibrated models' values in the metric's range, and the study's shares."""
         if self.reads is not None and self.metric:
-            yield Claim(said, "in its range", value=self.reads, range=ENTRIES[self.metric].range)
+            yield Claim(text, "in its range", value=self.reads, range=ENTRIES[self.metric].range)
         if self.strays is not None:
-            yield Claim(said, "in its range", value=self.strays, range=(0.0, np.inf))
+            yield Claim(text, "in its range", value=self.strays, range=(0.0, np.inf))
         if (self.power, self.across) != (None, None):
-            yield Claim(said, "shares", metric=self.metric, shares=(self.power, self.across))
+            yield Claim(text, "shares", metric=self.metric, shares=(self.power, self.across))
 
 
 def claims(metric: str, n: int, n_classes: int = 2) -> tuple[Claim, ...]:
-    """What the sentence about a metric states."""
+    """The claims in the sentence about a metric."""
     return finding(metric, n, n_classes).sentence.claims
 
 
 def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
-    """What the stored study found of a metric at n rows, between the sizes that were studied.
+    """The stored study's results on a metric at n rows, interpolated between the sizes that were studied.
 
-    Power, order and tests beyond the sizes at which they were measured are those of the nearest one; a value is shown
-    only where it was read on at least a tenth as many rows. For more than two classes reading and power are those of
-    the nearest number of classes, through the metric's own lens.
+    Power, order and tests beyond the measured sizes are those of the nearest size; a value is given only if it was
+    measured on at least a tenth as many rows. For more than two classes, value and power are those of the nearest
+    number of classes, with the metric's own lens.
 
     Examples
     --------
@@ -134,11 +138,11 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     def tested(field: str) -> float | None:
         return _at(n, {int(size): _get(by.get(metric, {}), (field,)) for size, by in study["tests"].items()})
 
-    own_worlds = study["numbers"].get(name, {}).get("own_worlds", False)  # read on 10,000 rows at most
+    own_worlds = study["numbers"].get(name, {}).get("own_worlds", False)  # measured on 10,000 rows at most
     error = _at(n, of("null"), most=1.0 if own_worlds else 10.0)
     found = Finding(
         n,
-        *_as_told(name, error),
+        *_on_own_scale(name, error),
         power=_at(n, of("power")),
         rare=_at(n, of("power_by_law", "rare")),
         orders=_at(n, of("within")),
@@ -150,11 +154,11 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     if n_classes <= 2:
         return found
     error, power = _of_classes(study, name, n, n_classes)
-    reads, strays, ideal = _as_told(name, error)
+    reads, strays, ideal = _on_own_scale(name, error)
     return replace(found, reads=reads, strays=strays, ideal=ideal, power=power)
 
 
-def _as_told(name: str, error: float | None) -> tuple[float | None, float | None, float]:
+def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float | None, float]:
     """A mean error of the study as a value on the metric's own scale, or as a distance from the perfect value."""
     target = target_of(name)
     ideal = target.ideal or 0.0
@@ -162,15 +166,15 @@ def _as_told(name: str, error: float | None) -> tuple[float | None, float | None
 
 
 def shown(name: str, error: float | None) -> str:
-    """A mean error of the study for a table: the number's own value, or its perfect value and how far it strays."""
-    reads, strays, ideal = _as_told(name, error)
+    """A mean error of the study for a table: the number's own value, or its perfect value and the mean deviation."""
+    reads, strays, ideal = _on_own_scale(name, error)
     if strays is not None:
         return f"{ideal:g} ± {number(strays)}"
     return number(reads)
 
 
 def target_of(name: str) -> Target:
-    """The target of a number of the study by its name: "ece", "cis.slope", "ece, 10 width", or a user's function."""
+    """The target for the name of a studied number: "ece", "cis.slope", "ece, 10 width", or a user's function."""
     metric, _, field = name.split(",")[0].partition(".")
     if metric not in ENTRIES:
         return Target("", "lower", 0.0)
@@ -179,7 +183,7 @@ def target_of(name: str) -> Target:
 
 
 def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float | None, float | None]:
-    """Reading and power at the nearest number of classes that was studied."""
+    """Value and power at the nearest number of classes that was studied."""
     sizes = study["classes"]["sizes"]
     laws = {int(law.split()[0]): law for by in sizes.values() for law in by.get(name, {}) if "unequal" not in law}
     if not laws:
@@ -194,7 +198,7 @@ def _of_classes(study: dict[str, Any], name: str, n: int, k: int) -> tuple[float
 
 
 def too_few(entry: Entry, n: float) -> str:
-    """What the review says of a metric on fewer rows than it asks for, with the study's figure; empty where enough."""
+    """The review's statement if there are too few rows, with the study's figure; empty if there are enough."""
     if entry.enough_rows is None or n >= entry.enough_rows[0]:
         return ""
     section, _, says = entry.enough_rows[1].partition(": ")
@@ -205,9 +209,9 @@ def too_few(entry: Entry, n: float) -> str:
 
 
 def stays_above(entry: Entry) -> float | None:
-    """What calibrated models show on 100,000 rows where more rows do not bring it to its perfect value, else None.
+    """The value of calibrated models on 100,000 rows if more rows do not bring it to its perfect value, otherwise None.
 
-    Bins of a fixed number of rows are an example: each keeps its noise.
+    An example are bins with a fixed number of rows: the noise in each bin remains.
     """
     few, many = (finding(entry.id, n).reads for n in (1000, 100_000))
     if entry.perfect is None or few is None or many is None:
@@ -216,33 +220,33 @@ def stays_above(entry: Entry) -> float | None:
 
 
 def lines(metric: str) -> dict[str, str]:
-    """Up to three lines about a metric: what calibrated models show, which errors it detects, how it orders models."""
+    """Up to three lines about a metric: values of calibrated models, errors it detects, order of models."""
     every = [(n, finding(metric, n)) for n in (100, 1000, 10_000)]
     known = [(n, found) for n, found in every if (found.reads, found.strays) != (None, None)]
     study, name = stored(), _main_number(metric)
     if not known or name not in study["numbers"]:
         return {}
     sizes = " / ".join(f"{n:,}" for n, _ in known)
-    said: dict[str, str] = {
+    found_lines: dict[str, str] = {
         "study, calibrated": _calibrated_claim(metric, known, f"{_of_calibrated(known)} at N = {sizes}")
     }
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
         text = f"detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
-        said["study, detects"] = _shares_claim(metric, text, [*(found.power for _, found in known), rare])
+        found_lines["study, detects"] = _shares_claim(metric, text, [*(found.power for _, found in known), rare])
     if known[-1][1].across is not None:
         text = (
-            f"puts {_each(known, 'orders')} of pairs of models with the same confidences in the right order, and "
-            f"{_each(known, 'across')} of others{_false_report(study['numbers'][name].get('lie'))}"
+            f"orders {_each(known, 'orders')} of pairs of models with the same confidences correctly, and "
+            f"{_each(known, 'across')} of other pairs{_false_report(study['numbers'][name].get('lie'))}"
         )
-        told = [share for _, found in known for share in (found.orders, found.across)]
-        said["study, orders"] = _shares_claim(metric, text, told)
-    return said
+        shares = [share for _, found in known for share in (found.orders, found.across)]
+        found_lines["study, orders"] = _shares_claim(metric, text, shares)
+    return found_lines
 
 
 def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
-    """What calibrated models show, in the range of the metric; a distance from the perfect value is never negative."""
+    """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
     if known[0][1].strays is None:
         values, range = [found.reads for _, found in known], ENTRIES[metric].range
     else:
@@ -257,14 +261,14 @@ def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
 def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
     if known[0][1].strays is None:
         return f"calibrated models show {_each(known, 'reads')} on average"
-    return f"calibrated models are {_each(known, 'strays')} from {known[0][1].ideal:g} on average"
+    return f"the values of calibrated models differ from {known[0][1].ideal:g} by {_each(known, 'strays')} on average"
 
 
 def _false_report(ratio: float | None) -> str:
-    """That a model gains by misstating its probabilities, where the study saw it."""
+    """A sentence that a model gains by misstating its probabilities, if the study showed it."""
     if ratio is None or ratio >= 0.9:
         return ""
-    return f"; misstated probabilities can lower its error to {number(ratio)} times that of the true ones"
+    return f"; misstated probabilities can lower its error to {number(ratio)} times that of the true probabilities"
 
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
@@ -275,7 +279,7 @@ def _each(known: list[tuple[int, Finding]], field: str) -> str:
 
 @functools.cache
 def stored() -> dict[str, Any]:
-    """The summary of the study that comes with the library, and of its worlds with boxes, features and fits."""
+    """The summary of the study stored with the library, and of its parts with boxes, features and fits."""
     study, rest = (_unpacked(name) for name in ("study.json.gz", "study_portfolio.json.gz"))
     for n, rows in rest["sizes"].items():
         study["sizes"].setdefault(n, {}).update(rows)
@@ -292,22 +296,22 @@ def _unpacked(name: str) -> dict[str, Any]:
 
 
 def why_not(metric: str) -> str:
-    """Why a metric is not in the study, or was studied on few rows only; empty where all was read."""
+    """Why a metric is not in the study, or was studied on few rows only; empty if it was fully studied."""
     study = stored()
     if metric in study["left_out"]:
         return str(study["left_out"][metric])
     name = _main_number(metric)
     if name not in study["numbers"]:
-        return "it was not read"
+        return "it was not studied"
     largest = study["numbers"][name]["largest_n"]
     if study["numbers"][name].get("own_worlds"):
         return ""
     most = max(int(n) for n in study["sizes"])
-    return "" if largest == most else f"read on up to {largest:,} rows only, for its cost"
+    return "" if largest == most else f"studied on up to {largest:,} rows only, because of its cost"
 
 
 def _main_number(metric: str) -> str:
-    """The number that stands for a metric: itself, or the last of its fields (slope of Cox's two)."""
+    """The number that represents a metric: the metric itself, or the last of its fields (the slope for Cox)."""
     numbers = stored()["numbers"]
     if metric in numbers:
         return metric
@@ -323,7 +327,7 @@ def _get(row: dict[str, Any], path: tuple[str, ...]) -> float | None:
 
 
 def _at(n: int, known: dict[int, float | None], most: float = np.inf) -> float | None:
-    """The value at n rows, on a line between sizes in the logarithm of the rows; beyond the ends that of the end.
+    """The value at n rows, interpolated linearly in the logarithm of the rows; beyond the ends that of the end.
 
     None where n is more than ``most`` times the largest size.
     """

@@ -5,9 +5,9 @@
     loss = losses.brier_score(y, p) + 0.5 * losses.soft_binned_calibration_error(y, p)
     loss.backward()
 
-Every function takes labels and a tensor of probabilities, on any device and in any floating dtype, and gives a tensor
-with one number that equals its metric. ``losses.LOSSES`` holds them by the metric's short name. Each is also a module,
-``losses.BrierScore(...)``, that is called as PyTorch calls a criterion: ``criterion(y_prob, y_true)``.
+Every function takes labels and a tensor of probabilities, on any device and in any floating dtype, and returns a tensor
+with one number that equals the metric. ``losses.LOSSES`` contains them by the metric's short name. Each is also a
+module, ``losses.BrierScore(...)``, that is called as PyTorch calls a criterion: ``criterion(y_prob, y_true)``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A batch of labels and probabilities as the losses see it: checked once, then looked at through a lens.
+"""A batch of labels and probabilities for a loss: checked once, then viewed through a lens.
 
-What a loss gets is a :class:`View`: one or several problems of the same rows side by side, labels (V, N) and
-confidences (V, N) or probability rows (V, N, K). The class-wise lens makes one problem of every class, every other
-lens makes one problem in all, so that a formula written once serves both.
+A loss receives a :class:`View`: one or several problems of the same rows, labels (V, N) and confidences (V, N) or
+probability rows (V, N, K). The class-wise lens gives one problem for every class, every other lens one problem in all,
+so that one formula serves both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from calibrary.base.errors import one_of
 from calibrary.losses.finite import at_least_single
 
-#: How many numbers beyond 0 and 1 rounding may put a probability, in units of its precision.
+#: How far rounding may put a probability beyond 0 or 1, in units of its precision.
 _ROUNDING = 16
 
 
@@ -27,7 +27,7 @@ class View:
     y: Tensor
     p: Tensor
     w: Tensor | None
-    #: The whole probability rows (N, K) and labels (N,) that a lens was looking at.
+    #: The whole probability rows (N, K) and labels (N,) before the lens was applied.
     whole_p: Tensor
     whole_y: Tensor
     lens: str
@@ -43,7 +43,7 @@ class View:
 
     @property
     def c(self) -> Tensor:
-        """Confidences (V, N): P(label = 1); of two columns, the second."""
+        """Confidences (V, N): P(label = 1); for two columns, the second."""
         return self.p if self.p.ndim == 2 else self.p[..., 1]
 
     @property
@@ -63,7 +63,7 @@ class View:
 
     @property
     def one_hot(self) -> Tensor:
-        # compared, not scattered: a look at the labels would wait for the device
+        # compared, not scattered: inspecting the labels would wait for the device
         return (self.y[..., None] == torch.arange(self.k, device=self.y.device)).to(self.p.dtype)
 
     @property
@@ -75,7 +75,7 @@ class View:
 
     @property
     def weight(self) -> Tensor:
-        """Weights (N,), ones where none were given."""
+        """Weights (N,); ones by default."""
         return torch.ones(self.n, dtype=self.p.dtype, device=self.p.device) if self.w is None else self.w
 
     @property
@@ -105,9 +105,9 @@ def widest(device: torch.device) -> torch.dtype:
 
 
 def checked(y_true: Any, y_prob: Any, sample_weight: Any = None) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Labels, probabilities (at least single precision) and weights, or an error that says what to do.
+    """Labels, probabilities (at least single precision) and weights, or an error with the remedy.
 
-    Values are looked at on the CPU only: a look at another device's memory would wait for it.
+    Values are inspected on the CPU only: inspecting another device's memory would wait for it.
     """
     p = _probabilities(y_true, y_prob)
     y = like(y_true, "y_true", p)
@@ -123,14 +123,14 @@ def checked(y_true: Any, y_prob: Any, sample_weight: Any = None) -> tuple[Tensor
 
 
 def like(values: Any, name: str, p: Tensor) -> Tensor:
-    """Values of the user as a tensor beside the probabilities; labels and the like carry no gradient."""
+    """Values of the user as a tensor on the device of the probabilities; labels and weights have no gradient."""
     if isinstance(values, Tensor):
         if values.device != p.device:
             raise ValueError(
                 f"{name} is on {values.device} and y_prob on {p.device}: move one of them, {name}.to(y_prob.device)"
             )
         if values.requires_grad:
-            raise ValueError(f"{name} requires a gradient and a loss gives none to it: pass {name}.detach()")
+            raise ValueError(f"{name} requires a gradient, but a loss has no gradient in it: pass {name}.detach()")
         return values
     try:
         return torch.as_tensor(values, device=p.device)
@@ -139,7 +139,7 @@ def like(values: Any, name: str, p: Tensor) -> Tensor:
 
 
 def visible(values: Tensor) -> bool:
-    """May the values be looked at without waiting for a device or breaking a compiled graph?"""
+    """Whether the values can be inspected without waiting for a device or breaking a compiled graph."""
     return values.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
@@ -157,7 +157,7 @@ def _probabilities(y_true: Any, y_prob: Any) -> Tensor:
             f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) with P(class 1), or (N, K) with K at least 2"
         )
     if len(y_prob) == 0:
-        raise ValueError("y_prob is empty: a loss needs at least one prediction; leave empty batches out")
+        raise ValueError("y_prob is empty: a loss needs at least one prediction; leave out empty batches")
     return at_least_single(y_prob)
 
 
@@ -165,7 +165,7 @@ def _look_at(p: Tensor, y: Tensor) -> None:
     classes = 2 if p.ndim == 1 else p.shape[1]
     low, high = (float(v) for v in torch.aminmax(p.detach()))
     slack = _ROUNDING * torch.finfo(p.dtype).eps
-    if low < -slack or high > 1.0 + slack:  # nan passes, as in every loss of PyTorch
+    if low < -slack or high > 1.0 + slack:  # NaN passes, as in every loss of PyTorch
         bad = low if low < -slack else high
         raise ValueError(
             f"y_prob holds {bad:g}: pass probabilities, torch.softmax(logits, dim=1) or torch.sigmoid(logits)"
@@ -191,7 +191,7 @@ def _weights(sample_weight: Any, p: Tensor) -> Tensor | None:
 
 
 def look(y: Tensor, p: Tensor, w: Tensor | None, lens: str, lenses: tuple[str, ...], default: str) -> View:
-    """What a lens shows of a batch; "auto" is "binary" for two classes and ``default`` for more."""
+    """The views of a batch through a lens; "auto" is "binary" for two classes and ``default`` for more."""
     if lens == "auto":
         lens = "binary" if p.ndim == 1 or p.shape[1] == 2 else default
     one_of("lens", lens, lenses)

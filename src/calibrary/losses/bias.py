@@ -1,4 +1,4 @@
-"""Sums over the whole batch, or over groups of it that do not depend on the confidences."""
+"""Losses from sums over the whole batch, or over groups that do not depend on the confidences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def global_squared_bias(view: View, *, scale: str = "1/K", **common: Unpack[Loss
     Parameters
     ----------
     scale : "1/K" or "sum"
-        "sum" leaves the division by the number of classes out.
+        "sum" omits the division by the number of classes.
     """
     one_of("scale", scale, ("1/K", "sum"))
     square = _class_bias(view).square()
@@ -37,14 +37,14 @@ def multiclass_difference_of_confidence_and_accuracy(view: View, **common: Unpac
 def expected_signed_calibration_error(
     view: View, *, convention: str = "review", **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Mean label less mean confidence: below 0 over-confident, above 0 under-confident.
+    """Mean label minus mean confidence: below 0 over-confident, above 0 under-confident.
 
-    Signed: minimise its square (:func:`global_squared_bias`) or absolute value, never the number itself.
+    The value has a sign: minimise its square (:func:`global_squared_bias`) or absolute value, never the value itself.
 
     Parameters
     ----------
     convention : "review" or "mcs"
-        "mcs" turns the sign.
+        "mcs" reverses the sign.
     """
     one_of("convention", convention, ("review", "mcs"))
     return view.mean(view.residual) * (1.0 if convention == "review" else -1.0)
@@ -52,19 +52,19 @@ def expected_signed_calibration_error(
 
 @loss("eo")
 def expected_observed_ratio(view: View, *, inverse: bool = False, **common: Unpack[LossKeywords]) -> Tensor:
-    """Expected over observed events, 1 when they agree: minimise the squared logarithm, not the number itself.
+    """Expected over observed events, 1 if they agree: minimise the squared logarithm, not the ratio itself.
 
     Parameters
     ----------
     inverse : bool
-        Observed over expected instead.
+        Return observed over expected instead.
     """
     return _events(view, inverse)
 
 
 @loss("oe")
 def observed_expected_ratio(view: View, **common: Unpack[LossKeywords]) -> Tensor:
-    """Observed over expected events, 1 when they agree: minimise the squared logarithm, not the number itself."""
+    """Observed over expected events, 1 if they agree: minimise the squared logarithm, not the ratio itself."""
     return _events(view, True)
 
 
@@ -77,9 +77,10 @@ def soft_f1_score(view: View, **common: Unpack[LossKeywords]) -> Tensor:
 
 @loss("spiegelhalter", lens="full", lenses=ROWS)
 def spiegelhalter_z(view: View, **common: Unpack[LossKeywords]) -> Tensor:
-    """Standardised excess of the Brier score over what calibrated predictions expect.
+    """Standardised difference between the Brier score and its expectation for calibrated predictions.
 
-    Above 0 over-confident, below 0 under-confident: minimise its square. 0 where all rows are certain or uniform.
+    Above 0 over-confident, below 0 under-confident: minimise the square. The value is 0 if all rows are certain or
+    uniform.
     """
     p = view.rows
     square = p.square().sum(dim=-1)
@@ -91,14 +92,14 @@ def spiegelhalter_z(view: View, **common: Unpack[LossKeywords]) -> Tensor:
 
 @loss("pws", lenses=("binary", "top-label"))
 def parabolic_wald(view: View, **common: Unpack[LossKeywords]) -> Tensor:
-    """Wald statistic of a parabola fitted to the outcomes against the diagonal; about 3 for calibrated predictions.
+    """Wald statistic that compares a fitted parabola with the diagonal; about 3 for calibrated predictions.
 
-    The metric's form with the covariance of calibrated predictions, c (1 - c). It grows with the number of rows, and
+    This is the metric with the covariance of calibrated predictions, c (1 - c). It grows with the number of rows, and
     needs three distinct confidences inside (0, 1).
     """
     v = view.wide
     c = v.c
-    # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal, and fixed
+    # the statistic is the same in any basis of the parabolas; this basis is nearly orthogonal, and fixed
     center, spread = c.detach().mean(dim=1, keepdim=True), c.detach().std(dim=1, keepdim=True, unbiased=False)
     z = (c - center) / spread.clamp(min=torch.finfo(c.dtype).eps)
     x = torch.stack([torch.ones_like(z), z, z * z - 1.0], dim=-1)
@@ -111,7 +112,7 @@ def parabolic_wald(view: View, **common: Unpack[LossKeywords]) -> Tensor:
 def well_calibration_ratio(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """How well probabilities match class frequencies among the rows predicted as each class. LARGER is better.
 
-    1 is perfect. The rows of a class change with the largest probability, and so does the value, by jumps.
+    1 is perfect. The rows of a class change with the largest probability, so the value can jump.
     """
     return _well_calibrated(view.wide)
 
@@ -127,23 +128,23 @@ def gebel_calibration_measure(view: View, **common: Unpack[LossKeywords]) -> Ten
 def partitioned_calibration_error(
     view: View, *, groups: Any, n_groups: int | None = None, loss: str = "absolute", **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Average gap between confidence and accuracy over groups of your own: hospitals, cameras, age bands.
+    """Average gap between confidence and accuracy over groups that you define: hospitals, cameras, age bands.
 
-    The groups do not move with the confidences, so that the gap of every group has a gradient: no bins are blurred.
+    The groups do not depend on the confidences, so that the gap of every group has a gradient without soft bins.
 
     Parameters
     ----------
     groups : integer tensor of shape (N,) or (N, Q)
         The group of every row, 0, 1, ...; Q columns are Q partitions, averaged.
     n_groups : int, optional
-        How many there are; without it the largest is looked up, which waits for the device.
+        Number of groups; without it the largest group number is determined, which waits for the device.
     loss : "absolute" or "squared"
-        Of the mean label less the mean confidence of a group.
+        Loss of the difference between mean label and mean confidence of a group.
     """
     one_of("loss", loss, ("absolute", "squared"))
     member = like(groups, "groups", view.p).long()
     if member.shape[:1] != (view.n,) or member.ndim not in (1, 2):
-        raise ValueError(f"groups has shape {tuple(member.shape)}: give one group for each of {view.n} rows")
+        raise ValueError(f"groups has shape {tuple(member.shape)}: pass one group for each of the {view.n} rows")
     member = member if member.ndim == 2 else member[:, None]
     if visible(member) and int(member.min()) < 0:
         raise ValueError(f"groups holds {int(member.min())}: number them 0, 1, 2, ...")
@@ -154,25 +155,25 @@ def partitioned_calibration_error(
 
 @loss("multiaccuracy_error", lenses=("binary", "top-label"))
 def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[LossKeywords]) -> Tensor:
-    """Largest difference of outcomes and confidences in any segment, per row of the whole, which is one of them.
+    """Largest difference between observed and predicted events in any segment or the whole, per row of the whole.
 
-    Only the worst segment gets a gradient; :func:`partitioned_calibration_error` gives one to all.
+    Only the worst segment has a gradient; in :func:`partitioned_calibration_error` all have one.
 
     Parameters
     ----------
     members : tensor of shape (N, S)
-        Is the row in the segment: 0 or 1. Segments may overlap.
+        Whether the row is in the segment: 0 or 1. Segments may overlap.
     """
     member = like(members, "members", view.p).to(view.p.dtype)
     if member.ndim != 2 or len(member) != view.n:
         raise ValueError(
-            f"members has shape {tuple(member.shape)}: give one row of zeros and ones for each of {view.n}"
+            f"members has shape {tuple(member.shape)}: pass one row of zeros and ones for each of the {view.n} rows"
         )
     each = torch.nn.functional.pad(member, (1, 0), value=1.0)
     return view.sum(view.residual[..., None] * each).abs().amax(dim=1) / view.total
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions --------------------------------------------------------------------------------
 
 
 def _class_bias(view: View) -> Tensor:
@@ -183,8 +184,8 @@ def _events(view: View, inverse: bool) -> Tensor:
     expected, observed = view.sum(view.c), view.sum(view.label)
     if visible(observed) and not inverse and bool((observed == 0).any()):
         raise ValueError(
-            "y_true holds one class only, so that expected over observed events is infinite: pass larger batches, or "
-            "use observed_expected_ratio"
+            "y_true contains one class only, so that expected over observed events is infinite: pass larger batches, "
+            "or use observed_expected_ratio"
         )
     return observed / expected if inverse else expected / observed
 
@@ -198,7 +199,7 @@ def _well_calibrated(view: View) -> Tensor:
 
 
 def _group_error(view: View, member: Tensor, count: int, loss: str) -> Tensor:
-    """Share-weighted gap of the groups of one partition, (V,)."""
+    """Gap of the groups of one partition, weighted by their shares, (V,)."""
     rows = view.residual[..., None] if view.lens != "full" or view.k == 2 else view.one_hot - view.rows
     weighted = rows if view.w is None else rows * view.w[:, None]
     gap = torch.zeros(len(rows), count, rows.shape[2], dtype=rows.dtype, device=rows.device)

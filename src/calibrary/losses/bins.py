@@ -1,4 +1,4 @@
-"""Calibration errors over bins with blurred edges, and over bins of every position."""
+"""Calibration errors over bins with soft edges, and over bins at every position."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def soft_binned_calibration_error(
     ----------
     n_bins : int
     tau : float
-        Temperature: how far bins reach into each other.
+        Temperature: how far bins overlap.
     norm : float or "l1", "l2", "max"
-        p of the norm over bins, and over classes with ``lens="class-wise"``.
+        Order p of the norm over bins, and over classes with ``lens="class-wise"``.
     decay_factor : float, optional
         Sets tau = 1 / (ln(decay_factor) n_bins^2); above 1.
     label_binned : bool
-        Compare the mean label of each bin with every confidence instead of their mean (never smaller).
+        Compare the mean label of each bin with every confidence instead of the mean confidence (never smaller).
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean.
+        How the values of the classes are combined: by the same norm, or by the plain mean.
     """
     if decay_factor is not None:
         if not decay_factor > 1:
@@ -89,21 +89,21 @@ def differentiable_calibration_error(
     tau : float
         Temperature of the bins.
     norm : float or "l1", "l2", "max"
-        p of the norm over bins, and over classes with ``lens="class-wise"``.
+        Order p of the norm over bins, and over classes with ``lens="class-wise"``.
     accuracy : "hard" or "soft"
-        Labels 0 and 1, or relu(2 - soft rank of the true class), which the gradient can reach: then the loss can also
-        be lowered by being right more often. "soft" needs ``lens="top-label"``.
+        "hard" uses labels 0 and 1; "soft" uses relu(2 - soft rank of the true class), which has a gradient: the loss
+        can then also be lowered by being right more often. "soft" needs ``lens="top-label"``.
     tau_a : float
         Steepness of the soft rank.
     eps : float
         Smoothing of memberships, (u + eps) / (1 + (B + 1) eps).
     confidence : "max" or "logsumexp"
         The largest probability, or min(1, ln(sum_k exp(s c_k)) / s) with s = ``sharpness`` (LogSumExp-DECE), whose
-        gradient reaches every class. Needs ``lens="top-label"``.
+        gradient is nonzero for every class. Needs ``lens="top-label"``.
     sharpness : float
         Of "logsumexp".
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean.
+        How the values of the classes are combined: by the same norm, or by the plain mean.
     """
     one_of("accuracy", accuracy, ("hard", "soft"))
     one_of("confidence", confidence, ("max", "logsumexp"))
@@ -139,12 +139,12 @@ def random_interval_calibration_error(view: View, *, width: float = 0.1, **commo
 def surrogate_interval_calibration_error(
     view: View, *, eps: float = 0.01, k_max: int | None = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Smallest sum of bin width and RICE over the widths 1, 1/2, 1/4, ... (SICE). Never below the smallest width.
+    """Smallest sum of bin width and RICE over the widths 1, 1/2, 1/4, ... (SICE); at least the smallest width.
 
     Parameters
     ----------
     eps : float
-        Wanted accuracy; 0.01 tries widths down to 2^-7.
+        Desired accuracy; 0.01 uses bin widths down to 2^-7.
     k_max : int, optional
         The largest k of the widths 2^-k, in place of ``eps``.
     """
@@ -208,7 +208,7 @@ def _norm(values: Tensor, share: Tensor, p: float) -> Tensor:
 
 
 def _soft_label(view: View, steepness: float) -> Tensor:
-    """1 where the true class leads clearly, 0 where it is clearly beaten: relu(2 - its soft rank)."""
+    """1 where the true class clearly has the largest probability, 0 where another has: relu(2 - soft rank)."""
     _needs_top_label(view, "accuracy='soft'")
     p, own = view.whole_p, view.whole_p.gather(1, view.whole_y[:, None])
     rank = 0.5 + torch.sigmoid(steepness * (p - own)).sum(dim=1)
@@ -217,14 +217,14 @@ def _soft_label(view: View, steepness: float) -> Tensor:
 
 def _needs_top_label(view: View, what: str) -> None:
     if view.lens != "top-label":
-        raise ValueError(f"{what} needs every class's probability: use lens='top-label'")
+        raise ValueError(f"{what} needs the probability of every class: use lens='top-label'")
 
 
-# -- bins of every position -------------------------------------------------------------------------
+# -- bins at every position --------------------------------------------------------------------------
 
 
 def _walk(view: View) -> tuple[Tensor, Tensor]:
-    """Ascending confidences (V, N), and the sums of the residuals of the first 0, 1, ..., N of them, (V, N + 1)."""
+    """Ascending confidences (V, N), and cumulative residuals of the first 0, 1, ..., N of them, (V, N + 1)."""
     v = view.wide
     c, order = v.c.sort(dim=1)
     step = (v.residual * v.weight).gather(1, order)
@@ -234,7 +234,7 @@ def _walk(view: View) -> tuple[Tensor, Tensor]:
 def _of_every_position(c: Tensor, below: Tensor, width: float) -> Tensor:
     """Integral over t of |sum of the residuals in [t, t + width)|, which is constant between events."""
     n = c.shape[1]
-    events, order = torch.cat([c - width, c], dim=1).sort(dim=1)  # a row comes in, a row goes out
+    events, order = torch.cat([c - width, c], dim=1).sort(dim=1)  # a row enters, a row leaves
     entered = (order < n).cumsum(dim=1)
     left = torch.arange(1, 2 * n + 1, device=c.device) - entered
     inside = (below.gather(1, entered) - below.gather(1, left)).abs()

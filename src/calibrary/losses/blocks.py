@@ -1,7 +1,7 @@
-"""Work in blocks whose intermediate numbers are made again in the backward pass instead of being kept.
+"""Computation in blocks whose intermediate values are recomputed in the backward pass instead of being stored.
 
-What one block makes may be large; between the forward and the backward pass only the inputs of the blocks stay in
-memory, so that a loss over all pairs of rows takes time quadratic in the rows, but memory linear in them.
+One block may need much memory; between the forward and the backward pass only the inputs of the blocks are stored, so
+that a loss over all pairs of rows takes time quadratic in the rows, but memory linear in them.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-#: Numbers a block may hold in one of its tensors: 256 MB in double precision.
+#: Largest number of values in a tensor of a block: 256 MB in double precision.
 BLOCK = 1 << 25
-#: The same where fewer of them stay nearer to the processor.
+#: The same where smaller blocks fit the processor's cache.
 CPU_BLOCK = 1 << 22
 
 
 def step(numbers: int, device: torch.device) -> int:
-    """Rows of a block, each of which makes ``numbers`` numbers."""
+    """Number of rows in a block, each of which needs ``numbers`` values."""
     return max(1, (CPU_BLOCK if device.type == "cpu" else BLOCK) // max(numbers, 1))
 
 
 def in_blocks(work: Callable[..., Any], rows: int, *tensors: Tensor, dim: int = 1) -> list[Any]:
-    """``work`` of every block of that many rows, which lie along ``dim``; a single block needs no second pass."""
+    """``work`` on every block of that many rows along ``dim``; a single block is not recomputed."""
     if tensors[0].shape[dim] <= rows:
         return [work(*tensors)]
-    # split, not sliced: the gradient of each slice would be as long as the whole
-    return [forgotten(work, *block) for block in zip(*(t.split(rows, dim) for t in tensors), strict=True)]
+    # split, not sliced: the gradient of each slice would be as long as the whole tensor
+    return [recomputed(work, *block) for block in zip(*(t.split(rows, dim) for t in tensors), strict=True)]
 
 
 def summed(work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
-    """Sum over the blocks of what ``work`` makes of each."""
+    """Sum over the blocks of the results of ``work``."""
     found = in_blocks(work, rows, *tensors)
     return found[0] if len(found) == 1 else torch.stack(found).sum(dim=0)
 
 
-def forgotten(work: Callable[..., Any], *tensors: Tensor) -> Any:
-    """``work(*tensors)``, whose intermediate numbers are forgotten and made again when gradients are asked for."""
+def recomputed(work: Callable[..., Any], *tensors: Tensor) -> Any:
+    """``work(*tensors)``, whose intermediate values are dropped and recomputed for gradients."""
     if not torch.is_grad_enabled():
         return work(*tensors)
     return checkpoint(work, *tensors, use_reentrant=False, preserve_rng_state=False)
@@ -51,9 +51,9 @@ def summed_over_pairs(
 ) -> Tensor:
     """Sum over blocks of rows of ``work(*of_rows in the block, *of_all)``, as one node of the graph.
 
-    One node for each block would keep thousands of small objects between the large arrays of the blocks, and the heap
-    could not use the room of these arrays again: 6 GB for 20,000 rows. ``work`` may use no other tensor that needs a
-    gradient.
+    One node for each block would leave thousands of small objects between the large arrays of the blocks, and the heap
+    could not reuse the memory of these arrays: 6 GB for 20,000 rows. ``work`` must not use any other tensor that needs
+    a gradient.
     """
     if len(of_rows[0]) <= rows:
         return work(*of_rows, *of_all)

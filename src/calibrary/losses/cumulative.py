@@ -1,4 +1,4 @@
-"""Errors of the running sum of y - c in ascending order of confidence: exact by a sort, without bins or widths."""
+"""Errors of the cumulative sum of y - c in ascending order of confidence: exact by a sort, without bins or widths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrary.losses.line import last_of_ties
 def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Largest total miscalibration of any set of scores {c <= t}: the maximum of the cumulative difference.
 
-    Where two scores change places the value jumps by at most 1/N, which the gradient does not see.
+    Where two scores change places the value jumps by at most 1/N, which the gradient ignores.
     """
     return _walk(view)[1].abs().amax(dim=1)
 
@@ -27,7 +27,7 @@ def kolmogorov_smirnov_calibration_error(view: View, **common: Unpack[LossKeywor
 def kuiper_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tensor:
     """Largest total miscalibration of any interval of scores: the range of the cumulative difference.
 
-    Where two scores change places the value jumps by at most 1/N, which the gradient does not see.
+    Where two scores change places the value jumps by at most 1/N, which the gradient ignores.
     """
     walk = _walk(view)[1]
     return walk.amax(dim=1).clamp(min=0.0) - walk.amin(dim=1).clamp(max=0.0)
@@ -37,7 +37,7 @@ def kuiper_calibration_error(view: View, **common: Unpack[LossKeywords]) -> Tens
 def averaged_two_bin_error(
     view: View, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Error of two bins, averaged over the threshold between them (ATB): continuous, and smallest for the truth.
+    """Error of two bins, averaged over their threshold (ATB): continuous, and smallest for the true probabilities.
 
     With A(t) the mean of y - c over the rows below t (zero elsewhere) and R its value at the end, the integral over
     [0, 1] of |A|^norm + |R - A|^norm.
@@ -49,7 +49,7 @@ def averaged_two_bin_error(
     debias : bool
         Subtract the sum of squared residuals over N^2, the expectation under calibration; for norm = 2.
     root : bool
-        The norm-th root (with its sign), on the scale of confidences.
+        Take the norm-th root (with its sign), which gives the scale of confidences.
     """
     if not (norm >= 1.0 and math.isfinite(norm)):
         raise ValueError(f"norm={norm!r} must be a finite number of at least 1")
@@ -66,7 +66,7 @@ def averaged_two_bin_error(
 
 
 def _walk(view: View) -> tuple[Tensor, Tensor]:
-    """Ascending confidences and the sum of all residuals up to each, read after the last of equal ones."""
+    """Ascending confidences and the cumulative residuals up to each, evaluated after the last of equal ones."""
     v = view.wide
     c, order = v.c.sort(dim=1)
     walk = (v.residual * v.weight).gather(1, order).cumsum(dim=1) / v.total

@@ -19,7 +19,7 @@ from calibrary.losses.nodes import ORDER, Nodes
 
 #: Narrower Gaussians than this would need too many nodes; all pairs are summed in blocks instead.
 _NARROW = 1e-5
-#: Points of [0, 1] at which the density form is integrated, and points in one kernel width.
+#: Number of points of [0, 1] at which the density version is integrated, and number of points per kernel width.
 _GRID, _PER_WIDTH = 1 << 12, 32
 #: Density kernels of u = (t - c) / h, up to a factor that cancels.
 _KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -34,8 +34,8 @@ _KERNELS: dict[str, Callable[[Tensor], Tensor]] = {
 def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **common: Unpack[LossKeywords]) -> Tensor:
     """Squared distance of a Gaussian-smoothed calibration curve from the diagonal (MSCE).
 
-    All pairs are written out up to 2048 rows. Above, the curve is summed on nodes a tenth of a bandwidth apart: the
-    value is then within 1e-10 of the exact one, in time linear in the rows.
+    Up to 2048 rows all pairs are summed directly. With more rows, the curve is summed on nodes a tenth of a bandwidth
+    apart: the value is then within 1e-10 of the exact one, in time linear in the rows.
 
     Parameters
     ----------
@@ -49,8 +49,9 @@ def mean_squared_calibration_error(view: View, *, bandwidth: float = 0.08, **com
 def smooth_label_calibration_error(view: View, *, bandwidth: float = 0.01, **common: Unpack[LossKeywords]) -> Tensor:
     """Distance of a Gaussian-smoothed calibration curve from the diagonal (SECE).
 
-    Every row is part of its own curve: a few hundred rows or fewer are interpolated by the default bandwidth, and the
-    loss is then the mean absolute error. Computed as :func:`mean_squared_calibration_error`.
+    Every row is part of its own curve: with a few hundred rows or fewer and the default bandwidth the curve
+    interpolates the labels, and the loss is then the mean absolute error. Computed as
+    :func:`mean_squared_calibration_error`.
 
     Parameters
     ----------
@@ -72,17 +73,18 @@ def kernel_density_calibration_error(
 ) -> Tensor:
     """Distance of the smoothed calibration curve from the diagonal, averaged over the smoothed density (SKDE).
 
-    Integrated over some 4000 points of [0, 1], to about 1e-6. Time in proportion to rows times points.
+    The integral over some 4000 points of [0, 1] is accurate to about 1e-6. The time is proportional to rows times
+    points.
 
     Parameters
     ----------
     bandwidth : float
-        Half-width of the kernel (standard deviation of "gaussian"). A rule that chooses it has no gradient.
+        Half-width of the kernel (standard deviation of "gaussian"). A rule that chooses the width has no gradient.
     norm : float
         Power of the difference; no root is taken.
     kernel : "triweight", "biweight", "epanechnikov" or "gaussian"
     reflect : bool
-        Mirror the data at the nearer end.
+        Reflect the data at the nearer end.
     """
     one_of("kernel", kernel, _KERNELS)
     h, norm = positive("bandwidth", bandwidth), positive("norm", norm)

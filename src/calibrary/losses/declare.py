@@ -1,4 +1,4 @@
-"""What makes a loss of a formula: checked input, a lens, blocks of classes, reduction, a module of the same name."""
+"""How a formula becomes a loss: checked input, a lens, blocks of classes, reduction, a module of the same name."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from calibrary.losses.blocks import in_blocks, step
 
 P = ParamSpec("P")
 
-#: Lenses of a loss of (confidence, 0/1) pairs, and of one that sees whole probability rows.
+#: Lenses of a loss of (confidence, 0/1) pairs, and of a loss of whole probability rows.
 LINE, ROWS = ("binary", "top-label", "class-wise"), ("binary", "top-label", "class-wise", "full")
 REDUCTIONS = ("mean", "sum", "none")
-#: Numbers that a loss keeps for every confidence, when blocks of classes are made.
+#: Number of values that a loss stores for every confidence, which determines the blocks of classes.
 _PER_CONFIDENCE = 16
 
 
 class LossKeywords(TypedDict, total=False):
-    """The keywords every loss takes; the decorator handles them before the formula is reached."""
+    """Keywords that every loss accepts; the decorator handles them before the formula is called."""
 
     sample_weight: Any
     lens: str
     reduction: str
 
 
-Common = LossKeywords  # its name in 0.2, which pickles and imports may have
+Common = LossKeywords  # the name of this class in version 0.2, which old pickles and imports may still use
 
 
 class Loss(Protocol[P]):
-    """A loss as a function: labels, probabilities, options; a tensor with one number comes out."""
+    """A loss as a function: it takes labels, probabilities and options, and returns a tensor with one number."""
 
-    #: Short name of the metric it equals, as in ``calibrary.catalogue``.
+    #: Short name of the corresponding metric, as in ``calibrary.catalogue``.
     metric: str
-    #: What ``lens=`` may be, besides "auto".
+    #: The values of ``lens=``, besides "auto".
     lenses: tuple[str, ...]
     __name__: str
 
@@ -56,19 +56,19 @@ _DOC = """\
 y_true : tensor or array-like of shape (N,)
     Classes 0..K-1; for one probability per row, 0 or 1.
 y_prob : tensor of shape (N,) or (N, K)
-    P(class 1), or one column per class: torch.sigmoid or torch.softmax of the logits, in any floating dtype and on
-    any device. Half precision is computed in single."""
+    P(class 1), or one column per class: torch.sigmoid or torch.softmax of the logits, in any floating dtype and on any
+    device. Half precision is computed in single precision."""
 
 _DOC_COMMON = """\
 sample_weight : tensor or array-like of shape (N,), optional
-    Weight 2 is the row written twice.
+    A row of weight 2 counts as the row repeated.
 lens : {lenses}
-    How classes become problems. "auto" is "binary" for two classes and "{lens}" for more.
+    How classes become binary problems. "auto" is "binary" for two classes and "{lens}" for more.
 reduction : {reductions}
     {reduction}"""
 
 _ROW_REDUCTION = "Weighted mean of the rows, their weighted sum, or one number per row."
-_SET_REDUCTION = "The value, or the value times the total weight, to stand beside a criterion that sums over rows."
+_SET_REDUCTION = "The value, or the value times the total weight, to be added to a criterion that sums over rows."
 
 
 def loss(
@@ -80,11 +80,11 @@ def loss(
     combine: Callable[[Tensor, dict[str, Any]], Tensor] | None = None,
     own_blocks: bool = False,
 ) -> Callable[[Callable[Concatenate[View, P], Tensor]], Loss[P]]:
-    """Make a loss of a formula of one :class:`View`, and enter it under its metric's short name.
+    """Turn a formula of one :class:`View` into a loss, and enter it under its metric's short name.
 
-    A formula gives one value for each problem of the view, (V,), or with ``rows`` one for each row of each, (V, N).
-    ``lens`` is what "auto" means for more than two classes; ``combine`` makes one number of the problems' values,
-    the mean unless given. Many problems are looked at a few at a time, unless the formula works in ``own_blocks``.
+    A formula returns one value for each problem of the view, (V,), or with ``rows`` one for each row of each, (V, N).
+    ``lens`` is the meaning of "auto" for more than two classes; ``combine`` combines the problems' values, by default
+    their mean. Many problems are computed a few at a time, unless the formula works in ``own_blocks``.
     """
 
     def decorate(core: Callable[Concatenate[View, P], Tensor]) -> Loss[P]:
@@ -98,10 +98,10 @@ def loss(
             **options: Any,
         ) -> Tensor:
             if not known.issuperset(options):
-                options = renewed(function, options)
+                options = with_current_names(function, options)
             _check_reduction(reduction, rows, function.__name__)
             y, p, w = checked(y_true, y_prob, sample_weight)
-            # half-precision products inside a sum that nearly cancels would leave nothing of it
+            # half-precision products in a sum that nearly cancels would lose all digits
             with torch.autocast(p.device.type, enabled=False):
                 view = look(y, p, w, lens, lenses, default)
                 values = formula(view, **options) if own_blocks else _of_classes(formula, view, options)
@@ -136,7 +136,7 @@ def loss_of(metric: str) -> Callable[..., Tensor]:
     """
     if metric not in LOSSES:
         raise KeyError(
-            f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses says why for each metric"
+            f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses gives the reason for each metric"
         )
     return LOSSES[metric]
 
@@ -146,11 +146,11 @@ def own_options(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
 
-def renewed(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Options with the metric's old names turned into today's; unknown ones are refused."""
+def with_current_names(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the metric's old names replaced by current ones; unknown ones raise an error."""
     metric = function.metric  # type: ignore[attr-defined]  # every loss has one
     if metric in catalogue:
-        options = catalogue[metric].renewed(options)
+        options = catalogue[metric].with_current_names(options)
     known = own_options(function)
     for name in options:
         if name not in known:
@@ -187,8 +187,8 @@ def _check_reduction(reduction: str, rows: bool, name: str) -> None:
     one_of("reduction", reduction, REDUCTIONS)
     if reduction == "none" and not rows:
         raise ValueError(
-            f"reduction='none' asks for one number per row and {name} is one number of a whole batch: "
-            "use 'mean', or 'sum' for the value times the number of rows"
+            f"reduction='none' requests one number per row, but {name} is one number for a whole batch: use 'mean', "
+            "or 'sum' for the value times the number of rows"
         )
 
 
@@ -202,7 +202,7 @@ def _signature(core: Callable[..., Any]) -> inspect.Signature:
 
 
 def _documented(core: Callable[..., Any], lens: str, lenses: tuple[str, ...], rows: bool) -> str:
-    """The formula's documentation with the arguments all losses share."""
+    """The formula's documentation with the arguments that all losses share."""
     text = inspect.getdoc(core) or ""
     quoted = [f'"{name}"' for name in ("auto", *lenses)]
     common = _DOC_COMMON.format(

@@ -1,6 +1,7 @@
 """Losses of matched detections: whether each one is correct, its score, and for some its overlap with the object.
 
-Matching boxes has no gradient: match first (``calibrary.match_detections``), then train the scores on what was found.
+Matching boxes has no gradient: match first (``calibrary.match_detections``), then train the scores on the matched
+detections.
 """
 
 from __future__ import annotations
@@ -50,17 +51,17 @@ def detection_kernel_calibration_error(
     Parameters
     ----------
     correct : tensor or array-like of shape (V,)
-        Did the detection find an object: 0 or 1.
+        Whether the detection is correct: 0 or 1.
     score : tensor of shape (V,)
         Confidences in [0, 1].
     bandwidth : float
-        Width of the beta kernel. A rule that chooses it has no gradient.
+        Width of the beta kernel. A rule that chooses the width has no gradient.
     link : "threshold" or "identity"
-        What a score should equal: the chance of being correct, or the expected overlap (0 when wrong).
+        What a score should equal: the probability of being correct, or the expected overlap (0 if wrong).
     iou : tensor of shape (V,), optional
-        Overlap with the object found, for "identity".
+        Overlap with the matched object, for "identity".
     sample_weight : tensor or array-like of shape (V,), optional
-        Weight 2 is the detection written twice.
+        A detection of weight 2 counts as the detection repeated.
     """
     one_of("link", link, ("threshold", "identity"))
     h, view = positive("bandwidth", bandwidth), _matched(correct, score, sample_weight)
@@ -74,20 +75,20 @@ def detection_kernel_calibration_error(
 def localization_aware_adaptive_calibration_error(
     correct: Any, score: Tensor, *, iou: Any, sample_weight: Any = None
 ) -> Tensor:
-    """Mean distance between the score and the overlap with the object found, 0 when wrong (LAACE), of one class.
+    """Mean distance between the score and the overlap with the matched object, 0 if wrong (LAACE), for one class.
 
-    For several classes take the mean over the detections of each.
+    For several classes compute the mean over the detections of each.
 
     Parameters
     ----------
     correct : tensor or array-like of shape (V,)
-        Did the detection find an object: 0 or 1.
+        Whether the detection is correct: 0 or 1.
     score : tensor of shape (V,)
         Confidences in [0, 1].
     iou : tensor of shape (V,)
-        Overlap with the object found.
+        Overlap with the matched object.
     sample_weight : tensor or array-like of shape (V,), optional
-        Weight 2 is the detection written twice.
+        A detection of weight 2 counts as the detection repeated.
     """
     view = _matched(correct, score, sample_weight)
     return view.mean((_located(view, iou) - view.c).abs()).sum().to(_dtype(score))
@@ -97,20 +98,20 @@ def localization_aware_adaptive_calibration_error(
 def quadratic_global_calibration(
     correct: Any, score: Tensor, *, n_missed: float = 0, reduction: str = "mean", sample_weight: Any = None
 ) -> Tensor:
-    """Squared error of the scores, with a full unit for every missed object: a Brier score for detectors. Proper.
+    """Squared error of the scores, plus 1 for every missed object: a Brier score for detectors. Proper.
 
     Parameters
     ----------
     correct : tensor or array-like of shape (V,)
-        Did the detection find an object: 0 or 1.
+        Whether the detection is correct: 0 or 1.
     score : tensor of shape (V,)
         Confidences in [0, 1].
     n_missed : number
-        Objects that no detection found: they change the mean, but have no gradient.
+        Number of objects that no detection found: they change the mean, but have no gradient.
     reduction : "mean" or "sum"
-        Per detection or missed object, or their sum.
+        Mean per detection or missed object, or the sum.
     sample_weight : tensor or array-like of shape (V,), optional
-        Weight 2 is the detection written twice.
+        A detection of weight 2 counts as the detection repeated.
     """
     view = _matched(correct, score, sample_weight)
     return _with_misses(view, view.residual.square(), n_missed, reduction).to(_dtype(score))
@@ -120,7 +121,7 @@ def quadratic_global_calibration(
 def spherical_global_calibration(
     correct: Any, score: Tensor, *, n_missed: float = 0, reduction: str = "mean", sample_weight: Any = None
 ) -> Tensor:
-    """Spherical loss of the scores, with a full unit for every missed object. Proper.
+    """Spherical loss of the scores, plus 1 for every missed object. Proper.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def spherical_global_calibration(
     return _with_misses(view, 1.0 - right / torch.hypot(view.c, 1.0 - view.c), n_missed, reduction).to(_dtype(score))
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions --------------------------------------------------------------------------------
 
 
 def _matched(correct: Any, score: Any, sample_weight: Any) -> View:
@@ -146,17 +147,17 @@ def _dtype(score: Tensor) -> torch.dtype:
 
 
 def _located(view: View, iou: Any) -> Tensor:
-    """Overlap with the object found, 0 when wrong."""
+    """Overlap with the matched object, 0 if wrong."""
     if iou is None:
         raise ValueError("iou is missing: link='identity' compares scores with overlaps")
     overlap = like(iou, "iou", view.p).to(view.p.dtype)
     if overlap.shape != (view.n,):
-        raise ValueError(f"iou has shape {tuple(overlap.shape)}: give one overlap for each of {view.n} detections")
+        raise ValueError(f"iou has shape {tuple(overlap.shape)}: pass one overlap for each of the {view.n} detections")
     return torch.where(view.y == 1, overlap, 0.0)
 
 
 def _means_for_lone_ends(view: View, psi: Tensor) -> Tensor:
-    """Mean of the other detections where a score of exactly 0 or 1 has no twin, so that every kernel vanishes there."""
+    """Mean of the other detections for a score of exactly 0 or 1 that occurs once, where every kernel vanishes."""
     c, w = view.c, view.weight
     others = (view.sum(psi)[:, None] - w * psi) / (view.total - w).clamp(min=torch.finfo(c.dtype).tiny)
     lone = torch.zeros_like(c, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Norms of the mean embedded residual: residuals of near confidences should not point the same way. O(N log N)."""
+"""Norms of the mean embedded residual: large if residuals of similar confidences have the same sign. O(N log N)."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def maximum_mean_calibration_error(
     bandwidth : float
         Width h of the kernel.
     squared : bool
-        Without the root: smooth everywhere.
+        Omit the square root, so that the loss is smooth everywhere.
     weighted : bool
-        The inventors' training loss, in which right and wrong predictions count half each; 0 when one of the two is
-        missing from the batch.
+        The inventors' training loss, in which right and wrong predictions have equal total weight; 0 if one of the two
+        does not occur in the batch.
     """
     return _norm(view.wide, kernel, bandwidth, squared, weighted)
 
@@ -44,14 +44,14 @@ def maximum_mean_calibration_error(
 def laplace_kernel_calibration_error(
     view: View, *, bandwidth: float = 1.0, squared: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """The same as :func:`maximum_mean_calibration_error` with width one, for which consistency is proved.
+    """:func:`maximum_mean_calibration_error` with width one, for which consistency is proved.
 
     Parameters
     ----------
     bandwidth : float
         Width h of the kernel.
     squared : bool
-        Without the root: smooth everywhere.
+        Omit the square root, so that the loss is smooth everywhere.
     """
     return _norm(view.wide, "laplace", bandwidth, squared, False)
 

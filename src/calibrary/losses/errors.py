@@ -17,14 +17,14 @@ from calibrary.losses.targets import errors, targets
 
 @loss("mae", lens="full", lenses=ROWS, rows=True)
 def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
-    """Mean absolute difference between predicted probabilities and what happened.
+    """Mean absolute difference between predicted probabilities and outcomes.
 
-    Not proper: it is smallest for predictions more extreme than the truth.
+    The loss is not proper: it is smallest for predictions that are more extreme than the true probability.
 
     Parameters
     ----------
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     return errors(view, soft_target).abs().mean(dim=-1)
 
@@ -33,14 +33,14 @@ def mean_absolute_error(view: View, *, soft_target: Any = None, **common: Unpack
 def pointwise_lp_error(
     view: View, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """p-norm of the differences between predictions and what happened. Only norm = 2 goes with a proper score.
+    """p-norm of the differences between predictions and outcomes. Only norm = 2 corresponds to a proper score.
 
     Parameters
     ----------
     norm : float
-        Above 0; infinity (or "inf") gives the largest difference, which only one row's gradient sees.
+        Above 0; infinity (or "inf") gives the largest difference, whose gradient is that of one row.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     p = math.inf if norm == "inf" else norm
     if isinstance(p, str) or not p > 0:
@@ -63,7 +63,7 @@ def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **com
     eps : float
         Not negative.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     if not 0 <= eps < math.inf:
         raise ValueError(f"eps={eps!r} must be a finite number that is not negative")
@@ -79,7 +79,7 @@ def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **
     variant : "unit", "standard" or "raw"
         Half the hinge of the margin 2c - 1 (the mean absolute error), the hinge itself, or 1 - (2y - 1) c.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     one_of("variant", variant, ("unit", "standard", "raw"))
     if variant == "raw":
@@ -92,14 +92,14 @@ def hinge_loss(view: View, *, variant: str = "unit", soft_target: Any = None, **
 
 @loss("huber", lens="full", lenses=ROWS, rows=True)
 def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
-    """Differences between predictions and outcomes: quadratic when small, linear when large. Not proper.
+    """Mean loss that is quadratic in small differences from the outcome, and linear in large ones; not proper.
 
     Parameters
     ----------
     eps : float
         Above 0: half the width of the quadratic part.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     return _silf(errors(view, soft_target), eps, 1.0).mean(dim=-1)
 
@@ -108,16 +108,16 @@ def huber_loss(view: View, *, eps: float = 0.1, soft_target: Any = None, **commo
 def soft_insensitive_loss(
     view: View, *, eps: float = 0.2, beta: float = 0.8, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Differences between predictions and outcomes: none when small, then quadratic, then linear. Not proper.
+    """Mean loss that is zero for small differences from the outcome, then quadratic, then linear; not proper.
 
     Parameters
     ----------
     eps : float
-        Above 0: centre of the quadratic part.
+        Above 0: the centre of the quadratic part.
     beta : float
-        In (0, 1]: half its width over eps; 1 is the Huber loss.
+        In (0, 1]: half the width of the quadratic part divided by eps; 1 gives the Huber loss.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     return _silf(errors(view, soft_target), eps, beta).mean(dim=-1)
 
@@ -126,16 +126,16 @@ def soft_insensitive_loss(
 def asymmetric_squared_error(
     view: View, *, under: float = 2.0, over: float = 1.0, soft_target: Any = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Mean squared difference with one price for too low and another for too high predictions.
+    """Mean squared difference with different costs for predictions that are too low and too high.
 
-    It elicits the expectile under q/(under q + over (1 - q)), not the probability q.
+    The optimal prediction is the expectile under q/(under q + over (1 - q)), not the probability q.
 
     Parameters
     ----------
     under, over : float
-        Not negative: the prices.
+        The costs, not negative.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     for name, price in (("under", under), ("over", over)):
         if not 0 <= price < math.inf:
@@ -151,8 +151,8 @@ def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[Los
     Parameters
     ----------
     W : tensor of shape (N, N) or (N,), optional
-        Weight of each pair of rows, or the diagonal; without it 1/N on the diagonal (the Brier score). Not used
-        together with sample_weight.
+        Weight of each pair of rows, or the diagonal; without it 1/N on the diagonal (the Brier score). Cannot be
+        combined with sample_weight.
     """
     e = view.residual
     if W is None:
@@ -161,7 +161,9 @@ def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[Los
         raise ValueError("sample_weight and W both weigh the rows: pass one of them")
     pair = like(W, "W", view.p).to(e.dtype)
     if pair.shape not in ((view.n,), (view.n, view.n)):
-        raise ValueError(f"W has shape {tuple(pair.shape)}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
+        raise ValueError(
+            f"W has shape {tuple(pair.shape)}: pass shape ({view.n}, {view.n}), or ({view.n},) for a diagonal"
+        )
     return (e * (pair * e if pair.ndim == 1 else e @ pair)).sum(dim=1)
 
 

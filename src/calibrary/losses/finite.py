@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class _Single(torch.autograd.Function):  # type: ignore[misc]
-    """Half precision to single; the gradient comes back no larger than half precision can hold."""
+    """Half precision to single; the gradient is returned within the range of half precision."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -24,7 +24,7 @@ class _Single(torch.autograd.Function):  # type: ignore[misc]
 
 
 def at_least_single(x: Tensor) -> Tensor:
-    """x in single precision or better: a gradient such as 1/p^2 passes 65504 sooner than float16 has room for it."""
+    """x in single precision or better: a gradient such as 1/p^2 exceeds 65504, the limit of float16."""
     if torch.finfo(x.dtype).bits >= 32:
         return x
     single: Tensor = _Single.apply(x)
@@ -32,7 +32,7 @@ def at_least_single(x: Tensor) -> Tensor:
 
 
 def safe_power(x: Tensor, exponent: float | Tensor) -> Tensor:
-    """x^exponent for x >= 0, with gradient zero where x is zero or, by rounding, below."""
+    """x^exponent for x >= 0, with gradient zero if x is zero or, by rounding, negative."""
     if isinstance(exponent, int | float) and exponent == 1:
         return x
     positive = x > 0
@@ -42,12 +42,12 @@ def safe_power(x: Tensor, exponent: float | Tensor) -> Tensor:
 
 
 def safe_root(x: Tensor, order: float = 2.0) -> Tensor:
-    """x^(1/order), with gradient zero where x is zero or, by rounding, below."""
+    """x^(1/order), with gradient zero if x is zero or, by rounding, negative."""
     return x if order == 1 else safe_power(x, 1.0 / order)
 
 
 def ratio(above: Tensor, below: Tensor, otherwise: float = 0.0) -> Tensor:
-    """above / below, and ``otherwise`` where below is zero, or so small that the gradient would overflow."""
+    """above / below, and ``otherwise`` if below is zero, or so small that the gradient would overflow."""
     number = torch.finfo(below.dtype)
     there = below > number.tiny / number.eps
     return torch.where(there, above / torch.where(there, below, 1.0), otherwise)
@@ -60,11 +60,11 @@ def x_log_x(x: Tensor) -> Tensor:
 
 
 def limited(c: Tensor, eps: float) -> Tensor:
-    """Probabilities limited to [eps, 1 - eps], entry by entry."""
+    """Probabilities clipped to [eps, 1 - eps], entry by entry."""
     if eps == 0.0:
         return c
     if not 0.0 <= eps < 0.5:
-        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
+        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are clipped to [eps, 1 - eps]")
     return c.clamp(eps, 1.0 - eps)
 
 
@@ -72,7 +72,7 @@ def positive(name: str, value: float) -> float:
     """A finite number above zero, or an error that names the option."""
     if isinstance(value, str) or not (value > 0 and math.isfinite(value)):
         raise ValueError(
-            f"{name}={value!r} must be a positive number: rules that choose it have no gradient, "
-            "so choose it once (calibrary.kernels) and pass it"
+            f"{name}={value!r} must be a positive number: rules that choose it have no gradient, so compute it once "
+            "(calibrary.kernels) and pass it"
         )
     return float(value)

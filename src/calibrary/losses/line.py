@@ -8,9 +8,9 @@ from torch import Tensor
 from calibrary.base.errors import one_of
 from calibrary.losses.nodes import Nodes
 
-#: Beyond this many widths exp(c / h) would overflow, and sums are made by doubling instead.
+#: Beyond this many widths exp(c / h) would overflow, and sums are computed by doubling instead.
 _MOST_WIDTHS = 600.0
-#: Up to this many rows all pairs of a Gaussian kernel are written out.
+#: Largest number of rows for which all pairs of a Gaussian kernel are computed.
 FEW_ROWS = 2048
 
 
@@ -28,7 +28,7 @@ def last_of_ties(c: Tensor) -> Tensor:
 
 
 def pair_form(c: Tensor, a: Tensor, kernel: str, h: float) -> Tensor:
-    """Sum over all i, j of a_i a_j k(|c_i - c_j| / h), one for each problem; a row meets itself at distance zero."""
+    """Sum over all i, j of a_i a_j k(|c_i - c_j| / h), one for each problem, including i = j at distance zero."""
     one_of("kernel", kernel, ("laplace", "gaussian"))
     if kernel == "laplace":
         return _laplace_form(c, a, h)
@@ -41,8 +41,7 @@ def pair_form(c: Tensor, a: Tensor, kernel: str, h: float) -> Tensor:
 
 
 def _laplace_form(c: Tensor, a: Tensor, h: float) -> Tensor:
-    """Sorted, a row meets all smaller ones by one running sum. Equal confidences are at distance zero, and stay so:
-    the gradient does not push them apart, and does not depend on the order in which they came."""
+    """One cumulative sum over sorted rows gives the contribution of all smaller values; ties stay together."""
     c, order = c.sort(dim=1)
     a = a.gather(1, order)
     reached = _running(c, a, h)
@@ -57,7 +56,7 @@ def _laplace_form(c: Tensor, a: Tensor, h: float) -> Tensor:
 def _running(c: Tensor, a: Tensor, h: float) -> Tensor:
     """Sum over j <= i of a_j exp(-(c_i - c_j) / h), for ascending c in [0, 1]."""
     if h * _MOST_WIDTHS >= 1.0:
-        # every partial sum is of the size of its last terms, so that nothing is lost
+        # every partial sum has the size of its last terms, so that no digits are lost
         return torch.exp(-c / h) * (a * torch.exp(c / h)).cumsum(dim=1)
     step = 1
     while step < c.shape[1]:

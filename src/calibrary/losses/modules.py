@@ -23,20 +23,20 @@ from calibrary.losses import (
     residuals,
     scores,
 )
-from calibrary.losses.declare import renewed
+from calibrary.losses.declare import with_current_names
 
 
 class LossModule(nn.Module):  # type: ignore[misc]  # PyTorch is not type-checked
-    """A loss with its options, to be used where PyTorch wants a criterion.
+    """A loss with its options, for use as a PyTorch criterion.
 
-    Arguments come in PyTorch's order, predictions first. Options are those of the function of the same name.
+    Arguments are in PyTorch's order, predictions first. Options are those of the function of the same name.
 
     Parameters
     ----------
     from_logits : bool
-        Predictions are logits: apply a sigmoid (one per row) or a softmax (one per class) first.
+        Predictions are logits: a sigmoid (one per row) or a softmax (one per class) is applied first.
     **options
-        Those of the loss.
+        Options of the loss.
 
     Examples
     --------
@@ -50,13 +50,13 @@ class LossModule(nn.Module):  # type: ignore[misc]  # PyTorch is not type-checke
     True
     """
 
-    #: The function that it calls; each class has its own.
+    #: The function of this module; each class has its own.
     loss: Callable[..., Tensor]
 
     def __init__(self, *, from_logits: bool = False, **options: Any) -> None:
         super().__init__()
         self.from_logits = from_logits
-        self.options = renewed(type(self).loss, options)
+        self.options = with_current_names(type(self).loss, options)
 
     def forward(self, y_prob: Tensor, y_true: Any, sample_weight: Any = None) -> Tensor:
         if self.from_logits:

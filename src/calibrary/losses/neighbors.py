@@ -1,7 +1,7 @@
-"""Errors of a leave-one-out curve under the beta or Dirichlet kernel: what happened to the others at this confidence?
+"""Errors of a leave-one-out curve with the beta or Dirichlet kernel: the mean outcome of the other rows nearby.
 
-All pairs of rows are compared, in blocks whose numbers are made again in the backward pass: time quadratic in the
-rows, memory linear.
+All pairs of rows are compared, in blocks that are recomputed in the backward pass: time quadratic in the rows, memory
+linear.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calibrary.losses.blocks import step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, safe_root
 
-#: A denominator below this share of its first term is that of a single neighbor.
+#: A denominator below this share of its first term comes from a single neighbour.
 _SINGLE = 1e-12
 
 
@@ -32,16 +32,16 @@ def beta_kernel_calibration_error(
     Parameters
     ----------
     bandwidth : float
-        Width of the kernel. A rule that chooses it has no gradient: choose it once with
+        Width of the kernel. A rule that chooses it has no gradient: compute it once with
         ``calibrary.kernels.beta_bandwidth``.
     norm : 1 or 2
     debias : bool, optional
-        Average over pairs of different neighbors; by default for norm = 2.
+        Average over pairs of different neighbours; the default for norm = 2.
     """
     _one_or_two(norm)
     unbiased = norm == 2 if debias is None else debias
     if unbiased and norm == 1:
-        raise ValueError("debias=True needs norm=2: there is no unbiased form for norm=1")
+        raise ValueError("debias=True needs norm=2: no bias correction is known for norm=1")
     v = view.wide
     need(v, 3 if unbiased else 2)
     h = positive("bandwidth", bandwidth)
@@ -58,7 +58,7 @@ def beta_kernel_calibration_error(
 def dirichlet_kernel_calibration_error(
     view: View, *, bandwidth: float, norm: int = 1, root: bool = False, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Distance between a prediction and the labels of similar ones, as whole vectors (DKDE).
+    """Distance between a prediction and the labels of similar predictions, as whole vectors (DKDE).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def dirichlet_kernel_calibration_error(
 def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tensor | None = None) -> Tensor:
     """Mean distance, to a power, between each confidence and the mean value of the others around it, (V,).
 
-    Where ``alone`` is a number instead of nan it takes the place of that mean.
+    If ``alone`` is a number instead of NaN, it replaces that mean where there is no other row.
     """
     at = view.c if alone is None else torch.stack([view.c, alone], dim=-1)
 
@@ -101,9 +101,9 @@ def curve_distance(view: View, values: Tensor, h: float, power: int, alone: Tens
 
 @dataclass(frozen=True)
 class _Others:
-    """Around some rows: the kernel of every row, on the scale of the largest and zero for the row itself.
+    """Around some rows: the kernel of every row, scaled by the largest and zero for the row itself.
 
-    ``times`` says how often each row counts there; None is once.
+    ``times`` is how often each row counts; None means once.
     """
 
     kernel: Tensor
@@ -136,7 +136,7 @@ def _over_blocks(
 
 
 def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor | None) -> _Others:
-    """Dirichlet densities at some rows around all rows; a row counts with its weight, less one copy of itself."""
+    """Dirichlet densities at some rows around all rows; a row counts with its weight, minus one copy of itself."""
     itself = own[:, None] == torch.arange(len(rate), device=rate.device)
     times = None if w is None else (w - itself.to(w.dtype)).clamp(min=0.0)
     floor = max(1e-300, torch.finfo(here.dtype).tiny)
@@ -148,8 +148,8 @@ def _others(here: Tensor, own: Tensor, rate: Tensor, log_norm: Tensor, w: Tensor
 def _pair_terms(others: _Others, label: Tensor, c: Tensor) -> Tensor:
     """Mean of (y_i - c)(y_l - c) over pairs of different neighbors i, l, weighted by their kernels.
 
-    Sums over pairs are (sum)^2 - sum of squares, which cancel where one neighbor outweighs the rest: one copy of the
-    nearest is taken out first, and its pairs are counted apart.
+    Sums over pairs are (sum)^2 - sum of squares, which cancel if one neighbour dominates: one copy of the nearest is
+    removed first, and its pairs are counted separately.
     """
     k = others.kernel
     nearest = k.detach().argmax(dim=1, keepdim=True)
@@ -175,13 +175,13 @@ def _one_or_two(norm: int) -> None:
 
 def need(view: View, least: int) -> None:
     if view.w is None and view.n < least:
-        raise ValueError(f"a batch of {view.n} rows is too small: at least {least} are needed")
+        raise ValueError(f"a batch of {view.n} rows is too small: pass at least {least} rows")
     if view.w is None or not visible(view.w):
         return
     if bool(((view.w > 0.0) & (view.w < 1.0)).any()):
         raise ValueError(
-            "sample_weight holds a number between 0 and 1: one copy of a row is left out of its own curve, so weights "
-            "must be counts, 0 or at least 1"
+            "sample_weight contains a number between 0 and 1: one copy of a row is left out of its own curve, so "
+            "weights must be counts, 0 or at least 1"
         )
     if float(view.w.sum()) < least:
-        raise ValueError(f"a batch of total weight {float(view.w.sum()):g} is too small: at least {least} are needed")
+        raise ValueError(f"a batch of total weight {float(view.w.sum()):g} is too small: pass at least {least}")

@@ -1,9 +1,9 @@
 """Smooth sums on the nodes of a uniform grid, batched over problems and differentiable in the points.
 
-A smooth function is, over ten neighbouring nodes, a polynomial of degree 9. So points that carry masses are replaced
-by ten nodes each, whose masses have the same sums (the transpose of interpolation), what is smooth is done on the
-nodes, and the result is interpolated back. The number of points enters in the first and the last step only, in blocks
-whose numbers are made again in the backward pass.
+A smooth function is, over ten neighbouring nodes, a polynomial of degree 9. Points with masses are therefore replaced
+by ten nodes each, whose masses have the same sums (the transpose of interpolation); smooth operations are done on the
+nodes, and the result is interpolated back. The number of points matters in the first and the last step only, which are
+done in blocks that are recomputed in the backward pass.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from torch import Tensor
 
 from calibrary.losses.blocks import step, summed
 
-#: Nodes a point is spread to, how many of them lie left of it, and nodes in one standard deviation of a Gaussian.
+#: Number of nodes that a point is spread to, how many of them lie left of it, and number of nodes per standard
+#: deviation of a Gaussian.
 ORDER, LEFT, PER_WIDTH = 10, 4, 10
-#: Standard deviations a Gaussian reaches: exp(-50) is nothing.
+#: Range of a Gaussian in standard deviations: exp(-50) is negligible.
 REACH = 10.0
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Nodes ``start + i * step``: cells 0..n_cells-1 hold the points, with the nodes beyond that these reach.
+    """Nodes ``start + i * step``: cells 0..n_cells-1 contain the points, with additional nodes beyond both ends.
 
     ``width`` is the standard deviation of the Gaussian that is summed on them.
     """
@@ -36,7 +37,7 @@ class Nodes:
 
     @classmethod
     def on_unit_interval(cls, width: float, per_width: int = PER_WIDTH, least: int = 32) -> Nodes:
-        """Nodes for points in [0, 1], both of which are nodes."""
+        """Nodes for points in [0, 1]; 0 and 1 are nodes."""
         n_cells = max(least, math.ceil(per_width / width))
         return cls(0.0, 1.0 / n_cells, n_cells, width)
 
@@ -45,7 +46,7 @@ class Nodes:
         return self.n_cells + ORDER - 1
 
     def positions(self, like: Tensor) -> Tensor:
-        """Where the nodes are; node LEFT is the left end of the first cell."""
+        """Positions of the nodes; node LEFT is the left end of the first cell."""
         index = torch.arange(self.n_nodes, dtype=like.dtype, device=like.device) - LEFT
         return self.start + self.step * index
 
@@ -74,7 +75,7 @@ class Nodes:
         return convolved(masses, torch.exp(-0.5 * u * u))
 
     def _shares(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The ten nodes of every point, and how much of its mass each gets: both (V, N, ORDER)."""
+        """The ten nodes of every point, and the share of its mass that each receives: both (V, N, ORDER)."""
         scaled = (x - self.start) / self.step
         cell = scaled.detach().floor().clamp(0, self.n_cells - 1)
         node = cell.long()[..., None] + torch.arange(ORDER, device=x.device)

@@ -1,7 +1,7 @@
-"""Squared kernel calibration errors of whole probability rows: residuals of similar predictions should not agree.
+"""Squared kernel calibration errors of whole probability rows: large if residuals of similar predictions agree.
 
-Two classes lie on a line and cost a sort (Laplace) or a grid (Gaussian). More classes need all pairs of rows, in tiles
-whose numbers are made again in the backward pass: time quadratic in the rows, memory linear.
+Two classes need one confidence only and cost a sort (Laplace) or a grid (Gaussian). More classes need all pairs of
+rows, in tiles that are recomputed in the backward pass: time quadratic in the rows, memory linear.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like, visible
-from calibrary.losses.blocks import BLOCK, CPU_BLOCK, forgotten
+from calibrary.losses.blocks import BLOCK, CPU_BLOCK, recomputed
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
 
 _OPERATORS = ("barker", "gibbs", "metropolis", "difference")
-#: Squared distances below this share of the squared lengths are rounding.
+#: Squared distances below this share of the squared lengths are rounding errors.
 _ROUNDING = 1e-13
-#: Above this many classes cdist is the faster one on a GPU, too.
+#: Number of classes above which cdist is faster on a GPU, too.
 _MANY_CLASSES = 64
 
 
@@ -36,14 +36,14 @@ def squared_kernel_calibration_error_b(
     matrix: Any = None,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """How far residuals of similar predictions point the same way, squared, over all pairs (SKCE, biased).
+    """How strongly residuals of similar predictions have the same direction: squared, over all pairs (SKCE, biased).
 
-    Never negative. Biased upwards by the pairs of a row with itself, so that it also rewards certainty.
+    Never negative. The value is biased upwards by the pairs of a row with itself, so that it also rewards certainty.
 
     Parameters
     ----------
     bandwidth : float
-        Width h of the kernel. A rule that chooses it has no gradient: choose it once with
+        Width h of the kernel. A rule that chooses it has no gradient: compute it once with
         ``calibrary.kernels.median_bandwidth``.
     kernel : "laplace" or "gaussian"
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
@@ -68,9 +68,10 @@ def squared_kernel_calibration_error_uq(
     matrix: Any = None,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """The same over pairs of distinct rows: unbiased, so that the mean over batches is that of all data (SKCE).
+    """The same over pairs of distinct rows: unbiased, so that the mean over batches estimates that of all data (SKCE).
 
-    Slightly negative values are chance. At least two rows; with weights, the copies of a row are distinct rows.
+    Slightly negative values occur by chance. At least two rows are needed; with weights, the copies of a row are
+    distinct rows.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def squared_kernel_calibration_error_ul(
     """
     v = view.wide
     if v.n < 2:
-        raise ValueError("y_prob has one row: pairs of rows are compared, so pass at least two")
+        raise ValueError("y_prob has one row, and pairs of rows are compared: pass at least two rows")
     compare = _Comparison(v, kernel, metric, bandwidth)
     g, x, w = _residuals(v, matrix), v.p if v.p.ndim == 2 else v.rows, v.weight
     even = slice(0, v.n - 1, 2)
@@ -120,7 +121,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     metric: str | None = None,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """How far labels depart from the odds their predictions give, for similar predictions together (KCCSD).
+    """How far labels depart from the predicted odds, with similar predictions taken together (KCCSD).
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     operator : "barker", "gibbs", "metropolis" or "difference"
         Jump rates between classes, as in the metric; "gibbs" gives SKCE.
     estimator : "u" or "b"
-        Over pairs of distinct rows, unbiased; or over all pairs, never negative.
+        "u" is the mean over pairs of distinct rows, unbiased; "v" the mean over all pairs, never negative.
     kernel, metric : see :func:`squared_kernel_calibration_error_b`
     """
     one_of("operator", operator, _OPERATORS)
@@ -159,7 +160,7 @@ def _residuals(view: View, matrix: Any) -> Tensor:
 
 
 def _stein_features(view: View, operator: str) -> Tensor:
-    """What a discrete Stein operator makes of the label's one-hot features: sum over z of b(z) (e_z - e_y)."""
+    """The result of a discrete Stein operator on the label's one-hot features: sum over z of b(z) (e_z - e_y)."""
     if view.k == 2 and operator in ("barker", "gibbs"):
         return -math.sqrt(2.0) * view.residual[..., None]
     p, hot, own = view.rows, view.one_hot, view.p_true[..., None]
@@ -197,7 +198,7 @@ class _Comparison:
 
     @property
     def h_on_a_line(self) -> float:
-        """The width for confidences: two columns are sqrt 2 |c - c'| apart in Euclid's distance."""
+        """The width for confidences: the Euclidean distance of two columns is sqrt 2 |c - c'|."""
         return self.h / (math.sqrt(2.0) if self.metric == "euclidean" else 1.0)
 
     def between(self, a: Tensor, b: Tensor) -> Tensor:
@@ -231,7 +232,7 @@ def _sums(view: View, compare: _Comparison, g: Tensor) -> tuple[Tensor, Tensor]:
 
 def _tiled(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
     """Sum over all pairs of <g_i, g_j> k(x_i, x_j), from the tiles on and above the diagonal."""
-    x = x - x.detach().mean(dim=0)  # distances stay, lengths shrink: less rounding
+    x = x - x.detach().mean(dim=0)  # distances stay, lengths shrink: less rounding error
 
     def tile(a: Tensor, b: Tensor, left: Tensor, right: Tensor) -> Tensor:
         return ((left @ right.T) * compare.tile(a, b)).sum()
@@ -241,34 +242,34 @@ def _tiled(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
         return tile(x, x, g, g)
     total, parts = x.new_zeros(()), list(zip(x.split(side), g.split(side), strict=True))
     for i, (a, left) in enumerate(parts):
-        total = total + forgotten(tile, a, a, left, left)
+        total = total + recomputed(tile, a, a, left, left)
         for b, right in parts[i + 1 :]:
-            total = total + 2.0 * forgotten(tile, a, b, left, right)
+            total = total + 2.0 * recomputed(tile, a, b, left, right)
     return total
 
 
 def _over_distinct(view: View, total: Tensor, own: Tensor) -> Tensor:
     pairs = view.total**2 - view.total
     if view.w is None and view.n < 2:
-        raise ValueError("y_prob has one row: pairs of rows are compared, so pass at least two")
+        raise ValueError("y_prob has one row, and pairs of rows are compared: pass at least two rows")
     if view.w is not None and visible(view.w) and float(view.w.sum()) <= 1.0:
         raise ValueError(
-            f"sample_weight sums to {float(view.w.sum()):g}: weights count copies of rows here, so they must sum to "
-            "more than 1; multiply them"
+            f"sample_weight sums to {float(view.w.sum()):g}, but weights count copies of rows here and must sum to "
+            "more than 1: multiply them"
         )
     return (total - own) / pairs
 
 
 def total_variation(a: Tensor, b: Tensor) -> Tensor:
     """Half the sum of absolute differences of all rows (P, K) and (Q, K)."""
-    # on a GPU cdist takes ten times as long as a loop over few classes; on a CPU it is the faster one
+    # on a GPU cdist takes ten times as long as a loop over few classes; on a CPU it is faster
     if a.device.type == "cpu" or a.shape[1] > _MANY_CLASSES:
         return 0.5 * torch.cdist(a, b, p=1.0)
     return _TotalVariation.apply(a, b)
 
 
 class _TotalVariation(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
-    """A loop over the classes that keeps nothing of the size of a tile for its backward pass."""
+    """A loop over the classes that stores nothing of the size of a tile for its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:

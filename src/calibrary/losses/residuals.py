@@ -1,4 +1,4 @@
-"""Errors of smoothed residuals: do over- and under-confidence cancel among neighbours? Linear in the rows."""
+"""Errors of smoothed residuals, where only similar confidences cancel; the time is linear in the rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import positive
 from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
 
-#: Nodes in one standard deviation: enough for integrals between sign changes to 1e-10.
+#: Number of nodes per standard deviation: enough for integrals between sign changes to 1e-10.
 _PER_WIDTH = 24
-#: Cells of [0, 1] where the width is looked for, widths tried at once, and steps of Newton's method after that; the
-#: smallest width that the cells resolve.
+#: Number of cells of [0, 1] for the search of the width, of widths evaluated at once, and of steps of Newton's method
+#: after that; the smallest width that the cells resolve.
 _CELLS, _TRIES, _ROUNDS = 8192, 8, 3
 _SMALLEST = _PER_WIDTH / _CELLS
 #: Relative step of derivatives in the width.
 _NEAR = 1e-4
-#: Logits beyond this are those of certainty: no double is nearer to 1.
+#: Logits beyond this represent certainty: no double is nearer to 1.
 _LARGEST_LOGIT = 40.0
 
 
@@ -30,15 +30,15 @@ _LARGEST_LOGIT = 40.0
 def smooth_calibration_error_residual(
     view: View, *, sigma: float | None = None, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Total size of the residuals smoothed by a Gaussian reflected at 0 and 1 (smooth ECE, smECE).
+    """Mean absolute size of the residuals smoothed by a Gaussian reflected at 0 and 1 (smooth ECE, smECE).
 
-    At a fixed width, or at the width that equals the value itself, whose gradient comes from the implicit function:
-    d s* = d f(s*) / (1 - f'(s*)). Within 1e-9 of the exact integral.
+    At a fixed width, or at the width that equals the value itself, whose gradient comes from the implicit function: d
+    s* = d f(s*) / (1 - f'(s*)). The value is within 1e-9 of the exact integral.
 
     Parameters
     ----------
     sigma : float, optional
-        The width. Without it the fixed point is found in each call, down to 0.003, by some twenty small transforms.
+        The width. By default the fixed point is computed in each call, down to 0.003, by some twenty small transforms.
     """
     v = view.wide
     a = v.residual * v.weight / v.total
@@ -51,9 +51,9 @@ def smooth_calibration_error_residual(
 
 @loss("lsece")
 def logit_smoothed_calibration_error(view: View, *, sigma: float = 0.1, **common: Unpack[LossKeywords]) -> Tensor:
-    """Distance between smoothed labels and confidence when every logit is blurred by Gaussian noise (LS-ECE).
+    """Distance between smoothed labels and confidence if Gaussian noise is added to every logit (LS-ECE).
 
-    Rows at exactly 0 or 1 have no logit: they enter with the weight of their wrong labels, and get no gradient.
+    Rows at exactly 0 or 1 have no logit: they contribute the weight of their wrong labels, and have no gradient.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def logit_smoothed_calibration_error(view: View, *, sigma: float = 0.1, **common
     inside = (c > 0.0) & (c < 1.0)
     q = torch.where(inside, c, 0.5)
     z = (torch.log(q) - torch.log1p(-q)).clamp(-_LARGEST_LOGIT, _LARGEST_LOGIT)
-    # the sigmoid itself has to be resolved as well
+    # the sigmoid itself must be resolved as well
     apart, margin = min(s, 1.0) / _PER_WIDTH, REACH * s
     nodes = Nodes(-_LARGEST_LOGIT - margin, apart, math.ceil(2.0 * (_LARGEST_LOGIT + margin) / apart), s)
     mass = w * inside
     sums = nodes.gaussian(nodes.spread(z, mass * label, mass * (1.0 - label)))
     t = nodes.positions(c)
-    # the labels apart: 1 - sigmoid(t) would lose its digits at large logits
+    # labels 0 and 1 separately: 1 - sigmoid(t) would lose digits at large logits
     blurred = sums[:, 0] * torch.sigmoid(-t) - sums[:, 1] * torch.sigmoid(t)
     wrong_ends = v.sum(torch.where(inside, 0.0, (label - c).abs()))
     area = absolute_integral(blurred, apart) / (s * math.sqrt(2.0 * math.pi))
@@ -88,7 +88,7 @@ def _cosines(c: Tensor, a: Tensor, cells: int) -> Tensor:
     left, inner, right = masses.split([LEFT, cells + 1, ORDER - LEFT - 2], dim=1)
     n = 2 * cells
     circle = torch.nn.functional.pad(inner, (0, n - cells - 1))
-    # what was spread beyond an end is there already; its mirror image, and that of the rest, go round the circle
+    # mass spread beyond an end is already there; its mirror image, and that of the rest, wrap around the circle
     circle = circle + torch.nn.functional.pad(left, (n - LEFT, 0))
     circle = circle + torch.nn.functional.pad(right, (cells + 1, n - cells - 1 - right.shape[1]))
     return torch.fft.rfft(circle + circle.flip(1).roll(1, dims=1))
@@ -107,7 +107,7 @@ def _absolute_mass(cosines: Tensor, s: Tensor) -> Tensor:
 
 
 def _fixed_point(cosines: Tensor) -> Tensor:
-    """The s at which the mass after diffusion equals s: it falls with s, so that there is one."""
+    """The s at which the mass after diffusion equals s: the mass falls with s, so the solution is unique."""
     with torch.no_grad():
         fixed = cosines.detach()
         s = torch.cat([_width(some) for some in fixed.split(step(8 * _TRIES * _CELLS, fixed.device))])
@@ -119,7 +119,7 @@ def _fixed_point(cosines: Tensor) -> Tensor:
 
 
 def _width(cosines: Tensor) -> Tensor:
-    """The same, but for rounding: bracketed by a few widths, then by Newton's method on logarithmic scales."""
+    """The same up to rounding: bracketed by a few widths, then by Newton's method on logarithmic scales."""
     tried = torch.logspace(math.log10(_SMALLEST), 0.0, _TRIES, dtype=cosines.real.dtype, device=cosines.device).expand(
         len(cosines), -1
     )
@@ -138,9 +138,9 @@ def _width(cosines: Tensor) -> Tensor:
 def absolute_integral(f: Tensor, apart: float) -> Tensor:
     """Integral of |f| from the third to the third-last of its equally spaced values.
 
-    A cell's integral is that of the polynomial through six values. Where f changes sign inside it, the cell is cut at
-    the root of the parabola with the same ends and integral; an error in the place of the cut enters squared, so that
-    the cut needs no gradient.
+    A cell's integral is that of the polynomial through six values. Where f changes sign within a cell, the cell is cut
+    at the root of the parabola with the same ends and integral; an error in the position of the cut enters squared, so
+    that the cut needs no gradient.
     """
     left, right = f[..., 2:-3], f[..., 3:-2]
     near, far, farthest = left + right, f[..., 1:-4] + f[..., 4:-1], f[..., :-5] + f[..., 5:]

@@ -1,4 +1,4 @@
-"""Scores of single rows: quadratic, logarithmic, spherical, power, ranked; and those of moments and of decisions."""
+"""Scores of single rows: quadratic, logarithmic, spherical, power, ranked; and scores of moments and of decisions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from calibrary.losses.targets import errors, targets
 
 @loss("bs", lens="full", lenses=ROWS, rows=True)
 def brier_score(view: View, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[LossKeywords]) -> Tensor:
-    """Mean squared distance between predicted probabilities and what happened. Strictly proper.
+    """Mean squared distance between predicted probabilities and outcomes. Strictly proper.
 
     Parameters
     ----------
     scale : "1/K", "sum" or "half"
-        What the squared distance of a row is divided by: the number of classes, nothing, or two.
+        The divisor of a row's squared distance: the number of classes, nothing, or two.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     return _squared_distance(view, scale, soft_target)
 
@@ -43,14 +43,14 @@ def root_brier_score(
     scale : "1/K", "sum" or "half"
         As in :func:`brier_score`.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     return safe_root(view.mean(_squared_distance(view, scale, soft_target)))
 
 
 @loss("pls", lens="full", lenses=ROWS, rows=True)
 def proper_linear_score(view: View, *, form: str = "score", **common: Unpack[LossKeywords]) -> Tensor:
-    """The Brier score less one: same gradients as ``brier_score(scale="sum")``.
+    """The Brier score minus one, with the gradients of ``brier_score(scale="sum")``.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def ranked_probability_score(
     normalize : bool
         Divide by K - 1.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     rows = _cumulative(view, soft_target).square().sum(dim=-1)
     return rows / (view.k - 1) if normalize else rows
@@ -89,7 +89,7 @@ def squared_absolute_ranked_probability_score(
     definition : "authors" or "review"
         "review" is its (27) as printed, K - 1 times larger.
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     one_of("definition", definition, ("authors", "review"))
     rows = (_cumulative(view, soft_target).abs().sum(dim=-1) / (view.k - 1)).square()
@@ -115,7 +115,7 @@ def negative_log_likelihood(
 ) -> Tensor:
     """Mean of minus the logarithm of the true class's probability. Strictly proper.
 
-    From logits ``torch.nn.functional.cross_entropy`` is safer: a probability that was rounded to 0 is infinite here.
+    From logits ``torch.nn.functional.cross_entropy`` is safer: the loss of a probability rounded to 0 is infinite here.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def negative_log_likelihood(
     base : float
         Base of the logarithm.
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     soft_target : tensor of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     """
     if not base > 0 or base == 1:
         raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
@@ -147,18 +147,19 @@ def focal_loss(
     eps: float = 0.0,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """Log loss that cares less about rows that are already predicted well: mean of -alpha (1 - c)^gamma log c.
+    """Log loss in which rows that are already predicted well count less: mean of -alpha (1 - c)^gamma log c.
 
     Parameters
     ----------
     gamma : float, tensor of shape (N,), callable of the true class's probability, or "flsd-53"
-        How much easy rows are discounted; 0 is the log loss, "flsd-53" is 5 where c < 0.2 and 3 elsewhere.
+        How strongly well-predicted rows are discounted; 0 is the log loss, "flsd-53" is 5 where c < 0.2 and 3
+        elsewhere.
     alpha : None, float or K numbers
-        Factor of each true class; for two classes a number a stands for (1 - a, a).
+        Factor for each true class; for two classes a number a means (1 - a, a).
     scale : "sum" or "1/K"
         "1/K" divides by the number of classes.
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     """
     return _focal(view, gamma, alpha, eps) * _class_scale(view, scale)
 
@@ -173,7 +174,7 @@ def focal_calibration_loss(
     eps: float = 0.0,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """Focal loss plus ``lam`` times the squared distance, which repairs part of the focal loss's bias.
+    """Focal loss plus ``lam`` times the squared distance, which removes part of the focal loss's bias.
 
     Parameters
     ----------
@@ -188,16 +189,16 @@ def focal_calibration_loss(
 def dual_focal_loss(
     view: View, *, gamma: float = 2.0, definition: str = "authors", eps: float = 0.0, **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Focal loss of the lead of the true class over the largest probability below it.
+    """Focal loss of the difference between the probability of the true class and the next lower probability.
 
     Parameters
     ----------
     gamma : float
-        How much rows with a clear lead are discounted.
+        How strongly rows with a large difference are discounted.
     definition : "authors" or "review"
-        "review" takes the two largest probabilities whatever the label.
+        "review" uses the two largest probabilities whatever the label.
     eps : float
-        Limit probabilities inside the logarithm to [eps, 1 - eps].
+        Clip probabilities inside the logarithm to [eps, 1 - eps].
     """
     one_of("definition", definition, ("authors", "review"))
     own, rows = view.p_true, view.rows
@@ -211,14 +212,14 @@ def dual_focal_loss(
 
 @loss("ecd", lens="full", lenses=ROWS, rows=True)
 def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
-    """Surprise less expected surprise: above 0 over-confident, below 0 under-confident.
+    """Surprise minus expected surprise: above 0 over-confident, below 0 under-confident.
 
-    Signed: minimise its square or its absolute value, never the number itself.
+    The value has a sign: minimise its square or its absolute value, never the value itself.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     """
     return x_log_x(limited(view.rows, eps)).sum(dim=-1) - torch.log(limited(view.p_true, eps))
 
@@ -230,7 +231,7 @@ def entropic_calibration_difference(view: View, *, eps: float = 0.0, **common: U
 def pseudo_spherical_score(
     view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[LossKeywords]
 ) -> Tensor:
-    """Probability of what happened relative to the length of the row. LARGER is better: train on form="loss".
+    """Probability of the outcome relative to the length of the row. LARGER is better: train on form="loss".
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def pseudo_spherical_score(
 
 @loss("ps", lens="full", lenses=ROWS, rows=True)
 def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common: Unpack[LossKeywords]) -> Tensor:
-    """Strictly proper score built on the alpha-th powers of the probabilities; lower is better.
+    """Strictly proper score computed from the alpha-th powers of the probabilities; lower is better.
 
     Parameters
     ----------
@@ -267,28 +268,28 @@ def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common
 
 @loss("dss", lens="full", lenses=ROWS, rows=True)
 def dawid_sebastiani_score(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
-    """Squared error relative to the announced variance, plus the logarithm of that variance. Strictly proper.
+    """Squared error relative to the predicted variance, plus the logarithm of that variance. Strictly proper.
 
-    A class of probability 0 makes it infinite: give eps when probabilities may be rounded to 0.
+    A class of probability 0 makes the score infinite: pass eps if probabilities may be rounded to 0.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     """
     return _odds_against(view, eps) + torch.log(limited(view.rows, eps)).sum(dim=-1)
 
 
 @loss("nses", lens="full", lenses=ROWS, rows=True)
 def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Unpack[LossKeywords]) -> Tensor:
-    """Squared error relative to the variance the prediction announces: 1 when they agree.
+    """Squared error relative to the predicted variance: 1 if the two agree.
 
     Above 1 over-confident, below 1 under-confident: minimise the squared distance from 1.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     """
     return _odds_against(view, eps) / (view.k - 1)
 
@@ -300,8 +301,8 @@ def normalized_squared_error_score(view: View, *, eps: float = 0.0, **common: Un
 def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[LossKeywords]) -> Tensor:
     """Brier score that counts only decision thresholds between ``low`` and ``high``. Proper.
 
-    A probability outside the range costs as much as its nearer end, so that it gets no gradient there: right for a
-    decision that no longer changes, and a reason to add a share of another score while training.
+    A probability outside the range has the loss of the nearer end and no gradient: correct for a decision that no
+    longer changes, and a reason to add a share of another score during training.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def bounded_brier(view: View, *, low: float = 0.0, high: float = 1.0, **common: 
 
 @loss("bounded_log", lenses=("binary", "top-label", "class-wise"), rows=True)
 def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Unpack[LossKeywords]) -> Tensor:
-    """Log loss that counts only decision thresholds between ``low`` and ``high``. Proper, and finite inside (0, 1).
+    """Log loss that counts only decision thresholds between ``low`` and ``high``; proper, and finite inside (0, 1).
 
     Parameters
     ----------
@@ -325,7 +326,7 @@ def bounded_log(view: View, *, low: float = 0.0, high: float = 1.0, **common: Un
     return -torch.log(torch.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low)))
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions --------------------------------------------------------------------------------
 
 
 def _squared_distance(view: View, scale: str, soft_target: Any = None) -> Tensor:
@@ -358,7 +359,7 @@ def _focusing(view: View, gamma: Any, c: Tensor) -> Any:
         return gamma(c.detach())
     per_row = like(gamma, "gamma", view.p).to(c.dtype)
     if per_row.shape != (view.n,):
-        raise ValueError(f"gamma has shape {tuple(per_row.shape)}: give one exponent for each of {view.n} rows")
+        raise ValueError(f"gamma has shape {tuple(per_row.shape)}: pass one exponent for each of the {view.n} rows")
     return per_row.expand_as(c)
 
 

@@ -1,4 +1,4 @@
-"""What a row is compared with: its class as a row of zeros and a one, or soft labels in its place."""
+"""The target of each row: its class as a one-hot row, or soft labels in its place."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ def targets(view: View, soft_target: Any = None) -> Tensor:
     if soft.ndim == 1 and view.k == 2:
         soft = torch.stack([1.0 - soft, soft], dim=1)
     if soft.shape != (view.n, view.k):
-        raise ValueError(f"soft_target has shape {tuple(soft.shape)}: give ({view.n}, {view.k}), as the probabilities")
+        raise ValueError(
+            f"soft_target has shape {tuple(soft.shape)}: pass shape ({view.n}, {view.k}), as the probabilities have"
+        )
     return soft[None]
 
 
 def errors(view: View, soft_target: Any = None) -> Tensor:
-    """y - c of every row and class, (V, N, K); of one confidence per row that of class 1 alone, (V, N, 1)."""
+    """y - c of every row and class, (V, N, K); for one confidence per row that of class 1 only, (V, N, 1)."""
     if view.p.ndim == 3:
         return targets(view, soft_target) - view.p
     label = view.label if soft_target is None else targets(view, soft_target)[..., 1]

@@ -1,4 +1,4 @@
-"""How much a calibration loss should weigh beside the criterion: chosen by a proper score of held-out predictions."""
+"""The weight of a calibration loss relative to the criterion, chosen by a proper score of held-out predictions."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from calibrary.base.numbers import number
 from calibrary.lookup import catalogue
 
-#: Three a decade, and none.
+#: Three weights per decade, and zero.
 WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True)
 class WeightChoice:
-    """The weight to use, and what every weight gave.
+    """The weight to use, and the result for every weight.
 
     Attributes
     ----------
-    weight : the suggestion; 0 when no weight is better by more than its own noise
+    weight : the suggestion; 0 if no weight is better by more than its standard error
     score : the metric's short name
     table : one row for each weight: ``weight``, ``score`` (mean over the seeds), ``gain`` over weight 0 (positive is
         better), ``gain_se`` (standard error of that mean, nan for a single seed)
@@ -45,21 +45,21 @@ def suggest_weight(
 ) -> WeightChoice:
     """Choose the weight of a loss by the held-out score of models that were trained with it.
 
-    Every weight is trained with every seed. The weight with the best mean score is suggested if its gain over weight
-    0, seed by seed, is larger than the standard error of that gain; else 0: the loss does not help.
+    Every weight is trained with every seed. The weight with the best mean score is suggested if its mean gain over
+    weight 0 is larger than the standard error of that gain; otherwise 0 is suggested, because the loss does not help.
 
-    Choose by a proper score, never by the loss itself or another calibration error: those are best for predictions
+    Choose by a proper score, never by the loss itself or another calibration error: those can be best for predictions
     that are calibrated and useless.
 
     Parameters
     ----------
     fit : callable
-        ``fit(weight, seed)`` trains ``criterion + weight * loss`` and returns labels and probabilities of rows it was
-        not trained on, the same rows for every weight and seed (and not those the final report is made of).
+        ``fit(weight, seed)`` trains ``criterion + weight * loss`` and returns labels and probabilities of rows that it
+        was not trained on, the same rows for every weight and seed (but not the rows of the final report).
     weights : sequence of float
         The weights to try; 0 is added if it is missing.
     seeds : sequence of int
-        The seeds to train each with: three show roughly how large the noise is.
+        The seeds for training with each weight: three show roughly how large the noise is.
     score : str
         Short name of a proper score: "nll", "bs", "rps", "bounded_brier", ...
     **options
@@ -78,14 +78,14 @@ def suggest_weight(
     entry = catalogue[score]
     if entry.proper not in ("strictly", "proper"):
         raise ValueError(
-            f"score={score!r} is not a proper score, and is best for other predictions than the truth: "
+            f"score={score!r} is not a proper score, and is best for predictions other than the true probabilities: "
             "use 'nll', 'bs', or 'rps' for ordered classes"
         )
     tried = sorted({0.0, *map(float, weights)})
     if tried[0] < 0.0 or not math.isfinite(tried[-1]):
         raise ValueError(f"weights={list(weights)!r} must be finite numbers, none of them negative")
     if len(seeds) == 0:
-        raise ValueError("seeds is empty: every weight is trained with each of them, so give at least one")
+        raise ValueError("seeds is empty, but every weight is trained with each seed: pass at least one")
     sign = -1.0 if entry.better == "higher" else 1.0
     scores = np.array([[sign * float(entry(*fit(w, s), **options)) for s in seeds] for w in tried])
     gain = scores[0] - scores
@@ -106,7 +106,7 @@ def _choice(tried: list[float], mean: Any, spread: Any, table: list[dict[str, fl
         )
     gained = f"weight {tried[best]:g} improves the held-out {score} by {number(mean[best])}"
     if math.isnan(spread[best]):
-        return WeightChoice(tried[best], score, table, f"{gained}; one seed cannot say whether that is chance")
+        return WeightChoice(tried[best], score, table, f"{gained}; one seed cannot show whether that is chance")
     if mean[best] <= spread[best]:
         return WeightChoice(0.0, score, table, f"{gained}, no more than its standard error {number(spread[best])}")
     return WeightChoice(tried[best], score, table, f"{gained} (standard error {number(spread[best])})")

@@ -1,8 +1,7 @@
 """Calibration maps: curves fitted to predictions and outcomes, each of them callable.
 
-``as_map("loess", span=0.5).fit(y, c)(0.7)`` is how often the event happens at confidence 0.7. Anything with
-``fit(y, c, sample_weight)`` and ``predict(c)``, or a function of the confidences that is known already, may stand where
-a map's name may.
+``as_map("loess", span=0.5).fit(y, c)(0.7)`` is the event frequency at confidence 0.7. Wherever a map's name is
+accepted, so is any object with ``fit(y, c, sample_weight)`` and ``predict(c)``, or a known function of the confidences.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from calibrary.maps.given import Given
 
 __all__ = ["CalibrationMap", "Given", "as_map", "fit_map", "map_at", "map_class", "mapped"]
 
-#: Where each map lives; modules are imported when a map is first asked for.
+#: The module of each map; modules are imported when a map is first used.
 _MAPS = {
     "loess": "loess.Loess",
     "lowess": "lowess.Lowess",
@@ -47,7 +46,7 @@ _MAPS = {
     "cumulative_spline": "cumulative_spline.CumulativeSpline",
     "order_preserving": "order_preserving.OrderPreserving",
 }
-#: The classes themselves by name, also imported when first asked for.
+#: The classes by name, also imported when first used.
 _CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
 _SYNONYMS = {
     "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
@@ -75,7 +74,7 @@ def _options_of(cls: Any) -> tuple[str, ...]:
 def as_map(map: Any, **options: Any) -> Any:
     """A map by name with its options, the object itself, or a known function of the confidences.
 
-    An option that is None keeps the map's default.
+    An option that is None means the map's default.
 
     Examples
     --------
@@ -95,16 +94,16 @@ def as_map(map: Any, **options: Any) -> Any:
     fits = hasattr(map, "fit") and hasattr(map, "predict")
     if not fits and not callable(map):
         raise RefusedCallError(
-            f"map={map!r}: pass a map's name, a function of the confidences, or an object with "
-            "fit(y, c, sample_weight) and predict(c)"
+            f"map={map!r} is not valid: pass a map's name, a function of the confidences, or an object with fit(y, c, "
+            "sample_weight) and predict(c)"
         )
     if given:
-        raise RefusedCallError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed beside it")
+        raise RefusedCallError(f"map is an object, so {next(iter(given))!r} must be set on it, not passed separately")
     return map if fits else Given(map)
 
 
 def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
-    """The map fitted to one view of predictions; an object the user passed is fitted on a copy where it is ours."""
+    """The map fitted to one view of predictions; a map object of ours is copied before the fit."""
     chosen = as_map(map, **options)
     if isinstance(chosen, CalibrationMap):
         return (copy.copy(chosen) if chosen is map else chosen).fit(view)
@@ -116,9 +115,9 @@ def fit_map(map: Any, view: Predictions, **options: Any) -> Any:
 
 
 def mapped(map: Any, p: Predictions) -> Array:
-    """The predictions after the map: as it is if it is fitted already, else fitted to them, class by class.
+    """The predictions after the map: a fitted map is used as it is, otherwise it is fitted to them, class by class.
 
-    Rows of several classes are made to sum to one again after a map of single confidences.
+    After a map of single confidences, rows of several classes are rescaled to sum to one.
     """
     chosen = as_map(map)
     known = isinstance(chosen, CalibrationMap) and chosen.fitted_

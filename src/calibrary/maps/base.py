@@ -1,4 +1,4 @@
-"""What every calibration map has in common: fit on labels and confidences, then callable."""
+"""What every calibration map has in common: it is fitted to labels and confidences, and is then callable."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from calibrary.data.checks import Array, are_probabilities, as_floats
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 
-#: Confidences this close to 0 and 1 are moved here before a logarithm is taken.
+#: Confidences closer to 0 or 1 than this are moved here before a logarithm is taken.
 EPS = float(np.finfo(np.float64).eps)
 
 
 class CalibrationMap:
-    """A curve that says how often the event happens when the confidence is c.
+    """A curve that gives the event frequency at confidence c.
 
-    Options are given to the constructor; ``fit`` learns from data and returns the map itself, ``predict`` (or
-    calling the map) evaluates it. A subclass writes ``_learn(view)`` and ``_evaluate(c)``.
+    Options are given to the constructor; ``fit`` learns from data and returns the map itself, ``predict`` (or calling
+    the map) evaluates it. A subclass implements ``_learn(view)`` and ``_evaluate(c)``.
     """
 
     fitted_ = False
-    #: Does the map also take whole probability vectors, one row each?
+    #: Whether the map also accepts whole probability vectors, one row each.
     takes_vectors = False
 
     def fit(self, y: Any, c: Any = None, sample_weight: Any = None) -> Self:
@@ -34,7 +34,7 @@ class CalibrationMap:
         return self
 
     def predict(self, c: Any) -> Array:
-        """The map at these confidences, in their shape."""
+        """The map at these confidences, in the same shape."""
         if not self.fitted_:
             raise RefusedError(f"this {type(self).__name__} is not fitted: call fit(y, c) first")
         given = as_floats(c, "c")
@@ -55,9 +55,10 @@ class CalibrationMap:
         return self.predict(view.ties.c)
 
     def kept(self) -> Self:
-        """A copy to be fitted to a resample, which keeps what this fitted map chose by cross-validation.
+        """A copy to be fitted to a resample, with the settings that this fitted map chose by cross-validation.
 
-        Rows drawn twice lie in several folds and mislead the choice, and to choose again each time is what takes long.
+        Repeated rows lie in several folds and would distort the choice, and choosing again for each resample would be
+        slow.
         """
         return copy.copy(self)
 

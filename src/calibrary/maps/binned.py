@@ -1,4 +1,4 @@
-"""Piecewise maps over bins: constant (flat roof), of slope one (tilted roof) or of any slope (free roof)."""
+"""Piecewise maps over bins: constant (flat), of slope one (tilted) or of any slope (free)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Binned(CalibrationMap):
     Parameters
     ----------
     n_bins : int or "cv"
-        Number of bins, or chosen by cross-validation (:class:`calibrary.grouping.CrossValidated`, which explains
-        ``max_bins``, ``cv``, ``tolerance``, ``folds`` and ``rng``).
+        Number of bins, or "cv" to choose it by cross-validation (:class:`calibrary.grouping.CrossValidated`, which
+        explains ``max_bins``, ``cv``, ``tolerance``, ``folds`` and ``rng``).
     base : "mass" or "width"
-        Equal-mass bins that start at their smallest confidence, or equal-width ones; all left-closed.
+        Equal-mass bins that start at their smallest confidence, or equal-width bins; all left-closed.
     roof : "tilted", "flat" or "free"
-        c + mean label - mean confidence of the bin; its mean label; or its least-squares line, kept within [0, 1] (the
-        non-continuous piecewise linear family of which the other two are the cases of slope 1 and 0).
+        c + mean label - mean confidence of the bin; or its mean label; or its least-squares line, clipped to [0, 1]
+        (the family of piecewise linear maps with jumps, of which the other two are the cases of slope 1 and 0).
     empty : "zero" or "identity"
-        What the map says where a bin had no data: 0 (the authors' code), or c itself.
+        The value of the map in a bin without data: 0 (the authors' code), or c itself.
 
     Examples
     --------
@@ -64,7 +64,8 @@ class Binned(CalibrationMap):
         if isinstance(n, str):
             if view.counted:
                 raise RefusedError(
-                    "n_bins='cv' puts rows in folds, and these stand for many each: give a number of bins"
+                    "n_bins='cv' puts rows in folds, but each of these rows represents many predictions: pass a "
+                    "number of bins"
                 )
             n = CrossValidated(self.base, roof=self.roof, empty=self.empty, **self.choice).fit_view(view).n_bins_
         self.chosen_ = n

@@ -1,8 +1,9 @@
-"""Maps judged on rows they have not seen: each row is mapped by the fit to the other folds.
+"""Maps evaluated on held-out rows: each row is mapped by the fit to the other folds.
 
-Folds are dealt at random and never by the label. Folds with the same share of ones in each tell a map about the
-labels held out: on calibrated predictions of one value the map of the other folds then misses to the side the held
-rows lie on, and the gain from recalibration comes out as if it had been fitted and judged on the same rows.
+Folds are assigned at random and never by the label. Folds with the same share of events in each contain information
+about the held-out labels: for calibrated predictions with one value the map of the other folds is then wrong in the
+direction of the held-out rows, and the gain from recalibration looks as if the map had been fitted and evaluated on the
+same rows.
 """
 
 from __future__ import annotations
@@ -18,24 +19,25 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map, fit_map
 from calibrary.numerics.draw import shuffled
 
-#: From this many rows on an isotonic map is worth its variance; below, the beta map with three parameters.
+#: Number of rows from which an isotonic map is preferable despite its variance; below, the beta map with three
+#: parameters.
 ISOTONIC_FROM = 300
 
 
 def usual_map(view: Predictions) -> str:
-    """The map used when none is named: isotonic for many rows, beta for few, temperature for whole vectors."""
+    """The default map: isotonic for many rows, beta for few, temperature for whole vectors."""
     if not view.binary:
         return "temperature"
     return "isotonic" if view.total >= ISOTONIC_FROM else "beta"
 
 
 def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
-    """The fold of every row, numbered from 0: as given, or so many dealt at random."""
+    """The fold of every row, numbered from 0: as given, or assigned at random to this number of folds."""
     if np.ndim(folds) == 0:
         n_folds = whole("folds", folds, least=2)
         if view.n < n_folds:
             raise RefusedError(
-                f"folds={n_folds} need as many rows, and there are {view.n}: use fewer folds or more rows"
+                f"folds={n_folds} needs at least as many rows, and there are {view.n}: use fewer folds or more rows"
             )
         return np.asarray(view.align(dealt_once(view, folds, rng), "folds"))
     given = view.align(folds, "folds")
@@ -46,7 +48,7 @@ def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
 
 
 def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
-    """The fold of every row of the input: what a bootstrap must keep, so that copies of one row share a fold."""
+    """The fold of every row of the input, fixed for a bootstrap, so that copies of one row share a fold."""
     if np.ndim(folds):
         return folds
     fold = shuffled(view.n_input, rng, "folds") % folds
@@ -54,9 +56,9 @@ def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
 
 
 def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
-    """Every row's probability (or vector of them) from the map fitted to the other folds."""
+    """Every row's probability (or probability vector) from the map fitted to the other folds."""
     mapped = np.empty_like(view.probability)
-    order = view.order if view.binary else np.arange(view.n)  # sorted once, every fold is sorted
+    order = view.order if view.binary else np.arange(view.n)  # the rows are sorted once, so every fold is sorted
     dealt = fold[order]
     for held in range(int(fold.max()) + 1):
         rows = order[dealt == held]
@@ -68,18 +70,18 @@ def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
 
 
 def rows_of(view: Predictions, rows: Indices, where: str) -> Predictions:
-    """Some rows of a view to fit a map to: there must be some, and they must not all have one label."""
+    """Rows of a view for fitting a map; an error if there are none or all have the same label."""
     y = view.y[rows]
     if not len(rows) or (y == y[0]).all():
         what = f"every label is {view.classes[y[0]]!r}" if len(rows) else "there is no row"
-        raise RefusedError(f"{where} {what}, so that no map can be fitted there: use fewer folds or more rows")
+        raise RefusedError(f"{where} {what}, so that no map can be fitted: use fewer folds or more rows")
     return view.subset(rows, y, view.probability[rows], classes=view._classes)
 
 
 def mapped_by(map: Any, seen: Predictions, view: Predictions, rows: Indices) -> Array:
-    """Rows of a view through the map fitted to the rows in ``seen``.
+    """Rows of a view after the map fitted to the rows in ``seen``.
 
-    A map of one probability is fitted to every class of whole vectors by itself, and the rows are rescaled.
+    For whole vectors a binary map is fitted to each class, and the rows are rescaled.
     """
     chosen, c = as_map(map), view.probability[rows]
     if view.binary or getattr(chosen, "takes_vectors", False):
@@ -93,12 +95,12 @@ def mapped_by(map: Any, seen: Predictions, view: Predictions, rows: Indices) -> 
 
 
 def _checked(mapped: Any, map: Any) -> Array:
-    """Probabilities, as a map should give; a local curve may be undefined beyond the rows it was fitted to."""
+    """The probabilities of a map, checked; a local curve may be undefined beyond the rows it was fitted to."""
     q = np.asarray(mapped, dtype=np.float64)
     if not np.isfinite(q).all():
         raise RefusedError(
-            f"map={map!r} has no value at some of the rows held out, beyond those it was fitted to: "
-            "use a map defined everywhere, such as 'isotonic', 'beta' or 'platt'"
+            f"map={map!r} has no value at some held-out rows, which lie beyond the rows it was fitted to: use a map "
+            "defined everywhere, such as 'isotonic', 'beta' or 'platt'"
         )
     inside: Array = np.clip(q, 0.0, 1.0)
     return inside

@@ -16,10 +16,10 @@ from calibrary.maps.base import CalibrationMap
 class CumulativeSpline(CalibrationMap):
     """``yhat(c) = c + s'(t(c))``, s a natural cubic spline of the cumulative difference of labels and confidences.
 
-    Rows are in order of their confidence; t is the share of rows up to c, and s is fitted by least squares to
-    ``D(t) = sum of (y - c) up to there / N``. Its ``n_knots`` knots lie evenly from 0 to 1, the ends included. Rows of
-    one confidence are one point, so that neither their order nor copies matter. Between confidences the map is
-    straight, beyond them it is constant, and it is kept within [0, 1].
+    Rows are in order of their confidence; t is the share of rows up to c, and s is fitted by least squares to ``D(t) =
+    sum of (y - c) up to there / N``. Its ``n_knots`` knots lie evenly from 0 to 1, the ends included. Rows of one
+    confidence are one point, so that neither their order nor copies matter. Between confidences the map is linear,
+    beyond them it is constant, and it is clipped to [0, 1].
 
     Examples
     --------
@@ -36,7 +36,8 @@ class CumulativeSpline(CalibrationMap):
         ties = view.ties
         if len(ties.c) < len(knots):
             raise RefusedError(
-                f"n_knots={len(knots)} needs as many different confidences, and there are {len(ties.c)}: use fewer"
+                f"n_knots={len(knots)} needs at least as many distinct confidences, and there are {len(ties.c)}: use "
+                "fewer knots"
             )
         t = np.cumsum(ties.w) / view.total
         difference = np.cumsum(ties.wy - ties.w * ties.c) / view.total

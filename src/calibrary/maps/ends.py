@@ -1,7 +1,7 @@
-"""Scores of exactly 0 and 1, which forests, trees and nearest neighbors state: where a map on log odds puts them.
+"""Scores of exactly 0 and 1 (from forests, trees and nearest neighbours), and how a map on log odds treats them.
 
-Their log odds are infinite. Moved only as far as rounding demands they would sit at 36 on either side and spoil
-every fit on log odds, so they go half as far from the end as the nearest score that was stated.
+Their log odds are infinite. Moved only by rounding, they would have log odds of 36 and dominate every fit on log odds,
+so their distance from the end is set to half that of the nearest other score.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from calibrary.maps.likelihood import LogitMap, Temperature
 from calibrary.maps.piecewise import PiecewiseLinearLogit
 from calibrary.maps.spline import MultinomialSpline
 
-#: Maps that take log odds.
+#: Maps that use log odds.
 ON_LOG_ODDS = (LogitMap, Temperature, MultinomialSpline, PiecewiseLinearLogit)
 
 
 def half_end(view: Predictions) -> float:
-    """Half the smallest distance from 0 or 1 of a score that is neither.
+    """Half the smallest distance from 0 or 1 of any other score.
 
-    If every score is 0 or 1, the share (0 + 1/2) / (N + 1) that N rows without the event suggest.
+    If every score is 0 or 1, the share (0 + 1/2) / (N + 1), an estimate for N rows without the event.
     """
     c = view.probability
     distance = np.minimum(c, 1.0 - c)
@@ -34,21 +34,21 @@ def half_end(view: Predictions) -> float:
 
 
 def inside(c: Array, end: float) -> Array:
-    """Scores moved to [end, 1 - end]; rows of several classes then sum to one again."""
+    """Scores clipped to [end, 1 - end]; rows of several classes are rescaled to sum to one."""
     moved: Array = np.clip(c, end, 1.0 - end)
     return moved if c.ndim == 1 else moved / moved.sum(axis=1, keepdims=True)
 
 
 class HalfEnds(CalibrationMap):
-    """Any map, with the scores moved inside by the end rule before it learns and before it is evaluated.
+    """Any map, with scores moved inside by the end rule before it is fitted and before it is evaluated.
 
-    Where no score is 0 or 1 it is the map itself, except that a new score nearer to an end than half the nearest
-    one it was fitted to counts as standing there.
+    If no score is 0 or 1 this is the map itself, except that a new score nearer to an end than half the nearest fitted
+    one is moved there.
 
     Attributes
     ----------
     map, map_ : the map as given, and fitted
-    end_ : how far from 0 and 1 the scores stay
+    end_ : smallest distance of the scores from 0 and 1
 
     Examples
     --------
@@ -78,5 +78,5 @@ class HalfEnds(CalibrationMap):
 
 
 def with_ends(map: Any) -> Any:
-    """The map with the end rule, if it is one of ours that takes log odds; any other as it is."""
+    """The map with the end rule, if it is a map of ours on log odds; any other map unchanged."""
     return HalfEnds(map) if isinstance(map, ON_LOG_ODDS) else map

@@ -1,4 +1,4 @@
-"""The beta map as a judge: it may also fall."""
+"""The beta map without constraints, to detect errors: it may also decrease."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from calibrary.maps.logits import Points, logits
 class FreeBeta(BetaShaped):
     """``logit yhat = a log c - b log(1-c) + d`` with a and b of any sign.
 
-    For recalibration a map must not fall, and :class:`calibrary.maps.likelihood.Beta` keeps a, b >= 0. To find out
-    where predictions are wrong it may: a map held to a constant cannot see that they run the wrong way.
+    A map for recalibration must not decrease, and :class:`calibrary.maps.likelihood.Beta` has the constraint a, b >= 0.
+    To detect where predictions are wrong, a map may decrease: a constrained map would become constant and miss
+    predictions that are reversed.
 
     Examples
     --------

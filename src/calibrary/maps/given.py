@@ -1,4 +1,4 @@
-"""A map that is known: any function of the confidence."""
+"""A known map: any function of the confidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibrary.maps.base import CalibrationMap
 
 
 class Given(CalibrationMap):
-    """A function of an array of confidences, taken as it is: fitting changes nothing."""
+    """A function of an array of confidences, used as it is: fitting changes nothing."""
 
     takes_vectors = True
 
@@ -26,6 +26,6 @@ class Given(CalibrationMap):
         value = as_floats(self.function(c), "map")
         if value.shape != c.shape:
             raise RefusedError(
-                f"map gave shape {value.shape} for confidences of shape {c.shape}: it must keep the shape"
+                f"map returned shape {value.shape} for confidences of shape {c.shape}: return the same shape"
             )
         return value

@@ -1,4 +1,4 @@
-"""The isotonic map: the best curve that never falls."""
+"""The isotonic map: the best non-decreasing curve."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrary.maps.base import CalibrationMap
 class Isotonic(CalibrationMap):
     """Isotonic regression of the labels on the confidences.
 
-    Rows with exactly equal confidence are pooled first; adjacent groups that fall are then merged until none
-    does. Linear between distinct confidences, constant outside them.
+    Rows with exactly equal confidence are pooled first; adjacent groups that decrease are then merged until none does.
+    Linear between distinct confidences, constant outside them.
 
     Attributes
     ----------
@@ -35,13 +35,16 @@ class Isotonic(CalibrationMap):
         from scipy.optimize import isotonic_regression
 
         rows = view.sorted
-        if rows.w is None and (rows.c[1:] > rows.c[:-1]).all():  # no ties: of many rows their groups fill the memory
+        if (
+            rows.w is None and (rows.c[1:] > rows.c[:-1]).all()
+        ):  # no ties: for many rows their groups would fill the memory
             self.knots_, self.values_ = rows.c, isotonic_regression(rows.y).x
         else:
             self.knots_, self.values_ = view.ties.c, pooled_frequencies(view)
 
     def _evaluate(self, c: Array) -> Array:
-        # between confidences a few ulps apart the slope overflows: a value is limited there, and at a knot its own
+        # between confidences that differ by a few ulps the slope overflows: the value is limited there, and exact at a
+        # knot
         between = np.clip(np.interp(c, self.knots_, self.values_), self.values_.min(), self.values_.max())
         place = np.minimum(np.searchsorted(self.knots_, c), len(self.knots_) - 1)
         return np.where(self.knots_[place] == c, self.values_[place], between)

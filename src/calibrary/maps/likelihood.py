@@ -1,7 +1,7 @@
 """Maps with a logistic link, fitted by maximum likelihood: beta, Platt and temperature scaling.
 
-A ridge of 1e-10 on the mean scale pulls towards the identity, so that the optimum always exists; it decides only
-what the data do not (one class, separation, fewer distinct confidences than parameters).
+A ridge of 1e-10 on the mean scale pulls towards the identity, so that the optimum always exists; it matters only where
+the data do not determine the fit (one class, separation, fewer distinct confidences than parameters).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def fit_logistic(
 
 
 def rough_start(columns: Array, positive: Array, w: Array | None, identity: Array, offset: Array | None) -> Array:
-    """Where to start Newton's method: the identity, or on many rows the fit to a few of them."""
-    # On many rows the fit to a few thousand evenly chosen ones is so near the optimum that two or three passes
-    # over all rows remain. The optimum itself does not depend on it.
+    """The start of Newton's method: the identity, or for many rows the fit to a few of them."""
+    # With many rows, the fit to a few thousand evenly spaced ones is so near the optimum that two or three passes over
+    # all rows remain. The optimum itself does not depend on the start.
     step = columns.shape[1] // 4096
     if step < 4:
         return identity
@@ -62,7 +62,7 @@ def rough_start(columns: Array, positive: Array, w: Array | None, identity: Arra
 
 
 class LogitMap(CalibrationMap):
-    """A map whose log odds are a function of those of the confidence; a subclass writes ``_log_odds(z)``."""
+    """A map whose log odds are a function of the log odds of the confidence; a subclass implements ``_log_odds(z)``."""
 
     #: Where that function is not smooth.
     kinks_: Array = np.empty(0)
@@ -80,7 +80,7 @@ class LogitMap(CalibrationMap):
 
 
 class BetaShaped(LogitMap):
-    """``logit yhat = a log c - b log(1-c) + d``; a subclass says how a, b and d are found."""
+    """``logit yhat = a log c - b log(1-c) + d``; a subclass determines how a, b and d are fitted."""
 
     a_: float
     b_: float
@@ -94,7 +94,7 @@ class BetaShaped(LogitMap):
 class Beta(BetaShaped):
     """Beta calibration (Kull, Silva Filho & Flach): ``logit yhat = a log c - b log(1-c) + d`` with a, b >= 0.
 
-    ``parameters`` says which are free: "abm" all, "am" a = b, "ab" the curve passes through (1/2, 1/2), "a" one.
+    ``parameters`` lists the free ones: "abm" all, "am" a = b, "ab" the curve passes through (1/2, 1/2), "a" one.
     """
 
     parameters: str = "abm"
@@ -140,7 +140,7 @@ def beta_columns(z: Array, parameters: str = "abm") -> tuple[Array, int]:
 
 
 def fit_nonnegative(columns: Array, positive: Array, w: Array | None, n_slopes: int) -> Array:
-    """Logistic regression with the first ``n_slopes`` coefficients >= 0: unconstrained, else the best face."""
+    """Logistic regression with the first ``n_slopes`` coefficients >= 0: unconstrained, or on the best face."""
     identity = np.zeros(len(columns))
     identity[:n_slopes] = 1.0
     theta, _ = fit_logistic(columns, positive, w, identity)
@@ -161,7 +161,7 @@ def fit_nonnegative(columns: Array, positive: Array, w: Array | None, n_slopes: 
 
 @dataclass
 class Platt(LogitMap):
-    """Logistic recalibration: ``logit yhat = a + b logit c``, the curve behind Cox's intercept and slope.
+    """Logistic recalibration: ``logit yhat = a + b logit c``, the curve of Cox's intercept and slope.
 
     ``target_smoothing`` replaces the labels by (n1+1)/(n1+2) and 1/(n0+2), as Platt proposed.
     """
@@ -190,7 +190,7 @@ class Platt(LogitMap):
 class Temperature(CalibrationMap):
     """Temperature scaling: ``logit yhat = logit c / T``; for several classes ``softmax(log c / T)``.
 
-    1/T is fitted without bounds: T is negative when the labels run against the confidences.
+    1/T is fitted without bounds: T is negative if labels fall as confidences rise.
     """
 
     takes_vectors = True

@@ -12,15 +12,16 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
 from calibrary.numerics.smooth.local_linear import epanechnikov_lines
 
-#: The published map keeps away from 0 and 1 by this much.
+#: The published map stays this far from 0 and 1.
 LIMIT = 0.001
 
 
 @dataclass
 class LocalLinear(CalibrationMap):
-    """A line fitted around every point with weights 1 - u^2 within ``bandwidth``; kept within [0.001, 0.999].
+    """A line fitted around every point with weights 1 - u^2 within ``bandwidth``; clipped to [0.001, 0.999].
 
-    Where a window holds one distinct confidence it is the mean there; where it is empty, the mean of the nearest.
+    If a window contains one distinct confidence, the value is the mean label there; if it is empty, the mean label of
+    the nearest.
     """
 
     bandwidth: float = 0.01
@@ -50,7 +51,7 @@ def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Arr
 def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
     right = np.clip(np.searchsorted(x, targets), 1, max(len(x) - 1, 1))
     left, right = right - 1, np.minimum(right, len(x) - 1)
-    # distances that differ by rounding alone are equal: 0.95 from 0.9 and from 1, or from 0.9 and from 0.9 (1 - 1e-16)
+    # distances that differ by rounding only are equal: 0.95 from 0.9 and from 1, or from 0.9 and from 0.9 (1 - 1e-16)
     reach = np.minimum(np.abs(x[right] - targets), np.abs(targets - x[left])) + 1e-12
     ends = np.searchsorted(x, targets - reach), np.searchsorted(x, targets + reach, side="right")
     between = np.column_stack(ends).ravel()

@@ -1,4 +1,4 @@
-"""LOESS as R computes it: local polynomials over a share of the nearest rows."""
+"""LOESS as in R: local polynomials over a share of the nearest rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from calibrary.numerics.smooth.loess import (
     row_of,
 )
 
-#: Targets where the sorted walk may have lost more than this factor of machine precision are fitted one by one.
+#: Targets at which the sorted algorithm may have lost more than this factor of machine precision are fitted one by one.
 _LOST_DIGITS = 1e5
-#: So few targets are fitted one by one anyway, without waiting for a compiler.
+#: Number of targets up to which they are fitted one by one, without waiting for a compiler.
 _FEW_TARGETS = 500
 
 
@@ -36,12 +36,12 @@ class Loess(CalibrationMap):
     degree : 0, 1 or 2
     surface : "interpolate" fits at a few vertices and joins them by cubics, which is R's default and therefore
         what published numbers are; "direct" fits at every point.
-    cell : cells of the vertices hold at most ``span * cell`` of the rows
+    cell : cells of the vertices have at most ``span * cell`` of the rows
     transform : None, or "logit" to fit on the log odds of c
-    clip : keep the curve within [0, 1]; off by default, as in the inventors' code
+    clip : clip the curve to [0, 1]; off by default, as in the inventors' code
 
-    Outside the confidences it was fitted to the map is NaN, as in R. Sample weights multiply the squared errors,
-    while the span counts rows; of rows that stand for copies (a state) it counts those.
+    Outside the fitted confidences the map is NaN, as in R. Sample weights multiply the squared errors, while the span
+    counts rows; for rows that represent copies (a state) it counts those.
     """
 
     span: float = 0.75
@@ -66,8 +66,8 @@ class Loess(CalibrationMap):
         self.q_ = min(n, int(np.floor(n * self.span + 1e-5)))
         if self.q_ < self.degree + 2:
             raise RefusedError(
-                f"span={self.span:g} of {n} rows is {self.q_} and degree {self.degree} needs {self.degree + 2}: "
-                "use more rows, a larger span or a lower degree"
+                f"span={self.span:g} of {n} rows is {self.q_}, but degree {self.degree} needs {self.degree + 2}: use "
+                "more rows, a larger span or a lower degree"
             )
         self.stretch_ = float(np.sqrt(max(1.0, self.span)))
         if self.surface == "interpolate":
@@ -90,7 +90,7 @@ class Loess(CalibrationMap):
         return local_polynomial(self.x_, self.y_, self.w_, targets, self.q_, self.degree, self.stretch_, self.upto_)
 
     def at(self, view: Predictions) -> Array:
-        """The map at the distinct confidences of a binary view, which are checked already."""
+        """The map at the distinct confidences of a binary view, which are already checked."""
         x = self._axis(view.ties.c)
         if self.constant_ is not None or x[0] < self.x_[0] or x[-1] > self.x_[-1]:
             return self._evaluate(view.ties.c)
@@ -99,7 +99,7 @@ class Loess(CalibrationMap):
     def of_labels(self, view: Predictions) -> tuple[Array, Array] | None:
         """The curve at the distinct confidences as (labels @ first) @ second, for any labels of the same rows.
 
-        None where the curve is no such product: fitted at every confidence, clipped, or with ill-conditioned vertices.
+        None if the curve is not such a product: fitted at every confidence, clipped, or with ill-conditioned vertices.
         """
         if self.constant_ is not None or self.surface != "interpolate" or self.clip:
             return None

@@ -1,4 +1,4 @@
-"""The log odds of a view, and a few points that stand for very many of them in smooth sums."""
+"""The log odds of a view, and a few points that represent very many of them in smooth sums."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, logit
 from calibrary.numerics.sums.gaussian import PER_WIDTH, Cells
 
-#: Blur that the few points resolve, and their distance: far less than a logistic curve needs to change.
+#: Smoothing width that the few points resolve, and their distance: far smaller than the scale of a logistic curve.
 BLUR = 0.1
 STEP = BLUR / PER_WIDTH
-#: Up to this many distinct log odds are taken as they are.
+#: Largest number of distinct log odds that are used directly.
 _MANY = 20_000
-#: Steepest curve, in log odds per log odds, that the few points resolve to rounding.
+#: Steepest curve, in log odds per log odds, for which the few points are exact up to rounding.
 _STEEPEST = 8.0
-#: A point's polynomial is made from nodes up to this many cells away.
+#: A point's polynomial uses nodes up to this many cells away.
 _STENCIL = 5
 
 
 class Points(NamedTuple):
-    """Log odds with their weights and weights of ones; the first ``n_nodes`` are nodes, whose weights have any sign."""
+    """Log odds with weights and weights of ones; the first ``n_nodes`` are nodes, whose weights may be negative."""
 
     z: Array
     w: Array
@@ -34,7 +34,7 @@ class Points(NamedTuple):
     n_nodes: int = 0
 
     def resolve(self, eta: Array) -> bool:
-        """Is a curve with these log odds at the points gentle enough for sums over the nodes to be exact?"""
+        """Whether a curve with these log odds at the points is smooth enough for sums over the nodes to be exact."""
         steps = np.diff(eta[: self.n_nodes]), np.diff(self.z[: self.n_nodes])
         return bool((np.abs(steps[0]) <= _STEEPEST * steps[1]).all())
 
@@ -43,7 +43,7 @@ class Logits:
     """The distinct log odds of a view, ascending, with their weight ``w`` and weight of ones ``wy``.
 
     Sums of smooth functions over very many of them are sums over a few thousand nodes, to about 1e-14 of the total
-    weight (see :mod:`calibrary.numerics.sums.gaussian`): fits take no time once the nodes are there.
+    weight (see :mod:`calibrary.numerics.sums.gaussian`): once the nodes are computed, fits are very fast.
     """
 
     def __init__(self, z: Array, w: Array, wy: Array) -> None:
@@ -51,9 +51,9 @@ class Logits:
 
     @once
     def cells(self) -> Cells | None:
-        """The cells of the nodes; None where the log odds themselves are few enough."""
+        """The cells of the nodes; None if the log odds themselves are few enough."""
         few = len(self.z) <= _MANY or self.z[-1] - self.z[0] > len(self.z) / 4 * STEP
-        # rounded logarithms of neighbours may step back by a digit
+        # rounded logarithms of neighbours may decrease by one digit
         return None if few else Cells(np.maximum.accumulate(self.z), BLUR, ascending=True)
 
     @once
@@ -62,7 +62,7 @@ class Logits:
         return self.cells.moments(self.w), self.cells.moments(self.wy)
 
     def points(self, kinks: Sequence[float] | Array = ()) -> Points:
-        """Few points for sums of functions that are smooth but at ``kinks``: around those every log odds is kept."""
+        """Few points for sums of functions that are smooth except at ``kinks``: around those all log odds are used."""
         if self.cells is None:
             return Points(self.z, self.w, self.wy)
         near = self._near(kinks)
@@ -72,16 +72,16 @@ class Logits:
         return Points(z, np.concatenate((w, self.w[rows])), np.concatenate((wy, self.wy[rows])), len(w))
 
     def fitted(self, fit: Callable[[Points], tuple[Any, Array]], kinks: Sequence[float] | Array = ()) -> Any:
-        """The first of what ``fit(points)`` gives, the second being the fitted log odds at the points.
+        """The first result of ``fit(points)``, whose second is the fitted log odds at the points.
 
-        Curves too steep for few points are fitted to all.
+        Curves too steep for few points are fitted to all points.
         """
         points = self.points(kinks)
         found, eta = fit(points)
         return found if points.resolve(eta) else fit(Points(self.z, self.w, self.wy))[0]
 
     def curve(self, log_odds: Callable[[Array], Array], kinks: Sequence[float] | Array = ()) -> Array:
-        """The probabilities that ``log_odds(z)`` gives at every z."""
+        """The probabilities for ``log_odds(z)`` at every z."""
         if self.cells is not None:
             nodes = self.cells.nodes
             eta = log_odds(nodes)
@@ -107,9 +107,9 @@ class Logits:
 
 
 def logits(view: Predictions, *, clip: bool) -> Logits:
-    """The log odds of a binary view, made once; confidences of 0 and 1 are moved inside, or left out."""
+    """The log odds of a binary view, computed once; confidences of 0 and 1 are moved inside, or left out."""
     c = view.ties.c
-    clip = clip or bool(c[0] >= EPS and c[-1] <= 1.0 - EPS)  # where nothing has to be moved both are the same
+    clip = clip or bool(c[0] >= EPS and c[-1] <= 1.0 - EPS)  # if nothing is moved, both are the same
 
     def make() -> Logits:
         t = view.ties

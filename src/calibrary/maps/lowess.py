@@ -21,10 +21,10 @@ class Lowess(CalibrationMap):
     ----------
     span : share of the rows in a window (Cleveland's f)
     delta : rows closer than ``delta`` times the range of c to the last fit are interpolated, not fitted
-    clip : keep the curve within [0, 1]
+    clip : clip the curve to [0, 1]
 
-    Outside the confidences it was fitted to the map is NaN. Sample weights multiply the squared errors, while the
-    span counts rows.
+    Outside the fitted confidences the map is NaN. Sample weights multiply the squared errors, while the span counts
+    rows.
     """
 
     span: float = 2.0 / 3.0
@@ -37,13 +37,15 @@ class Lowess(CalibrationMap):
         if not self.delta >= 0.0:
             raise RefusedError(f"delta={self.delta!r} must not be negative")
         if view.counted:
-            raise RefusedError("map='lowess' counts rows, and these stand for many predictions each: use map='loess'")
+            raise RefusedError(
+                "map='lowess' counts rows, but each of these rows represents many predictions: use map='loess'"
+            )
         rows = view.sorted
         self.support_ = (float(rows.c[0]), float(rows.c[-1]))
         self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
 
     def at(self, view: Predictions) -> Array:
-        """The map at the distinct confidences of a binary view, which are checked already."""
+        """The map at the distinct confidences of a binary view, which are already checked."""
         return self._evaluate(view.ties.c)
 
     def _evaluate(self, c: Array) -> Array:

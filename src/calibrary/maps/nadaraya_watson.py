@@ -35,9 +35,9 @@ class NadarayaWatson(CalibrationMap):
         A density kernel of :mod:`calibrary.kernels`, or "reflected-gaussian".
     bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
     weight_type : "frequency" or "importance"
-        What the rules count.
+        Whether bandwidth rules count copies of rows or distinct rows.
     grid, cv, rng : optional
-        For bandwidth="cv": widths to try, number of random folds (default: leave-one-out), and their seed.
+        For bandwidth="cv": widths to compare, number of random folds (default: leave-one-out), and their seed.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class NadarayaWatson(CalibrationMap):
 
 
 def _with_images(x: Array, values: Array, h: float) -> tuple[Array, Array]:
-    """The points and their reflections at 0 and 1, as far as a Gaussian reaches."""
+    """The points and their reflections at 0 and 1, as far as a Gaussian extends."""
     reach = KERNELS["gaussian"].reach * h
     images = range(-int(reach / 2.0) - 1, int(reach / 2.0) + 2)
     points = np.concatenate([side * x + 2.0 * m for m in images for side in (1.0, -1.0)])
@@ -119,30 +119,30 @@ def smooth_calibration_curve(
     cv: int | None = None,
     rng: Any = None,
 ) -> Array:
-    r"""How often the event happens at each confidence, smoothed by a kernel.
+    r"""The event frequency at each confidence, smoothed by a kernel.
 
     .. math:: \hat y(t) = \frac{\sum_i (w_i / h_i) k((t - c_i) / h_i) y_i}{\sum_i (w_i / h_i) k((t - c_i) / h_i)}
 
     Parameters
     ----------
     y_true, y_prob : array-like
-        Labels and P(class 1), or an object made by :func:`calibrary.predictions`.
+        Labels and P(class 1), or an object created by :func:`calibrary.predictions`.
     at : array-like, optional
         Where to evaluate the curve; by default at the predictions, in their order.
     kernel : str
-        "gaussian", "reflected-gaussian" (mirrored at 0 and 1, as in smECE), "laplace", "uniform", "triangular",
+        "gaussian", "reflected-gaussian" (reflected at 0 and 1, as in smECE), "laplace", "uniform", "triangular",
         "epanechnikov", "biweight", "triweight" or "tricube".
     bandwidth : positive number, "normal", "normal-sd", "median", "cv" or "adaptive"
     leave_one_out : bool
         Leave each row out of the curve at its own confidence; only at the predictions.
     sample_weight : array-like, optional
-        Weight 2 is the row written twice.
+        A row of weight 2 counts as the row repeated.
     weight_type, grid, cv, rng : as in :func:`mean_squared_calibration_error`
 
     Returns
     -------
     ndarray
-        The curve; NaN where no row is within reach of the kernel.
+        The curve; NaN if no row is within the kernel's range.
 
     Examples
     --------

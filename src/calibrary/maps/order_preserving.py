@@ -17,10 +17,10 @@ from calibrary.numerics.solve.newton import Evaluated, logistic_loss, minimize_i
 
 @dataclass
 class OrderPreserving(LogitMap):
-    """``logit yhat = g(logit c)`` with g(0) = 0 and g never falling, fitted by maximum likelihood.
+    """``logit yhat = g(logit c)`` with g(0) = 0 and g non-decreasing, fitted by maximum likelihood.
 
-    For two classes a function of the log odds keeps their order exactly when it keeps the sign. The authors' diagonal
-    family applies one increasing function m to the logit of each class, so that ``g(z) = m(z/2) - m(-z/2)`` is
+    For two classes a function of the log odds preserves their order exactly if it preserves the sign. The authors'
+    diagonal family applies one increasing function m to the logit of each class, so that ``g(z) = m(z/2) - m(-z/2)`` is
     increasing and odd. They learn m by a network that integrates a positive function. Here that positive function is
     constant on each of ``segments`` pieces of \\|z\\| with equally many rows, so that the fit is convex and exact.
     ``invariant=False`` gives each side of 1/2 its own pieces: the two classes may then be treated differently.
@@ -58,7 +58,7 @@ class OrderPreserving(LogitMap):
         return slopes, slopes @ columns
 
     def _columns(self, z: Array) -> Array:
-        """How much of each piece lies between 0 and z, with the sign of z: the identity is their sum."""
+        """The length of each piece between 0 and z, with the sign of z: the identity is their sum."""
         if self.invariant:
             return np.sign(z) * _lengths(np.abs(z), self.edges_[0])
         above, below = self.edges_
@@ -70,7 +70,7 @@ class OrderPreserving(LogitMap):
 
 
 def _edges(z: Array, w: Array, pieces: int) -> Array:
-    """Starts of the pieces: 0, and where equally many of the positive log odds lie in each."""
+    """Starts of the pieces: 0, and points such that each piece contains equally many positive log odds."""
     order = np.argsort(z, kind="stable")
     z, w = z[order], w[order]
     inside = z > 0.0
@@ -87,7 +87,7 @@ def _lengths(z: Array, edges: Array) -> Array:
 
 
 def _per_row(loss: Callable[[Array], Evaluated], total: float) -> Callable[[Array], Evaluated]:
-    """The mean over the rows: the solver takes functions of the order of one."""
+    """The mean over the rows: the solver expects functions of order one."""
 
     def evaluate(theta: Array) -> Evaluated:
         value, gradient, hessian = loss(theta)

@@ -13,13 +13,14 @@ from calibrary.maps.base import CalibrationMap
 
 @dataclass
 class Parabola(CalibrationMap):
-    """Weighted least squares of the labels on 1, c, c^2. It may leave [0, 1] unless ``clip`` is True."""
+    """Weighted least squares of the labels on 1, c, c^2. The curve may leave [0, 1] unless ``clip`` is True."""
 
     clip: bool = False
 
     def _learn(self, view: Predictions) -> None:
         groups = view.ties
-        # about the mean, where the columns are nearly orthogonal; few distinct c give the smallest coefficients
+        # centred at the mean, where the columns are nearly orthogonal; with few distinct c the smallest coefficients
+        # are used
         self.centre_ = float(groups.w @ groups.c / view.total)
         d = groups.c - self.centre_
         root = np.sqrt(groups.w)

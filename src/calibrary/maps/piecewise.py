@@ -1,7 +1,7 @@
 """Continuous piecewise linear maps with knots found from the data, on probabilities (PL) and on log odds (PL3).
 
-The number of segments is chosen by cross-validated squared error; by default the map is the mean of the folds'
-maps. Everything is deterministic given ``rng``; the folds depend on the order of the rows.
+The number of segments is chosen by cross-validated squared error; by default the map is the mean of the folds' maps.
+The result is deterministic for a given ``rng``; the folds depend on the order of the rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GROUPS, _MANY_GROUPS = 50, 2000
 class _Rows:
     """Rows ascending in x (equal x in their input order), with shares of ones and weights.
 
-    Where rows stand for many copies each (``counted``), groups and folds are made of copies.
+    If each row represents many copies (``counted``), groups and folds consist of copies.
     """
 
     x: Array
@@ -41,7 +41,7 @@ class _Rows:
 
     @classmethod
     def of(cls, x: Array, view: Predictions) -> tuple[_Rows, Indices]:
-        """The rows of a view in order, and that order. Copies have none of their own: they are put by their labels."""
+        """The rows of a view in order, and that order. Copies have no order of their own: they are ordered by label."""
         order = np.lexsort((view.y, x)) if view.counted else np.argsort(x, kind="stable")
         return cls(x[order], view.y[order].astype(np.float64), view.weight[order], view.counted), order
 
@@ -58,7 +58,7 @@ class _Rows:
             yield self.only(fold != f), self.only(fold == f)
 
     def folds_of_copies(self, n_folds: int) -> Iterator[tuple[_Rows, _Rows]]:
-        """The same with copies dealt in turn along the rows, one to each fold: equal tables have equal folds."""
+        """The same with copies assigned in turn along the rows, so that equal tables have equal folds."""
         upto = np.cumsum(self.w)
         for f in range(n_folds):
             held = np.floor((upto - 1.0 - f) / n_folds) - np.floor((upto - self.w - 1.0 - f) / n_folds)
@@ -66,11 +66,11 @@ class _Rows:
 
     @once
     def coarser(self) -> list[_Rows]:
-        """Many groups, where there are far more rows: the optimum for them is all but that for the rows."""
+        """Many groups, if there are far more rows: the optimum for the groups is nearly that for the rows."""
         return [self.condensed(_MANY_GROUPS)] if len(self.x) > 4 * _MANY_GROUPS else []
 
     def condensed(self, groups: int = _GROUPS) -> _Rows:
-        """At most so many groups: mean x, mean y, and weights summing to one."""
+        """At most this many groups: mean x, mean y, and weights summing to one."""
         start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
         if len(start) > groups:
             n = int(self.w.sum()) if self.counted else len(self.x)
@@ -139,7 +139,7 @@ class _Piecewise(CalibrationMap):
     def _fit_without(
         self, seen: _Rows, out: _Rows, choices: list[int]
     ) -> tuple[list[Callable[[Array], Array]], list[float]]:
-        """The curves of every number of pieces without a fold, and their mean squared errors on it."""
+        """The curves for every number of pieces without a fold, and their mean squared errors on it."""
         distinct, groups = seen.distinct(), seen.condensed()
         curves = [self._fit_one(distinct, groups, k) for k in choices]
         return curves, [float(np.average((curve(out.x) - out.y) ** 2, weights=out.w)) for curve in curves]
@@ -152,14 +152,14 @@ class _Piecewise(CalibrationMap):
             raise RefusedError(f"cv={self.cv!r} must be at least 2 folds")
 
     def _most_segments(self, n: int) -> int:
-        # one segment cannot show under-confidence, so two are tried as soon as there are a few rows
+        # one segment cannot show under-confidence, so two are considered as soon as there are a few rows
         return min(max(1 + n // 200, 2 if n >= 20 else 1), self.max_segments)
 
     def _axis(self, c: Array) -> Array:
         raise NotImplementedError
 
     def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> Callable[[Array], Array]:
-        """The curve of k pieces; of the rows, those of equal x taken together, and of the groups they make."""
+        """The curve of k pieces, fitted to the rows (those of equal x taken together) and to groups of them."""
         raise NotImplementedError
 
     def _caution(self) -> None:
@@ -217,7 +217,7 @@ class PiecewiseLinear(_Piecewise):
     loss : "log" or "brier", what the values at the knots minimise
     segments : number of pieces; None chooses it by cross-validation, up to ``max_segments``
     cv : number of folds
-    tolerance : take the fewest pieces within this share of the best score
+    tolerance : use the fewest pieces within this share of the best score
     ensemble : the map is the mean of the folds' maps; False refits on all rows
     rng : seed or generator of the folds
     """
@@ -241,7 +241,11 @@ class PiecewiseLinear(_Piecewise):
         knots = np.concatenate(([0.0], _search(groups, k, logistic=False), [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
         v = 0.02 + 0.96 * knots
-        for data in (groups, *rows.coarser, rows):  # the optimum of few groups, kept off the bounds, is a good start
+        for data in (
+            groups,
+            *rows.coarser,
+            rows,
+        ):  # the optimum for few groups, kept away from the bounds, is a good start
             # confidences of 1 belong to the last piece
             start = np.concatenate(([0], data.x.searchsorted(knots[1:-1]), [len(data.x)]))
             ridge, share = (_RIDGE if self.loss == "log" else 2.0 * _RIDGE), data.w / data.w.sum()
@@ -253,8 +257,8 @@ class PiecewiseLinear(_Piecewise):
         at_bounds = (np.allclose(curve(np.array([0.0, 1.0])), (0.0, 1.0), atol=1e-9) for curve in self.curves_)
         if self.segments_ == 1 and all(at_bounds):
             warn(
-                "one segment from 0 to 1 is at its bounds: it cannot be steeper than the identity, so under-confidence "
-                "stays invisible; use ece_pl3 or segments=2"
+                "one segment from 0 to 1 is at its bounds: it cannot be steeper than the identity, so "
+                "under-confidence is not detected; use ece_pl3 or segments=2"
             )
 
 
@@ -281,7 +285,7 @@ class PiecewiseLinearLogit(_Piecewise):
         knots = _search(groups, k, logistic=True)
         theta = np.zeros(len(knots) + 2)
         theta[1] = 1.0
-        for data in (groups, *rows.coarser, rows):  # the optimum of few groups is a good place to start
+        for data in (groups, *rows.coarser, rows):  # the optimum for few groups is a good start
             start = np.concatenate(([0], data.x.searchsorted(knots), [len(data.x)]))
             share = data.w / data.w.sum()
             theta = minimize_nearby(LogitPolygonLoss(data.x, data.y, share, start, knots, _RIDGE), theta)

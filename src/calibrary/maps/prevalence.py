@@ -1,4 +1,4 @@
-"""The prevalence offset: all log odds moved by one number, for a population in which the event is rarer or commoner."""
+"""The prevalence offset: all log odds shifted by one number, for a population with a different event rate."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from calibrary.maps.logits import Points, logits
 class PrevalenceOffset(LogitMap):
     r"""``logit yhat = logit c + offset``: the model for a population with another prevalence (prior shift).
 
-    With ``source``, the prevalence where the model was made, the offset is Bayes' rule: the log odds of
-    ``prevalence`` less those of ``source``. Without it the offset makes the mean of the fitted rows equal to
-    ``prevalence``. Without ``prevalence`` the share of events in the fitted rows is taken, and the offset is then the
+    With ``source``, the prevalence in the model's training data, the offset follows from Bayes' rule: the log odds of
+    ``prevalence`` minus those of ``source``. Without it, the offset makes the mean prediction of the fitted rows equal
+    to ``prevalence``. Without ``prevalence`` the share of events in the fitted rows is used, and the offset is then the
     maximum likelihood estimate, called calibration in the large.
 
     Parameters
     ----------
     prevalence : float, optional
-        The stated share of events among the rows that the map is for.
+        The share of events in the population that the map is for.
     source : float, optional
-        The share of events among the rows that the model was made with.
+        The share of events in the model's training data.
 
     References
     ----------
@@ -65,13 +65,13 @@ class PrevalenceOffset(LogitMap):
 
 
 def prior_shift(prevalence: float, source: float) -> float:
-    """The log odds of one prevalence less those of another."""
+    """The log odds of one prevalence minus those of another."""
     new, old = share_of(prevalence, "prevalence"), share_of(source, "source")
     return float(np.log(new) - np.log1p(-new) - np.log(old) + np.log1p(-old))
 
 
 def share_of(value: Any, name: str) -> float:
-    """A share of events, neither none nor all."""
+    """A share of events, above 0 and below 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 < value < 1.0:
         raise RefusedError(f"{name}={value!r} must be a share of events: a number above 0 and below 1")
     return float(value)

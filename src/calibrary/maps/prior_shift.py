@@ -1,4 +1,4 @@
-"""The map for a population whose classes have other shares, and whose rows of one class look as before."""
+"""The map for a population with other class shares, in which rows of one class are distributed as before."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PriorShift(CalibrationMap):
     Parameters
     ----------
     shares : float or sequence of K numbers
-        Share of each class among the rows that the map is for; for two classes one number is that of the second.
+        Share of each class in the population that the map is for; for two classes one number is that of the second.
     source : float or sequence, optional
-        The same of the rows that the model was made with; without it, the shares among the rows of the fit.
+        The class shares in the model's training data; by default those in the fitted rows.
 
     References
     ----------
@@ -47,15 +47,17 @@ class PriorShift(CalibrationMap):
         own = view.class_share if self.source is None else shares_of(self.source, view.k, "source")
         for k in np.flatnonzero(own <= 0.0):
             raise RefusedError(
-                f"class {view.classes[int(k)]!r} never occurs in the rows of the fit: pass source= with the share that "
-                "it had where the model was made"
+                f"class {view.classes[int(k)]!r} never occurs in the fitted rows: pass source= with its share in the "
+                "model's training data"
             )
         self.weights_ = target / own
 
     def _evaluate(self, c: Array) -> Array:
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != len(self.weights_):
-            raise RefusedError(f"c has {p.shape[1]} columns and the map is for {len(self.weights_)} classes")
+            raise RefusedError(
+                f"c has {p.shape[1]} columns and the map is for {len(self.weights_)} classes: pass one column per class"
+            )
         weighted = p * self.weights_
         q: Array = weighted / weighted.sum(axis=1, keepdims=True)
         return q[:, 1] if c.ndim == 1 else q
@@ -67,7 +69,7 @@ def shares_of(value: Any, k: int, name: str) -> Array:
     if given.shape == (1,) and k == 2:
         given = np.array([1.0 - given[0], given[0]])
     if given.shape != (k,):
-        raise RefusedError(f"{name} has {given.size} numbers and there are {k} classes: give the share of each")
+        raise RefusedError(f"{name} has {given.size} numbers and there are {k} classes: pass the share of each class")
     if not (given > 0.0).all() or abs(float(given.sum()) - 1.0) > 1e-6:
         raise RefusedError(f"{name}={given.tolist()} must be shares of the classes: numbers above 0 that sum to 1")
     shares: Array = given / given.sum()

@@ -1,4 +1,4 @@
-"""How reliable a confidence is: a map from confidence to the share of certainty that grouping leaves (row 60)."""
+"""The reliability of a confidence: one minus the relative variance of the true probability there (row 60)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["ReliabilityMap"]
 
 
 class ReliabilityMap:
-    """How reliable a confidence is: 1 - Var(P | c) / (yhat (1 - yhat)), P the true probability, yhat the calibrated c.
+    """Reliability of a confidence: 1 - Var(P | c) / (yhat (1 - yhat)), P the true probability, yhat the calibrated c.
 
-    Rows are put in clusters whose members share, as far as features tell, one true probability. In each the spread of
-    the labels is compared with that of a binomial, and the result is smoothed over confidence.
+    Rows are put in clusters whose members have, as far as features show, one true probability. In each cluster the
+    variance of the labels is compared with that of a binomial, and the result is smoothed over confidence.
 
     Parameters
     ----------
     bandwidth : float
-        Of the local linear calibration map.
+        Bandwidth of the local linear calibration map.
     map_bandwidth : float, optional
-        Of the reliability map; ten times ``bandwidth`` by default.
+        Bandwidth of the reliability map; ten times ``bandwidth`` by default.
     cluster_size : int
-        Clusters have from this many rows to twice as many less one.
+        Clusters have from this many rows to one less than twice as many.
     calibration : "map" or "identity"
-        Compare with yhat, or with the confidence itself: then miscalibration lowers the reliability too.
+        Compare with yhat, or with the confidence itself: miscalibration then lowers the reliability too.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ReliabilityMap:
     def fit(
         self, y: Any, c: Any = None, sample_weight: Any = None, *, features: Any = None, clusters: Any = None
     ) -> Self:
-        """Learn from labels and confidences, with ``features`` (N, d) or ready ``clusters`` of the rows."""
+        """Learn from labels and confidences, with ``features`` (N, d) or ``clusters`` of the rows."""
         view = predictions(y, c, sample_weight=sample_weight)
         self.calibration_map_ = LocalLinear(self.bandwidth).fit(view)
         size, total_c, ones = self._clusters(view, features, clusters)
@@ -87,14 +87,19 @@ class ReliabilityMap:
 
     @property
     def points_(self) -> tuple[Array, Array, Array]:
-        """What the map smooths: mean confidence, estimate (81) and number of the clusters, in order of confidence."""
+        """The points that the map smooths: mean confidence, estimate (81) and number of clusters, by confidence."""
         return self._x, self._r, self._w
 
     def predict(self, c: Any) -> Array:
         """Reliability at these confidences, from 0.001 to 0.999."""
         given = np.asarray(c, dtype=np.float64)
         if not self.n_clusters_:
-            return np.full(given.shape, undefined("no cluster has two rows, so there is no reliability map"))
+            return np.full(
+                given.shape,
+                undefined(
+                    "no cluster has two rows, so there is no reliability map: use a smaller cluster_size or more rows"
+                ),
+            )
         flat = np.atleast_1d(given).ravel()
         return smooth_line(self._x, self._r, self._w, flat, self.map_bandwidth).reshape(given.shape)
 
@@ -115,10 +120,10 @@ class ReliabilityMap:
 
 
 def _blocks(view: Predictions, k: int) -> tuple[Array, Array, Array]:
-    """Size, sum of confidences and of labels of k blocks of rows in order of confidence, none larger by two."""
+    """Size, sum of confidences and of labels of k blocks of rows in order of confidence, of nearly equal size."""
     if len(view.ties.c) == view.n:
         c, y = view.sorted.c, view.sorted.y
-    else:  # rows of equal confidence stay in their order
+    else:  # rows of equal confidence stay in order
         order = np.argsort(view.c, kind="stable")
         c, y = view.c[order], view.y[order].astype(np.float64)
     size = np.full(k, view.n // k)
@@ -128,10 +133,10 @@ def _blocks(view: Predictions, k: int) -> tuple[Array, Array, Array]:
 
 
 def _cells(x: Array, smallest: int) -> Indices:
-    """Balanced k-d cells of ``smallest`` to twice as many rows: halved along the widest standardised coordinate."""
+    """Balanced k-d cells of ``smallest`` to twice as many rows: split along the widest standardised coordinate."""
     if not np.isfinite(x).all():
         row = int(np.flatnonzero(~np.isfinite(x).all(axis=1))[0])
-        raise RefusedError(f"features[{row}] holds a value that is not finite: fill or drop missing features")
+        raise RefusedError(f"features[{row}] contains a value that is not finite: fill or drop missing features")
     spread = x.std(axis=0)
     x = x / np.where(spread > 0.0, spread, 1.0)
     member = np.empty(len(x), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The isotonic map kept away from 0 and 1: a certain map makes scores, products and one new case infinitely wrong."""
+"""The isotonic map kept away from 0 and 1, where a single wrong prediction would have an infinite loss."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from calibrary.maps.isotonic import Isotonic
 
 @dataclass(eq=False)
 class ShrunkIsotonic(Isotonic):
-    """Isotonic regression whose blocks at 0 and 1 take the value (s + 1/2) / (n + 1), s ones among their n rows.
+    """Isotonic regression whose blocks at 0 and 1 have the value (s + 1/2) / (n + 1), s events among their n rows.
 
-    A short block at an end may then overtake its neighbor: it takes its neighbor's value, so that the map never falls,
-    unless ``rising=False`` lets each block keep its own. Only the two ends of each block are knots; between them
-    nothing changes.
+    A short block at an end may then exceed its neighbour: it is given the neighbour's value, so that the map never
+    decreases, unless ``rising=False`` allows each block its own value. Only the two ends of each block are knots;
+    between them the map is constant.
 
     Examples
     --------
@@ -44,4 +44,4 @@ class ShrunkIsotonic(Isotonic):
         self.knots_ = self.knots_[ends]
 
 
-KeptIsotonic = ShrunkIsotonic  # its name in 0.2, which pickles and imports may have
+KeptIsotonic = ShrunkIsotonic  # the name of this class in version 0.2, which old pickles and imports may still use

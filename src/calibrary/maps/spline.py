@@ -40,7 +40,7 @@ class Basis:
 
     @classmethod
     def of(cls, knots: Array, scale: Array) -> Basis:
-        """The basis with these knots and divisors, on no rows."""
+        """The basis with these knots and divisors, without rows."""
         basis = cls.__new__(cls)
         basis.knots, basis.scale, basis.columns = knots, scale, np.empty((len(scale), 0))
         return basis
@@ -53,9 +53,9 @@ class Basis:
 def spline_knots(
     ordered: Array, n_knots: int, link: Callable[[Array], Array] = np.asarray, copies: Array | None = None
 ) -> Array:
-    """Harrell's knots of x = link(ordered); none when fewer than three remain distinct (the spline is then a line).
+    """Harrell's knots of x = link(ordered); none if fewer than three are distinct (the spline is then a line).
 
-    ``copies`` says how often each value is there.
+    ``copies`` is how often each value occurs.
     """
     if n_knots not in _QUANTILES:
         raise RefusedError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
@@ -117,7 +117,7 @@ class MultinomialSpline(CalibrationMap):
     """Flexible recalibration of whole probability vectors.
 
     ``log(q_k / q_ref) = LP_k + const_k + sum_j spline_kj(LP_j)`` with ``LP_j = log(c_j / c_ref)``. The fit depends
-    somewhat on the class chosen as ``reference``. For two classes give P(class 1), or both columns: it is then the
+    slightly on the class chosen as ``reference``. For two classes pass P(class 1), or both columns: the map is then the
     restricted cubic spline of the log odds.
     """
 
@@ -154,7 +154,10 @@ class MultinomialSpline(CalibrationMap):
             return self.two_.predict(c)
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != self.n_classes_:
-            raise RefusedError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(
+                f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes: pass one column per "
+                "class"
+            )
         if self.two_ is not None:
             one = scipy.special.expit(self.two_._log_odds(log_ratios(p, 0)[:, 0]))
             return np.column_stack([1.0 - one, one])

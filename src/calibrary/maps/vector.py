@@ -22,9 +22,9 @@ from calibrary.numerics.solve.newton import Evaluated, minimize
 class BiasTemperature(CalibrationMap):
     """Temperature scaling with a bias for each class: ``softmax(log c / T + b)``.
 
-    The bias moves what temperature cannot: classes that are predicted too often or too seldom. For two classes it is
-    Platt scaling. 1/T and the biases, which sum to zero, are fitted by maximum likelihood; a class that never occurs
-    has no finite bias and is refused.
+    The biases correct what temperature cannot: classes that are predicted too often or too rarely. For two classes this
+    is Platt scaling. 1/T and the biases, which sum to zero, are fitted by maximum likelihood; a class that never occurs
+    has no finite bias and raises an error.
 
     References
     ----------
@@ -56,7 +56,10 @@ class BiasTemperature(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
         if p.shape[1] != self.n_classes_:
-            raise RefusedError(f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(
+                f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes: pass one column per "
+                "class"
+            )
         q = softmax(self.inverse_ * _logs(p) + self.bias_)
         return q[:, 1] if c.ndim == 1 else q
 
@@ -106,7 +109,7 @@ class ClassWise(CalibrationMap):
     Parameters
     ----------
     map : a calibration map, or any object with ``fit(y, c, sample_weight)`` and ``predict(c)``
-        Copied for every class.
+        The map is copied for every class.
 
     Examples
     --------
@@ -131,16 +134,18 @@ class ClassWise(CalibrationMap):
     def _evaluate(self, c: Array) -> Array:
         if c.ndim != 2 or c.shape[1] != self.n_classes_:
             got = "one" if c.ndim == 1 else str(c.shape[1])
-            raise RefusedError(f"c has {got} columns and the map was fitted to {self.n_classes_} classes")
+            raise RefusedError(
+                f"c has {got} columns and the map was fitted to {self.n_classes_} classes: pass one column per class"
+            )
         q = np.column_stack([curve.predict(column) for curve, column in zip(self.maps_, c.T, strict=True)])
         total = q.sum(axis=1, keepdims=True)
-        # where every curve says 0 nothing is known
+        # if every curve is 0 there, the result is undetermined
         result: Array = np.divide(q, total, out=np.full(q.shape, 1.0 / self.n_classes_), where=total > 0.0)
         return result
 
 
 def fitted_copy(map: Any, view: Predictions) -> Any:
-    """A copy of the map, fitted to a view; the object given stays as it is."""
+    """A copy of the map, fitted to a view; the original object is not changed."""
     if isinstance(map, CalibrationMap):
         return copy.copy(map).fit(view)
     curve = copy.deepcopy(map)
@@ -152,11 +157,11 @@ def fitted_copy(map: Any, view: Predictions) -> Any:
 
 
 def refuse_absent_classes(view: Predictions, what: str) -> None:
-    """A map that says how often each class occurs needs to have seen every one of them."""
+    """Raise an error if a class does not occur, for a map that estimates the frequency of each class."""
     absent = np.flatnonzero(view.class_share == 0.0)
     if len(absent):
         name = view.classes[absent[0]]
         raise RefusedError(
-            f"class {name!r} never occurs in the rows the map is fitted to, and {what} needs to see it: use "
-            "map='temperature', or more rows"
+            f"class {name!r} never occurs in the fitted rows, and {what} needs every class: use map='temperature', or "
+            "more rows"
         )

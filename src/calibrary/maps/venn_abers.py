@@ -1,4 +1,4 @@
-"""Venn-Abers maps: isotonic regression made twice, once as if the new row had the event and once as if it had not."""
+"""Venn-Abers maps: two isotonic regressions, one as if the new row had the event and one as if it had not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrary.maps.base import CalibrationMap
 
 
 class VennAbersBounds(NamedTuple):
-    """The two probabilities of each score: of a new row without the event, and with it."""
+    """The two probabilities for each score: for a new row without the event, and with it."""
 
     p0: Array
     p1: Array
@@ -31,7 +31,7 @@ class VennAbersSteps(NamedTuple):
     p1: Array
 
     def at(self, c: Array) -> VennAbersBounds:
-        """The bounds of these scores."""
+        """The bounds for these scores."""
         without, event = np.append(0.0, self.p0), np.append(self.p1, 1.0)
         return VennAbersBounds(
             without[np.searchsorted(self.starts, c, side="right")], event[np.searchsorted(self.stops, c, side="left")]
@@ -39,12 +39,12 @@ class VennAbersSteps(NamedTuple):
 
 
 class VennAbers(CalibrationMap):
-    """The inductive Venn-Abers map: two isotonic fits for every new score, and one probability of both.
+    """The inductive Venn-Abers map: two isotonic fits for every new score, and one probability from both.
 
     A new row is added to the fitted ones with its score and the outcome 0, and then with the outcome 1; isotonic
     regression gives it ``p0`` and ``p1``. One of the two is perfectly calibrated, whatever the scores are, and the
-    distance between them says how little the rows near a score tell. The map's own value is ``p1 / (1 - p0 + p1)``,
-    which has the smallest log loss in the worse of the two cases. It is never 0 or 1.
+    distance between them shows how little information the rows near a score contain. The map's own value is ``p1 / (1 -
+    p0 + p1)``, which has the smallest log loss in the worse of the two cases. It is never 0 or 1.
 
     References
     ----------
@@ -67,7 +67,7 @@ class VennAbers(CalibrationMap):
         self.steps_ = steps_of(ties.c, ties.w, ties.wy)
 
     def bounds(self, c: Any) -> VennAbersBounds:
-        """``p0`` and ``p1`` of these scores."""
+        """``p0`` and ``p1`` for these scores."""
         return self.steps_.at(checked_scores(self, c))
 
     def _evaluate(self, c: Array) -> Array:
@@ -75,16 +75,16 @@ class VennAbers(CalibrationMap):
 
 
 class CrossVennAbers(CalibrationMap):
-    """The cross Venn-Abers map: one inductive map for each fold of the rows, and one probability of all of them.
+    """The cross Venn-Abers map: one inductive map for each fold of the rows, and one probability from all of them.
 
-    Scores of a cross-validation belong here: the rows of a fold have the scores of the model that was fitted to the
-    other folds, and a new row has one score from each of these models (``combined``). Where one model gave all scores,
-    the folds share them (``predict``).
+    It is meant for scores of a cross-validation: the rows of a fold have the scores of the model that was fitted to the
+    other folds, and a new row has one score from each of these models (``combined``). If one model gave all scores, the
+    folds share them (``predict``).
 
     Parameters
     ----------
     folds : int or array-like of shape (N,)
-        How many folds, which take the rows of each class in turn by their scores; or the fold of every row.
+        Number of folds, to which the rows of each class are assigned in turn by their scores; or the fold of every row.
 
     Examples
     --------
@@ -105,11 +105,13 @@ class CrossVennAbers(CalibrationMap):
             return
         k = whole("folds", self.folds, 2)
         ties = view.ties
-        view.counts("folds of rows")  # refuses weights that are no counts
+        view.counts("folds of rows")  # raises an error for weights that are not counts
         ones = np.rint(ties.wy)
         least = int(min(ones.sum(), (ties.w - ones).sum()))
         if least < k:
-            raise RefusedError(f"folds={k} needs at least as many rows of each class, and one has {least}")
+            raise RefusedError(
+                f"folds={k} needs at least as many rows of each class, and one class has {least}: use fewer folds"
+            )
         taken = [_in_turn(x, k) for x in (ones, ties.w - ones)]
         self.steps_ = [_steps_of_part(ties.c, one + none, one) for one, none in zip(*taken, strict=True)]
 
@@ -118,7 +120,7 @@ class CrossVennAbers(CalibrationMap):
         scores = checked_scores(self, c)
         k = len(self.steps_)
         if scores.ndim == 2 and scores.shape[1] != k:
-            raise RefusedError(f"c has {scores.shape[1]} columns and there are {k} folds: give one score for each")
+            raise RefusedError(f"c has {scores.shape[1]} columns and there are {k} folds: pass one score for each fold")
         each = [steps.at(scores[:, j] if scores.ndim == 2 else scores) for j, steps in enumerate(self.steps_)]
         return VennAbersBounds(*(np.stack(x, axis=-1) for x in zip(*each, strict=True)))
 
@@ -140,30 +142,30 @@ def merged(each: list[VennAbersBounds]) -> Array:
 
 
 def checked_scores(map: CalibrationMap, c: Any) -> Array:
-    """Scores from 0 to 1 for a map that is fitted."""
+    """Scores from 0 to 1 for a fitted map."""
     if not map.fitted_:
         raise RefusedError(f"this {type(map).__name__} is not fitted: call fit(y, c) first")
     scores = as_floats(c, "c")
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
-        raise RefusedError("c holds numbers that are no probabilities: pass numbers from 0 to 1")
+        raise RefusedError("c contains numbers that are not probabilities: pass numbers from 0 to 1")
     return scores
 
 
 def _given_folds(view: Predictions, folds: Any) -> list[VennAbersSteps]:
     names, fold = np.unique(view.align(folds, "folds"), return_inverse=True)
     if len(names) < 2:
-        raise RefusedError(f"folds holds the one value {names[0]!r}: rows of at least two folds are needed")
-    made = []
+        raise RefusedError(f"folds has only the value {names[0]!r}: pass rows of at least two folds")
+    steps = []
     for f, name in enumerate(names.tolist()):
         part = view.part(np.flatnonzero(fold.ravel() == f)).ties
         if not 0.0 < part.wy.sum() < part.w.sum():
-            raise RefusedError(f"the rows of fold {name!r} are all of one class: each fold needs both")
-        made.append(steps_of(part.c, part.w, part.wy))
-    return made
+            raise RefusedError(f"the rows of fold {name!r} are all of one class: each fold needs both classes")
+        steps.append(steps_of(part.c, part.w, part.wy))
+    return steps
 
 
 def _in_turn(count: Array, k: int) -> list[Array]:
-    """How many of so many rows at each score fall to each of k folds that take them in turn."""
+    """Number of rows at each score that each of k folds receives, if rows are assigned in turn."""
     stop = np.cumsum(count)
     return [(stop - f + k - 1) // k - (stop - count - f + k - 1) // k for f in range(k)]
 
@@ -176,7 +178,7 @@ def _steps_of_part(c: Array, w: Array, wy: Array) -> VennAbersSteps:
 def steps_of(c: Array, w: Array, wy: Array) -> VennAbersSteps:
     """Both step functions of rows with the distinct scores c, their weights and their weighted events.
 
-    Outcomes and order reversed turn one function into the other.
+    Reversing outcomes and order turns one function into the other.
     """
     event = with_event(w, wy)
     without = 1.0 - with_event(w[::-1], (w - wy)[::-1])[::-1]
@@ -186,12 +188,12 @@ def steps_of(c: Array, w: Array, wy: Array) -> VennAbersSteps:
 
 
 def with_event(w: Array, wy: Array) -> Array:
-    """The isotonic fit at each score, were one more row with the event there.
+    """The isotonic fit at each score, if one more row with the event had that score.
 
     The fit is the slope of the largest convex function below the sums of events over the sums of weights. A row with
-    the event at score i moves all earlier points down and left by one; the line that crosses score i then begins at
-    one of those points, the corner, and ends at a point of the hull of the later ones. Both only move to the right.
-    Steps of events alone rise by 1, which no line exceeds, so that the corner moves only at scores with other rows.
+    the event at score i moves all earlier points down and left by one; the line that crosses score i then begins at one
+    of those points, the corner, and ends at a point of the hull of the later ones. Both only move to the right. Steps
+    of events alone rise by 1, which no line exceeds, so that the corner moves only at scores with other rows.
     """
     x, y = np.append(0.0, np.cumsum(w)).tolist(), np.append(0.0, np.cumsum(wy)).tolist()
     hull = _hull(w, wy)

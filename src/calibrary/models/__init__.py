@@ -1,4 +1,4 @@
-"""Rooms for whole models: leaving rows out, and binary classifiers combined into one of several classes."""
+"""Tools for whole models: leave-one-out predictions, and binary classifiers combined into a multi-class one."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ __all__ = ["code_matrix", "ls_ecoc", "ls_ecoc_r"]
 def ls_ecoc(p: Any, matrix: Any, weights: Any = None) -> Array:
     """Class probabilities that agree best, in least squares, with the probabilities of binary sub-problems.
 
-    For each row, q on the simplex minimising :math:`\\sum_j w_j (p_j \\sum_{M_{kj} \\ne 0} q_k -
-    \\sum_{M_{kj} = 1} q_k)^2`. Probabilities that are consistent are recovered exactly.
+    For each row, q on the simplex minimising :math:`\\sum_j w_j (p_j \\sum_{M_{kj} \\ne 0} q_k - \\sum_{M_{kj} = 1}
+    q_k)^2`. Consistent probabilities are recovered exactly.
 
     Parameters
     ----------
@@ -40,7 +40,9 @@ def ls_ecoc(p: Any, matrix: Any, weights: Any = None) -> Array:
     given = np.atleast_2d(as_array(p, "p").astype(np.float64))
     m = as_array(matrix, "matrix")
     if m.ndim != 2 or m.shape[1] != given.shape[1]:
-        raise RefusedError(f"matrix has shape {m.shape} and p has {given.shape[1]} columns: one column per sub-problem")
+        raise RefusedError(
+            f"matrix has shape {m.shape} and p has {given.shape[1]} columns: pass one column per sub-problem"
+        )
     w = np.ones(given.shape) if weights is None else np.broadcast_to(as_array(weights, "weights"), given.shape)
     part, plus = (m != 0).T.astype(np.float64), (m == 1).T.astype(np.float64)
     result = np.empty((len(given), len(m)))
@@ -78,7 +80,9 @@ def ls_ecoc_r(p: Any, matrix: Any, maps: Sequence[ReliabilityMap]) -> Array:
     """
     given = np.atleast_2d(as_array(p, "p").astype(np.float64))
     if len(maps) != given.shape[1]:
-        raise RefusedError(f"there are {len(maps)} maps and p has {given.shape[1]} columns: one map per sub-problem")
+        raise RefusedError(
+            f"there are {len(maps)} maps and p has {given.shape[1]} columns: pass one map per sub-problem"
+        )
     columns = range(given.shape[1])
     calibrated = np.column_stack([maps[j].calibration_map_(given[:, j]) for j in columns])
     reliable = np.column_stack([maps[j](given[:, j]) for j in columns])

@@ -1,4 +1,4 @@
-"""Leave-one-out predictions of a fitted model: by influence, by a Newton step, or by fitting again."""
+"""Leave-one-out predictions of a fitted model: by influence, by a Newton step, or by refitting."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from calibrary.numerics.draw import generator
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]
 
-#: Numbers handled at a time: left-out models times evaluation rows times classes.
+#: Largest number of values handled at a time: left-out models times evaluation rows times classes.
 _CHUNK = 2**21
-#: Above this many parameters the Hessian of a network is applied, never written out.
+#: Number of parameters above which the Hessian of a network is applied without being stored.
 _EXACT_PARAMETERS = 3000
 
 
 @dataclass(frozen=True)
 class JackknifePredictions:
-    """Predictions of a model and of its left-out copies. Unpacks as ``prob, loo, loo_residuals``.
+    """Predictions of a model and of its left-out copies. The result unpacks as ``prob, loo, loo_residuals``.
 
-    ``individual()`` gives the estimates EICE needs without ever holding the (n, N) array ``loo``.
+    ``individual()`` gives the estimates that EICE needs without storing the (n, N) array ``loo``.
     """
 
     prob: Array
@@ -43,7 +43,7 @@ class JackknifePredictions:
         return np.concatenate([part for _, part in self._parts()], axis=1)
 
     def individual(self, coverage: float = 0.9, clip: bool = False) -> Array:
-        """Middle of the jackknife interval of each evaluated row."""
+        """Midpoint of the jackknife interval of each evaluated row."""
         return np.concatenate([interval_middles(part, self.loo_residuals, coverage, clip) for _, part in self._parts()])
 
     def __iter__(self) -> Any:
@@ -72,9 +72,9 @@ def jackknife_predictions(
     grads: Any = None,
     hessian: Any = None,
 ) -> JackknifePredictions:
-    r"""What a fitted model would predict with each training row left out in turn.
+    r"""The predictions that a fitted model would make with each training row left out in turn.
 
-    Left-out parameters are approximated at the cost of one matrix solve, or found exactly by fitting again:
+    Left-out parameters are approximated at the cost of one matrix solve, or computed exactly by refitting:
 
     - ``"influence"``: :math:`\theta + \frac1n (H + \lambda I)^{-1} g_k`, H the Hessian of the mean training loss
       (penalty included) and :math:`g_k` the gradient of row k's loss.
@@ -121,10 +121,10 @@ def jackknife_predictions(
     one_of("lens", lens, ("auto", "binary", "top-label"))
     if X_train is None or y_train is None or X_eval is None:
         raise RefusedCallError(
-            "pass X_train, y_train (the rows the model was fitted on) and X_eval (the rows to predict)"
+            "X_train, y_train or X_eval is missing: pass the rows the model was fitted on, and the rows to predict"
         )
     if model is None and predict_fn is None:
-        raise RefusedCallError("pass a fitted model, or predict_fn with theta, grads and hessian")
+        raise RefusedCallError("model is missing: pass a fitted model, or predict_fn with theta, grads and hessian")
     models: LeftOut
     if predict_fn is not None:
         models = _given(predict_fn, theta, grads, hessian, X_train, y_train, method, damp)
@@ -204,7 +204,7 @@ class _Linear:
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """Any model that can be evaluated at each of n left-out parameter vectors (or is n fitted estimators)."""
+    """Any model that can be evaluated at each of n left-out parameter vectors (or n fitted estimators)."""
 
     predict: Callable[[Any, Any], Array]
     fitted: Any
@@ -247,8 +247,8 @@ def _logistic(model: Any, X_train: Any, y_train: Any, method: str, damp: float |
     A = np.einsum("nab,ni,nj->aibj", curvature, x, x, optimize=True).reshape(L * D, L * D)
     A += np.diag(np.tile(_ridge(model, D), L)) + (damp or 0.0) * (n if method == "influence" else 1) * np.eye(L * D)
     if L > 1:
-        # Adding the same vector to every class changes nothing; gradients are orthogonal to that direction, so
-        # making it definite leaves every step as it is.
+        # Adding the same vector to every class has no effect; gradients are orthogonal to that direction, so making it
+        # definite does not change any step.
         A += np.kron(np.full((K, K), 1.0 / K), np.eye(D)) * max(1.0, float(np.trace(A)) / len(A))
     if method == "newton":
         # Woodbury: removing row k's curvature S costs an L x L solve, (I - S M)^-1 with M its leverage
@@ -263,8 +263,8 @@ def _refuse_other_models(model: Any) -> None:
     names = {cls.__name__ for cls in type(model).__mro__}
     if "LogisticRegression" not in names or "LogisticRegressionCV" in names:
         raise RefusedCallError(
-            f"influence and Newton steps are known for LogisticRegression and torch modules, not "
-            f"{type(model).__name__}: use method='refit', or give predict_fn, theta, grads and hessian"
+            "influence and Newton steps are available for LogisticRegression and torch modules, not "
+            f"{type(model).__name__}: use method='refit', or pass predict_fn, theta, grads and hessian"
         )
     if not hasattr(model, "coef_"):
         raise RefusedError("model is not fitted: call model.fit(X_train, y_train) first")
@@ -307,7 +307,8 @@ def _refitted(model: Any, X_train: Any, y_train: Any) -> _Evaluated:
         fitted = clone(model).fit(_take(X_train, rows), y[rows])
         if len(fitted.classes_) != len(classes):
             raise RefusedError(
-                f"y_train[{k}] = {y[k]!r} is the only row of its class: the model without it lacks that class"
+                f"y_train[{k}] = {y[k]!r} is the only row of its class, so the model without it lacks that class: "
+                "leave that class out"
             )
         return fitted
 
@@ -319,9 +320,9 @@ def _given(
     predict_fn: Any, theta: Any, grads: Any, hessian: Any, X_train: Any, y_train: Any, method: str, damp: float | None
 ) -> _Evaluated:
     if theta is None or grads is None or hessian is None:
-        raise RefusedCallError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) beside it")
+        raise RefusedCallError("predict_fn needs theta (P,), grads (n, P) and hessian (P, P) as well")
     if method != "influence":
-        raise RefusedError(f"method={method!r} needs the model itself: predict_fn goes with method='influence'")
+        raise RefusedError(f"method={method!r} needs the model itself: predict_fn needs method='influence'")
     center = as_floats(theta, "theta")
     g, H = as_floats(grads, "grads"), as_floats(hessian, "hessian")
     n, P = len(as_array(y_train, "y_train")), center.size
@@ -345,7 +346,7 @@ def _network(model: Any, X_train: Any, y_train: Any, loss_fn: Any, method: str, 
     from torch.func import functional_call, grad, vmap
 
     if method != "influence":
-        raise RefusedError(f"method={method!r} is not for torch modules: use method='influence'")
+        raise RefusedError(f"method={method!r} is not available for torch modules: use method='influence'")
     training = model.training
     names = [name for name, _ in model.named_parameters()]
     shapes = [value.shape for _, value in model.named_parameters()]
@@ -460,7 +461,7 @@ def _not_definite() -> ValueError:
 
 
 def _two_logits(z: Array) -> Array:
-    """One logit per class; a single logit s stands for (0, s)."""
+    """One logit per class; a single logit s means (0, s)."""
     return np.concatenate([np.zeros_like(z), z], axis=-1) if z.shape[-1] == 1 else z
 
 

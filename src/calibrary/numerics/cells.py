@@ -1,14 +1,14 @@
 """Cells of the unit interval: fine everywhere, sixteen times finer per level towards 0 and 1, each edge a cell itself.
 
-A grid of resolution g cuts [1/16, 15/16] into cells of width 1/g, what lies within 1/16 of an end into cells of width
-1/(16 g), within 1/256 into 1/(256 g), and so on: twelve levels at 0, and at 1 down to the spacing of doubles. So a cell
-is never wider than 16/g of its distance from the nearer end. Every edge is a cell of its own, which makes intervals
-closed on either side unions of cells and keeps round decimals apart from their neighbors. Cell numbers grow with the
-value: edges have even numbers, what lies between two edges an odd one.
+A grid of resolution g divides [1/16, 15/16] into cells of width 1/g, the part within 1/16 of an end into cells of width
+1/(16 g), within 1/256 into 1/(256 g), and so on: twelve levels at 0, and at 1 down to the spacing of doubles. A cell is
+therefore never wider than 16/g of its distance from the nearer end. Every edge is a cell of its own, so that intervals
+closed on either side are unions of cells, and round decimals are separate from their neighbours. Cell numbers increase
+with the value: edges have even numbers, the cells between them odd numbers.
 
 Inside its cell a value has a *position*, a whole number from 1 to 2^28 - 1 (0 on an edge), counted from the side of the
 nearer end. Sums of positions are exact in any order, which sums of doubles are not. Only ``*``, ``/``, ``floor`` and
-comparisons of IEEE doubles are used, so that any machine or database finds the same numbers.
+comparisons of IEEE doubles are used, so that any machine or database computes the same numbers.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from calibrary.base.errors import RefusedError
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
-#: Positions in a cell: a value a share u of the way through has position u * 2^28, rounded.
+#: Positions in a cell: a value at share u of the cell has position u * 2^28, rounded.
 POSITIONS = 1 << 28
-#: Times the cells get sixteen times finer towards 0.
+#: Number of levels towards 0, each with cells sixteen times finer.
 LEVELS = 12
-#: Rows handled at a time, so that what is made of them stays in the processor's cache.
+#: Number of rows handled at a time, so that temporary arrays fit the processor's cache.
 _CHUNK = 20_000
 _MOST_RESOLUTION = 2**31 // 64  # cell numbers fit 32 bits
 
@@ -58,13 +58,13 @@ class Grid:
         # a multiple of 16, so that cells of neighboring levels meet at an edge
         if isinstance(g, bool) or not isinstance(g, int | np.integer) or not 0 < g <= _MOST_RESOLUTION or g % 16:
             raise RefusedError(
-                f"resolution={g!r} must be a multiple of 16 up to {_MOST_RESOLUTION:,}: "
-                "240, 960, 4800, 19200 and 76800 hold the edges of the usual bins"
+                f"resolution={g!r} must be a multiple of 16 up to {_MOST_RESOLUTION:,}: 240, 960, 4800, 19200 and "
+                "76800 contain the edges of the usual bins"
             )
 
     @property
     def size(self) -> int:
-        """How many cell numbers there are, from 0."""
+        """Number of cells; cell numbers start at 0."""
         return 2 * self.middle + 1
 
     @property
@@ -90,7 +90,7 @@ class Grid:
         return cell, position
 
     def _located(self, values: Array) -> tuple[Cells, Array]:
-        """The cell of each value, and how far through it the value lies, seen from the nearer end."""
+        """The cell of each value, and its relative position in the cell, from the nearer end."""
         g = self.resolution
         right = values > 0.5
         distance = np.where(right, 1.0 - values, values)
@@ -105,7 +105,7 @@ class Grid:
         return np.where(right, 2 * self.middle - left, left), x - (nearest - (side < 0))
 
     def _level(self, distance: Array, right: NDArray[np.bool_]) -> Cells:
-        """How many of 1/16, 1/256, ... the distance from the nearer end is below."""
+        """The level: how many of 1/16, 1/256, ... exceed the distance from the nearer end."""
         exponent = np.frexp(distance)[1].astype(np.int64)  # distance = m * 2^exponent, 1/2 <= m < 1
         finest = np.where(right, self.levels_at_one, LEVELS)
         return np.where(distance == 0.0, finest, np.clip(-exponent >> 2, 0, finest))
@@ -113,30 +113,30 @@ class Grid:
     # -- from cells to values -------------------------------------------------------------------
 
     def place(self, cell: NDArray[np.integer], position: NDArray[np.integer] | Array) -> Array:
-        """The value at a position of a cell; for the mean of several, pass the mean of their positions."""
+        """The value at a position of a cell; for the mean of several values, pass the mean of their positions."""
         right, scale, j = self._read(cell)
         value = _upwards(right, scale, (j >> 1) + np.asarray(position, dtype=np.float64) / POSITIONS)
-        # rounding must not move what lies between two edges onto one of them
+        # rounding must not move a value between two edges onto an edge
         inside = np.clip(value, np.nextafter(self.low(cell), 1.0), np.nextafter(self.high(cell), 0.0))
         return np.where(j & 1, inside, value)
 
     def low(self, cell: NDArray[np.integer]) -> Array:
-        """Where the cell begins; a cell that is an edge begins and ends there."""
+        """The lower end of the cell; a cell that is an edge has equal ends."""
         right, scale, j = self._read(cell)
         return _upwards(right, scale, (j + right) >> 1)
 
     def high(self, cell: NDArray[np.integer]) -> Array:
-        """Where the cell ends."""
+        """The upper end of the cell."""
         right, scale, j = self._read(cell)
         return _upwards(right, scale, (j + ~right) >> 1)
 
     def width(self, cell: NDArray[np.integer]) -> Array:
-        """How wide the cell is: 0 for an edge."""
+        """The width of the cell: 0 for an edge."""
         _, scale, j = self._read(cell)
         return (j & 1) / scale
 
     def _read(self, cell: NDArray[np.integer]) -> tuple[NDArray[np.bool_], Array, Cells]:
-        """Is it above 1/2; the number of its level's cells in 1; its number within the level, from the nearer end."""
+        """Whether the cell is above 1/2; the number of cells of its level in 1; its number from the nearer end."""
         number = np.asarray(cell, dtype=np.int64)
         right = number > self.middle
         left = np.where(right, 2 * self.middle - number, number)
@@ -149,19 +149,19 @@ class Grid:
     def coarser(
         self, to: Grid, cell: NDArray[np.integer], n: NDArray[np.integer], s: NDArray[Any]
     ) -> tuple[Cells, NDArray[Any]]:
-        """The cell of a coarser grid that each cell lies in, and its sum of positions there (to the nearest whole).
+        """The coarser grid's cell that contains each cell, and the sum of positions there, rounded to a whole number.
 
-        ``n`` values with sum of positions ``s`` were in the cell. Cells that now share a number are left for the caller
-        to add up. Within 10^-12 of 1, where grids have their last level at different places, a cell goes where the mean
-        of its values lies.
+        ``n`` values with sum of positions ``s`` were in the cell. Cells that now have the same number are added up by
+        the caller. Within 10^-12 of 1, where the last levels of grids differ, a cell is assigned by the mean of its
+        values.
         """
         if self.resolution % to.resolution:
             raise RefusedError(
-                f"resolution={to.resolution} does not divide {self.resolution}: cells can only be put together whole"
+                f"resolution={to.resolution} does not divide {self.resolution}: only whole cells can be merged"
             )
         new, share = to._located(self.place(cell, np.asarray(s / n, dtype=np.float64)))
         sums = np.rint(share * n * POSITIONS)
-        if len(n) and int(n.max()) * POSITIONS >= 2**63:  # whole numbers of Python, which may be larger
+        if len(n) and int(n.max()) * POSITIONS >= 2**63:  # Python integers, which may be larger
             n = n.astype(object)
             sums = np.array([int(x) for x in sums], dtype=object)
         else:

@@ -1,7 +1,8 @@
-"""Where every generator of random numbers is made.
+"""The only place where random generators are created.
 
-An integer seed is salted with the purpose of the numbers. A stream of ours is then neither the stream that a user gets
-from ``default_rng`` with the same seed, on which simulated data may rest, nor our own stream for another purpose.
+An integer seed is combined with the purpose of the numbers. A stream of ours is then different from the stream that a
+user gets from ``default_rng`` with the same seed, from which simulated data may be drawn, and from our own streams for
+other purposes.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ _LARGEST_LEGACY_SEED = 2**32 - 1
 
 
 def generator(rng: Any, purpose: str) -> np.random.Generator:
-    """The source of random numbers that ``rng`` stands for.
+    """The random generator for the argument ``rng``.
 
-    A Generator is used as it is and goes on where it stopped, None is fresh entropy, and a whole number is a seed that
-    is salted with the ``purpose``.
+    A Generator is used as it is and continues from its state, None is fresh entropy, and a whole number is a seed that
+    is combined with the ``purpose``.
     """
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:
         return np.random.default_rng()
-    # a spawn key is kept apart from the seed by padding, so that no longer seed of a user's leads to the same stream
+    # a spawn key is separated from the seed by padding, so that no longer seed of a user gives the same stream
     return np.random.default_rng(np.random.SeedSequence(_checked(rng), spawn_key=_salt(purpose)))
 
 
 def seed_of(rng: Any) -> int:
-    """A seed that gives several computations the same random numbers: the one given, or one that is drawn."""
+    """A seed that gives several computations the same random numbers: the given one, or a random one."""
     if rng is None or isinstance(rng, np.random.Generator):
         return int(generator(rng, "seed").integers(2**63))
     return _checked(rng)
 
 
 def addressed(*address: int) -> np.random.Generator:
-    """The stream at an address of several whole numbers: a study's seed, its sample size and its world."""
+    """The stream at an address of several whole numbers: a study's seed, its sample size and its population."""
     return np.random.default_rng(list(address))
 
 
 def shuffled_as_published(n: int, rng: Any) -> NDArray[np.intp]:
-    """The numbers below n in random order, for a seed in the order of scikit-learn's shuffled ``KFold``.
+    """The numbers below n in random order; for a seed, in the order of scikit-learn's shuffled ``KFold``.
 
-    Published values of metrics that choose by such folds rest on it, so the seed is not salted here.
+    Published values of metrics that choose by such folds depend on it, so the seed is used unchanged here.
     """
     order = np.arange(n)
     if rng is None or isinstance(rng, np.random.Generator):
@@ -59,7 +60,7 @@ def shuffled_as_published(n: int, rng: Any) -> NDArray[np.intp]:
         return order
     seed = _checked(rng)
     if seed > _LARGEST_LEGACY_SEED:
-        raise RefusedError(f"rng={rng!r} is too large for a shuffle as scikit-learn's: pass a whole number below 2**32")
+        raise RefusedError(f"rng={rng!r} is too large for scikit-learn's shuffle: pass a whole number below 2**32")
     np.random.RandomState(seed).shuffle(order)
     return order
 
@@ -84,9 +85,9 @@ def batches(n_resamples: int, at_once: int) -> Iterator[int]:
 def redrawn_labels(
     chance: Array, copies: Counts | None, n_resamples: int, rng: Any, at_once: int = 1
 ) -> Iterator[NDArray[Any]]:
-    """How many of the copies at each place have label 1, drawn from its chance.
+    """The number of copies at each position with label 1, drawn from its probability.
 
-    Without ``copies`` there is one case at each place, and the draw says whether its label is 1.
+    Without ``copies`` there is one row at each position, and the draw is whether its label is 1.
     """
     source = generator(rng, "labels")
     if copies is not None and (copies == 1).all():
@@ -131,7 +132,7 @@ def row_counts(copies: Counts, size: int, source: np.random.Generator) -> Counts
 
 
 def label_counts(copies: Counts, probability: Array, source: np.random.Generator) -> Array:
-    """How many copies have each label, for numbers of copies (draws, rows) and probabilities (rows, labels).
+    """The number of copies with each label, for numbers of copies (draws, rows) and probabilities (rows, labels).
 
     One column of probabilities is that of label 1, and only label 1 is counted.
     """
@@ -139,13 +140,13 @@ def label_counts(copies: Counts, probability: Array, source: np.random.Generator
         each = probability / probability.sum(axis=1, keepdims=True)
         return source.multinomial(copies, each).astype(np.float64)
     c = probability[:, 0]
-    if (copies == 1).all():  # one case each: a uniform number decides
+    if (copies == 1).all():  # one copy each: a uniform number decides
         return (source.random(copies.shape) < c)[..., None].astype(np.float64)
     return source.binomial(copies, c)[..., None].astype(np.float64)
 
 
 def rows_with_labels(copies: Counts, probability: Array, size: int, source: np.random.Generator) -> tuple[Array, Array]:
-    """How often each row occurs when rows are drawn with replacement, and how often with each label drawn for it."""
+    """How often each row occurs if rows are drawn with replacement, and how often with each label drawn for it."""
     n, rows = int(copies.sum()), len(copies)
     if n > 4 * rows or probability.shape[1] > 1:
         count = row_counts(copies, size, source)
@@ -158,23 +159,23 @@ def rows_with_labels(copies: Counts, probability: Array, size: int, source: np.r
 
 
 def normal_noise(spread: Array, n_resamples: int, rng: Any) -> Array:
-    """Normal numbers around 0 with these standard deviations, one draw a row."""
+    """Normal numbers with mean 0 and these standard deviations, one draw per row."""
     return generator(rng, "labels").normal(0.0, spread, (n_resamples, len(spread)))
 
 
 def order_statistics(share: float, n: float, n_resamples: int, rng: Any) -> Array:
-    """Where the sample quantile of ``share`` of n rows lies on the scale of the true shares."""
+    """The position of the sample quantile ``share`` of n rows on the scale of the true shares."""
     below = min(max(share * n, 0.5), n - 0.5)
     return generator(rng, "order statistics").beta(below, n - below + 1.0, n_resamples)
 
 
 def jeffreys_shares(share: Array, n: float, rng: Any) -> Array:
-    """True shares that observed ones of n rows leave possible, one draw each (Jeffreys' prior)."""
+    """True shares that are compatible with observed ones of n rows, one draw each (Jeffreys' prior)."""
     return generator(rng, "shares").beta(share * n + 0.5, (1.0 - share) * n + 0.5)
 
 
 def dirichlet_vectors(parameters: Array, n: int, rng: Any) -> Array:
-    """Vectors of probabilities from a Dirichlet law, one a row."""
+    """Probability vectors from a Dirichlet distribution, one per row."""
     return generator(rng, "vectors").dirichlet(parameters, n)
 
 

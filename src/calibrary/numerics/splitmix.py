@@ -1,4 +1,4 @@
-"""The finalizer of the splitmix64 generator, which turns whole numbers into numbers that look random."""
+"""The finalizer of the splitmix64 generator, which turns whole numbers into pseudo-random numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 
-#: What splitmix64 adds to its state at every step: 2^64 divided by the golden ratio.
+#: The increment of splitmix64's state: 2^64 divided by the golden ratio.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 
 

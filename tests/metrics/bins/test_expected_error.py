@@ -209,7 +209,7 @@ def test_imbalanced_error_flattens_the_bins_by_the_entropy_of_the_classes():
 def test_region_balanced_error_needs_enough_rows_somewhere():
     y, c = sample()
     assert cal.region_balanced_calibration_error(y, c, min_count=12) == pytest.approx(definitions.rbece(y, c, 12))
-    with pytest.warns(cal.CalibrationWarning, match="no bin holds min_count=500 rows"):
+    with pytest.warns(cal.CalibrationWarning, match="no bin has min_count=500 rows"):
         assert np.isnan(cal.region_balanced_calibration_error(y, c, min_count=500))
     with pytest.raises(ValueError, match="min_count=0"):
         cal.region_balanced_calibration_error(y, c, min_count=0)

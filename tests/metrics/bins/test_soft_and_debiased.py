@@ -235,7 +235,7 @@ def test_weights_leave_the_cells_of_proximity_as_they_are():
 def test_few_rows_per_cell_are_warned_about_and_bad_features_refused():
     y, c = data(100)
     x = np.random.default_rng(0).normal(size=(100, 2))
-    with pytest.warns(cal.CalibrationWarning, match="fewer n_bins"):
+    with pytest.warns(cal.CalibrationWarning, match="lower n_bins"):
         cal.proximity_informed_calibration_error(y, c, features=x)
     with pytest.raises(ValueError, match="features has 99 rows"):
         cal.proximity_informed_calibration_error(y, c, features=x[:99])

@@ -125,7 +125,7 @@ class TestEdges:
         assert cal.compute(id, rng.integers(0, 4, 50), p, lens="within-top-r", r=4) == 0.0
 
     def test_whole_vectors_have_no_order(self, id):
-        with pytest.raises(ValueError, match="not defined through lens='full'"):
+        with pytest.raises(ValueError, match="not defined for lens='full'"):
             cal.compute(id, [0, 1, 2], np.eye(3), lens="full")
 
     def test_unknown_words_are_refused(self, id):
@@ -191,7 +191,7 @@ def test_class_wise_test_is_bonferroni_over_the_classes():
     [
         ([0, 1] * 10, np.linspace(0.1, 0.9, 20), "20 rows are too few"),
         ([0, 1] * 50, np.tile([0.2, 0.6], 50), "2 distinct scores are too few"),
-        ([0, 1] * 50, np.r_[np.linspace(1e-4, 1e-3, 99), 0.5], "one score holds"),
+        ([0, 1] * 50, np.r_[np.linspace(1e-4, 1e-3, 99), 0.5], "one score has"),
     ],
 )
 def test_brownian_pvalue_warns_where_it_is_rough(y, c, words):

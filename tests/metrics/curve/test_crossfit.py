@@ -320,11 +320,11 @@ Y, C = [0, 1, 1, 0, 1, 0] * 5, [0.01 + 0.03 * i for i in range(30)]
     ("options", "said"),
     [
         ({"folds": 1}, "folds=1 must be a whole number of at least 2"),
-        ({"folds": 31}, "folds=31 need as many rows"),
+        ({"folds": 31}, "folds=31 needs at least as many rows"),
         ({"folds": [0] * 30}, "at least two folds"),
         ({"folds": [0] * 7}, "folds has 7 rows"),
         ({"map": "plat"}, "did you mean 'platt'"),
-        ({"map": "loess"}, "no value at some of the rows held out"),
+        ({"map": "loess"}, "no value at some held-out rows"),
         ({"direction": "sideways"}, "direction='sideways'"),
         ({"norm": 0.5}, "norm=0.5"),
     ],
@@ -347,7 +347,7 @@ def test_folds_with_one_class_get_a_sentence():
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"margin": -0.1}, "margin=-0.1"), ({"n_blocks": 1}, "n_blocks=1"), ({"n_blocks": 40}, "n_blocks=40 need as many"),
+    [({"margin": -0.1}, "margin=-0.1"), ({"n_blocks": 1}, "n_blocks=1"), ({"n_blocks": 40}, "n_blocks=40 needs"),
      ({"confidence_level": 95}, "confidence_level=95")],
 )  # fmt: skip
 def test_bad_options_of_the_test_get_a_sentence(options, said):
@@ -357,7 +357,7 @@ def test_bad_options_of_the_test_get_a_sentence(options, said):
 
 def test_direction_needs_one_probability():
     y, p, _ = arrays("multi4")
-    with pytest.raises(ValueError, match="is for one probability"):
+    with pytest.raises(ValueError, match="is defined for binary predictions only"):
         cal.variational_error(y, p, lens="full", direction="over")
 
 

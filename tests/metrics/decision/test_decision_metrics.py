@@ -222,7 +222,7 @@ Y, C = [0, 1, 1, 0], [0.1, 0.6, 0.9, 0.4]
         (lambda: cal.bounded_log(Y, C, low=-0.1), "low=-0.1"),
         (lambda: cal.bounded_log(Y, C, high=1.1), "high=1.1"),
         (lambda: cal.decision_loss(Y, C, map="isotonc"), "did you mean 'isotonic'"),
-        (lambda: cal.decision_loss(Y, C, cross_fit=True), "folds=5 need as many rows"),
+        (lambda: cal.decision_loss(Y, C, cross_fit=True), "folds=5 needs at least as many rows"),
     ],
 )
 def test_bad_input_gets_a_sentence(call, said):

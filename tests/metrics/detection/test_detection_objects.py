@@ -103,8 +103,8 @@ def test_no_objects_no_value():
     ("options", "sentence"),
     [
         ({"iou_threshold": 0.6}, "has no option 'iou_threshold': did you mean 'iou_thresholds'"),
-        ({"iou_thresholds": [0.5, 1.2]}, "iou_thresholds holds 1.2"),
-        ({"iou_thresholds": []}, "iou_thresholds holds"),
+        ({"iou_thresholds": [0.5, 1.2]}, "iou_thresholds contains 1.2"),
+        ({"iou_thresholds": []}, "iou_thresholds contains"),
         ({"aggregation": "max"}, "aggregation='max' is not known"),
         ({"probabilities": np.zeros((3, 2))}, r"probabilities has shape \(3, 2\)"),
         ({"probabilities": np.full((319, 3), 1.5)}, r"probabilities\[0, 0\] = 1.5 is not a probability"),

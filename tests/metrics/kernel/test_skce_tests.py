@@ -204,9 +204,9 @@ def test_the_distribution_free_bounds_equal_the_golden_ones(entry):
 def test_the_bounds_take_neither_weights_nor_a_matrix():
     y, p = problem(20, 3)
     for id in ("skce_b", "skce_uq", "skce_ul"):
-        with pytest.raises(ValueError, match="takes no sample_weight"):
+        with pytest.raises(ValueError, match="does not accept sample_weight"):
             cal.test(id, y, p, method="distribution-free", sample_weight=1 + np.arange(20) % 2)
-        with pytest.raises(ValueError, match="takes no matrix"):
+        with pytest.raises(ValueError, match="does not accept matrix"):
             cal.test(id, y, p, method="distribution-free", matrix=np.eye(3))
 
 

@@ -49,7 +49,7 @@ def test_row_scores_through_the_class_wise_lens_average_over_classes(id):
     y, p = some()
     rows = cal.compute(id, y, p, reduction="none", lens="class-wise")
     np.testing.assert_allclose(rows.mean(), cal.compute(id, y, p, lens="class-wise"), rtol=1e-12)
-    with pytest.raises(ValueError, match="keeps every row"):
+    with pytest.raises(ValueError, match="has every row"):
         cal.compute(id, y, p, reduction="none", lens="pairwise")
 
 
@@ -249,7 +249,7 @@ def test_focal_exponents_may_be_one_per_row_or_a_rule():
     assert cal.focal_loss(y, p, gamma=lambda c: np.where(c < 0.2, 5.0, 3.0)) == pytest.approx(want)
     with pytest.raises(ValueError, match="gamma=-1"):
         cal.focal_loss(y, p, gamma=-1)
-    with pytest.raises(ValueError, match="gamma holds -1"):
+    with pytest.raises(ValueError, match="gamma contains -1"):
         cal.focal_loss(y, p, gamma=np.full(60, -1.0))
     with pytest.raises(ValueError, match="flsd-53"):
         cal.focal_loss(y, p, gamma="flsd")
@@ -435,7 +435,7 @@ def test_moment_scores_of_a_bernoulli_forecast_are_the_binary_ones():
         assert moments(y, c, sd, sample_weight=w) == pytest.approx(getattr(cal, name)(y, c, sample_weight=w))
         rows = moments(y, c, sd, sample_weight=np.r_[0.0, w[1:]], reduction="none")
         np.testing.assert_allclose(rows, getattr(cal, name)(y, c, reduction="none")[1:])
-        with pytest.raises(ValueError, match="std holds 0"):
+        with pytest.raises(ValueError, match="std contains 0"):
             moments(y, c, np.zeros(12))
         with pytest.raises(ValueError, match="shape"):
             moments(y, c[:-1], sd)
@@ -787,17 +787,17 @@ def test_consistency_refuses_what_it_cannot_use():
     with pytest.raises(ValueError, match=r"metric='ece' is not a point metric: use one of .*ecd"):
         cal.consistency_error(y, c, consistency=c, metric="ece")
     for id, why in [
-        ("eice", "labels never enter"),
+        ("eice", "does not use labels"),
         ("stratified_bs", "one number for each class"),
         ("set_coverage", "several numbers"),
         ("ent_ce", "several numbers"),
-        ("consistency", "this very measure"),
+        ("consistency", "this metric itself"),
     ]:
         with pytest.raises(ValueError, match=f"metric='{id}' .*{why}.*: use one of"):
             cal.consistency_error(y, c, consistency=c, metric=id)
     with pytest.raises(ValueError, match="eps=0"):
         cal.consistency_confidence_logits(c, eps=0)
-    with pytest.raises(TypeError, match="either"):
+    with pytest.raises(TypeError, match="exactly one"):
         cal.consistency_confidence_logits(eps=1.0)
     with pytest.raises(ValueError, match="probabilities"):
         cal.consistency_confidence_logits([1.3, 2], eps=1.0)

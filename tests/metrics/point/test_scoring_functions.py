@@ -95,7 +95,7 @@ def test_your_own_score_can_be_checked():
         (lambda: cal.check_propriety("bs", n_classes=1), "n_classes=1"),
         (lambda: cal.check_propriety("bounded_brier", n_classes=3), "two classes"),
         (lambda: cal.scoring_function("bs")([0.5, 0.5], [0.2, 0.3, 0.5]), "2 classes and q has 3"),
-        (lambda: cal.scoring_function("bs")([0.5, 0.6], [0.2, 0.8]), "no probability vector"),
+        (lambda: cal.scoring_function("bs")([0.5, 0.6], [0.2, 0.8]), "not a probability vector"),
         (lambda: cal.check_propriety(lambda c, k: 0.0), "one number per row"),
         (lambda: cal.check_propriety(lambda c, k: np.full(len(c), np.nan)), "is NaN"),
     ],

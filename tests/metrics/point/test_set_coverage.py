@@ -73,7 +73,7 @@ def test_over_confident_sets_hold_less_than_they_claim():
 
 @pytest.mark.parametrize("level", [0.0, -0.1, 1.1, np.nan])
 def test_levels_that_cannot_be_are_refused(level):
-    with pytest.raises(ValueError, match=r"must lie above 0|must be a finite number"):
+    with pytest.raises(ValueError, match=r"must be above 0|must be a finite number"):
         cal.set_coverage([0, 1], [0.2, 0.6], level=level)
-    with pytest.raises(ValueError, match=r"must lie above 0|must be a finite number"):
+    with pytest.raises(ValueError, match=r"must be above 0|must be a finite number"):
         cal.set_coverage_curve([0, 1], [0.2, 0.6], levels=[0.5, level])

@@ -99,7 +99,7 @@ def test_its_test_finds_unlike_cases_and_passes_like_ones():
 
 
 def test_single_cases_cannot_be_judged():
-    with pytest.warns(cal.CalibrationWarning, match="no cell holds two cases"):
+    with pytest.warns(cal.CalibrationWarning, match="no group has two rows"):
         assert np.isnan(cal.grouping_loss([0, 1], [0.2, 0.8], groups=["a", "b"]).loss)
 
 

@@ -79,7 +79,7 @@ def test_values_equal_the_definition(depth, decimals):
 
 def test_one_segment_is_kuiper():
     y, c, _ = arrays("binary_ties")
-    with pytest.warns(cal.CalibrationWarning, match="only the whole is judged"):
+    with pytest.warns(cal.CalibrationWarning, match="only the whole data set is tested"):
         got = cal.multicalibration_error(y, c, by=np.arange(len(y)).astype(str))
     assert got == pytest.approx(cal.kuiper_calibration_error(y, c), rel=1e-12)
 
@@ -290,7 +290,7 @@ Y, C = [0, 1] * 20, [0.3, 0.6] * 20
     ("options", "said"),
     [
         ({}, "by is missing: pass the columns"),
-        ({"by": {}}, "by holds no column"),
+        ({"by": {}}, "by contains no column"),
         ({"by": {"site": ["a", "b"]}}, r"by\['site'\] has 2 rows but y_true has 40"),
         ({"by": {"age": [1.0] * 39 + [math.nan]}}, r"by\['age'\] has no value in row 39, .* do not cover every row"),
         ({"by": {"site": ["a", None] * 20}}, r"by\['site'\] has no value in row 1"),

@@ -159,7 +159,7 @@ def test_dropping_the_tail_hides_over_confidence():
 
 def test_one_bin_cannot_be_dropped():
     y, c = answers(150)
-    with pytest.warns(cal.CalibrationWarning, match="have only one"):
+    with pytest.warns(cal.CalibrationWarning, match="give only one bin"):
         assert math.isnan(cal.rms_calibration_error(y, c, tail="drop"))
 
 
@@ -170,7 +170,7 @@ def test_one_bin_cannot_be_dropped():
         ({"ties": "drop"}, "ties='drop' is not known"),
         ({"bin_size": 0}, "must be above 0"),
         ({"ties": "cut", "bin_size": 2.5}, "bin_size=2.5 must be a whole number"),
-        ({"ties": "cut", "sample_weight": np.full(150, 2.0)}, "takes no sample_weight"),
+        ({"ties": "cut", "sample_weight": np.full(150, 2.0)}, "does not accept sample_weight"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, sentence):

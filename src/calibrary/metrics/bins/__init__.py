@@ -1,1 +1,1 @@
-"""Bin family (rows 23-49 of Table 2): cases are put in groups, and labels compared with confidences in each."""
+"""Metrics over bins (rows 23-49 of Table 2): they compare labels with confidences in groups of rows."""

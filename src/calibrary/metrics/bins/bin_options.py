@@ -1,4 +1,4 @@
-"""What the binned metrics share: the keywords that choose bins, and how the classes are combined."""
+"""Options that all binned metrics share: how the bins are chosen, and how the values of the classes are combined."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from calibrary.metrics.machinery.declare import Common, Options
 BINNING = Options(
     """\
 binning : "width", "mass", "area", "points", "unique", "sweep" or a grouping object
-    How confidences are put in bins: equal width, equal mass, equal width x mass, ``points_per_bin`` points
-    each, one bin per distinct value, as many as keep the labels rising, or an object of
-    :mod:`calibrary.grouping`.
+    How confidences are put in bins: bins of equal width, of equal mass, of equal width x mass, of ``points_per_bin``
+    rows each, one bin per distinct confidence, the largest number of bins whose mean labels rise with confidence, or an
+    object of :mod:`calibrary.grouping`.
 n_bins : int
-    Number of bins, empty ones included.
+    Number of bins; empty bins are counted.
 closed : "right" or "left"
     The side on which equal-width bins and ``edges`` are closed.
 mass_rule : "floor", "split", "round" or "quantile"
     How equal-mass bins are cut; see :class:`calibrary.grouping.EqualMass`.
 edges : array-like, optional
-    Edges of your own, in place of ``binning``.
+    Bin edges that you choose yourself, in place of ``binning``.
 points_per_bin : int
-    For ``binning="points"``.
+    Number of rows per bin, for ``binning="points"``.
 strategy : "uniform" or "quantile", optional
-    scikit-learn's words for equal-width bins and for bins between interpolated quantiles.""",
+    scikit-learn's names: "uniform" for bins of equal width, "quantile" for bins between interpolated quantiles.""",
     binning="width",
     n_bins=15,
     closed="right",
@@ -41,7 +41,7 @@ strategy : "uniform" or "quantile", optional
 
 
 class Bins(Common, total=False):
-    """The keywords that say more about the bins."""
+    """Keywords that refine the choice of bins."""
 
     n_bins: int
     closed: str
@@ -52,18 +52,18 @@ class Bins(Common, total=False):
 
 
 class BinnedKeywords(Bins, total=False):
-    """The keywords of every binned metric."""
+    """Keywords that every binned metric accepts."""
 
     binning: str | Grouping
 
 
-Binned = BinnedKeywords  # its name in 0.2, which pickles and imports may have
+Binned = BinnedKeywords  # the name of this class in version 0.2, which old pickles and imports may still use
 
 
 def class_norm(norm: float) -> Callable[..., Any]:
-    """Combine classes as the metric combines bins: (sum_k v_k CE_k^p)^(1/p), p being the option ``norm``.
+    """Combine the classes' errors with the norm that combines bins: (sum_k v_k CE_k^p)^(1/p), p = ``norm``.
 
-    ``norm`` is the metric's default. ``aggregate="mean"`` gives the plain weighted mean instead.
+    The argument ``norm`` is the metric's default. ``aggregate="mean"`` gives the plain weighted mean instead.
     """
 
     def combine(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
@@ -81,5 +81,5 @@ def class_norm(norm: float) -> Callable[..., Any]:
 
 
 def range_of_distance(options: Mapping[str, Any], k: int) -> tuple[float, float]:
-    """The range of a norm of distances between probability vectors, which depends on the distance."""
+    """The range of a norm of distances between probability vectors; the range depends on the distance."""
     return 0.0, {"l1": 2.0, "l2": 2.0**0.5}.get(options.get("distance", "tv"), 1.0)

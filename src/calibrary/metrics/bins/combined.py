@@ -1,4 +1,4 @@
-"""Calibration joined with accuracy in one number (rows 48 and 49): HCS, WCR and Gebel's measure."""
+"""Scores that join calibration with accuracy in one number (rows 48 and 49): HCS, WCR and Gebel's measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from calibrary.metrics.point.brier import brier_score
 
 @metric(
     "hcs",
-    coverage_note="the default 95% interval held the truth in 91% of 400 samples of 500 rows of a calibrated model.",
+    coverage_note="the default 95% interval contained the true value in 91% of 400 samples of 500 rows of a "
+    "calibrated model.",
     measures="calibration and sharpness",
     family="bin",
     row=48,
@@ -32,9 +33,12 @@ from calibrary.metrics.point.brier import brier_score
     equation="(58)",
     references=cited("tao2024a"),
     use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
-    avoid="Do not read it as calibration: an inaccurate model scores low however well calibrated it is. Its ECE is "
-    "always that of equal-width bins, as in its source: with others its values could not be compared.",
-    corrections=(Correction("proper", "no", "no score of rows at all: made of an accuracy and an ECE"),),
+    avoid="Do not interpret this score as calibration alone: an inaccurate model scores low however well calibrated "
+    "the model is. The ECE inside the score always has equal-width bins, as in the source; with other bins, values "
+    "from different studies could not be compared.",
+    corrections=(
+        Correction("proper", "no", "the score is not an average over rows: it is computed from an accuracy and an ECE"),
+    ),
 )
 def harmonic_calibration_score(
     view: Predictions, *, beta: float = 1.0, n_bins: int = 15, **common: Unpack[Common]
@@ -43,15 +47,15 @@ def harmonic_calibration_score(
 
     .. math:: \frac{(1 + \beta) A (1 - \mathrm{ECE})}{\beta A + 1 - \mathrm{ECE}}
 
-    A is the share of rows whose predicted class is right (binary: class 1 where c > 0.5); ECE has equal-width
-    bins, closed right.
+    A is the share of rows whose predicted class is the true class (binary: class 1 is predicted where c > 0.5); the ECE
+    has equal-width bins, closed right.
 
     Parameters
     ----------
     beta : float
-        Weight of calibration, 0 or more: 0 is the accuracy, infinity 1 - ECE.
+        Weight of calibration, 0 or more: with 0 the score is the accuracy, with infinity it is 1 - ECE.
     n_bins : int
-        Bins of the ECE.
+        Number of bins of the ECE.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def harmonic_calibration_score(
     0.7241
     """
     if not beta >= 0:
-        raise RefusedError(f"beta={beta!r} is negative: it is the weight of calibration, 0 or more")
+        raise RefusedError(f"beta={beta!r} is negative: pass the weight of calibration as a number of 0 or more")
     calibration = 1.0 - group(view, "width", n_bins=n_bins).gap_norm(1)
     right = view.y if view.seen_through == "top-label" else (view.c > 0.5) == view.y
     accuracy = float(view.mean(right))
@@ -89,17 +93,21 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     cost="O(NK)",
     equation="(59)-(61)",
     references=cited("gebel2009"),
-    use="To compare with its inventor's numbers: class frequencies among rows predicted k against the probabilities "
-    "given there.",
-    avoid="The review advises against it: only its inventor has used or studied it. Do not compare different K: "
-    "with many classes every model comes close to 1.",
+    use="Use this ratio only to compare with its inventor's numbers: it compares class frequencies among the rows "
+    "predicted as class k with the probabilities of those rows.",
+    avoid="The review advises against it: only its inventor has used or studied it. Do not compare values for "
+    "different numbers of classes K: with many classes every model's value is close to 1.",
     corrections=(
-        Correction("range", "[0, 1]", "[1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so 0 needs K = 2"),
-        Correction("(60)", "the index is printed i", "it is t, the row of the partition"),
+        Correction(
+            "range",
+            "[0, 1]",
+            "the range is [1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so the value can be 0 only if K = 2",
+        ),
+        Correction("(60)", "the review prints the index i", "the index is t, the row of the partition"),
     ),
 )
 def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float:
-    r"""How well probabilities match class frequencies among the rows predicted as each class; 1 is perfect.
+    r"""How well probabilities match class frequencies among the rows predicted as each class; 1 is a perfect match.
 
     .. math:: 1 - \frac{1}{K^2} \sum_{k, j} |\mathrm{CF}_{kj} - \mathrm{CR}_{kj}|
 
@@ -129,8 +137,8 @@ def _well_calibration(view: Predictions) -> float:
 
 @metric(
     "cal",
-    coverage_note="the default 95% interval held the truth in 84% of 320 samples of 500 rows of a slightly over- "
-    "confident model.",
+    coverage_note="the default 95% interval contained the true value in 84% of 320 samples of 500 rows of a slightly "
+    "over- confident model.",
     section="4.14",
     measures="calibration and sharpness",
     family="bin",
@@ -140,7 +148,7 @@ def _well_calibration(view: Predictions) -> float:
         "calibration measure",
         "Gebel's calibration measure",
     ),
-    homonyms={"Cal": "CAL of Caruana and Niculescu-Mizil, over overlapping bins: ask for 'calbin' with inner='bin'"},
+    homonyms={"Cal": "CAL of Caruana and Niculescu-Mizil, which uses overlapping bins: use 'calbin' with inner='bin'"},
     perfect=None,
     better="higher",
     sign="1 is calibrated and certain; smaller is worse",
@@ -152,9 +160,10 @@ def _well_calibration(view: Predictions) -> float:
     cost="O(NK)",
     equation="(62)",
     references=cited("gebel2009"),
-    use="To compare with its inventor's numbers: the Brier score and the well-calibration ratio in one.",
-    avoid="The review advises against it: only its inventor has used or studied it. Not calibration alone: a "
-    "calibrated but vague model scores low.",
+    use="Use this measure only to compare with its inventor's numbers: it combines the Brier score and the "
+    "well-calibration ratio.",
+    avoid="The review advises against it: only its inventor has used or studied it. The measure does not show "
+    "calibration alone: a calibrated model whose probabilities are close to the base rate scores low.",
 )
 def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Gebel's Cal: geometric mean of 1 - root Brier score and the well-calibration ratio.

@@ -1,4 +1,4 @@
-"""Debiased binned errors (rows 39 and 40): what is left after subtracting the noise of the labels."""
+"""Debiased binned errors (rows 39 and 40): the binned error less the part that label noise alone contributes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ _FACTS: dict[str, Any] = {
     "cost": "O(N log N)",
 }
 _COUNTS = (
-    "give counts as sample_weight, or weight_type='importance', because the correction depends on how many rows a bin "
-    "has."
+    "give counts as sample_weight, or pass weight_type='importance', because the correction depends on the number of "
+    "rows in each bin."
 )
 _NO_LAW = Correction(
     "hypothesis test",
     "yes",
-    "no null law of its own is known: debiased_calibration_test redraws the labels, as can be done for any metric",
+    "no formula for the null distribution is known; debiased_calibration_test redraws the labels, which is possible "
+    "for any metric",
 )
-#: Two rows; the effective number of two rows of weight 1/3 is a rounding less than that.
+#: Two rows. The effective number of two rows of weight 1/3 falls below 2 by a rounding error, hence the tolerance.
 _TWO = 2.0 * (1.0 - 1e-12)
 
 
 class _DebiasedKeywords(Common, total=False):
-    """The keywords that say more about the bins."""
+    """Keywords that refine the choice of bins."""
 
     n_bins: int
     closed: str
@@ -70,7 +71,7 @@ def _grouped(
     weight_type: str = "",
     **options: Unpack[_DebiasedKeywords],
 ) -> Groups:
-    """The groups of the debiased errors, from all their options."""
+    """Group the rows as the options of the debiased errors say."""
     return group(view, binning, mass_rule=mass_rule, **options)
 
 
@@ -98,23 +99,26 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
         "de-biased squared calibration error",
     ),
     range_note="negative values are legal: the bias is removed on average, not in every sample",
-    sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     law="debiased square",
     grouped=lambda view, options: _grouped(view, **options),
     cells=CellFacts("order", (1e-6, 8e-8)),
     reads_cells=True,
     equation="(50)",
     references=cited("kumar2019", "brocker2012", "ferro2012"),
-    use="Compare models or sample sizes: unbiased for the squared binned error when c is constant inside bins.",
-    avoid=f"Do not clip negative values, they are what makes the average right; and {_COUNTS}",
+    use="Use this error to compare models or sample sizes: it is an unbiased estimate of the squared binned error if "
+    "confidences are constant within bins.",
+    avoid=f"Do not clip negative values: without them the average over samples would be biased. Also {_COUNTS}",
     corrections=(
-        Correction("proper", "unknown", "no: a difference of means over the whole data set, no score of rows"),
+        Correction(
+            "proper", "unknown", "the error is a difference of means over the whole data set, not an average over rows"
+        ),
         _NO_LAW,
         Correction(
             "(50)",
             "subtracts the confidence variance, mean c (1 - mean c) / (n - 1)",
-            "the label variance, mean y (1 - mean y) / (n - 1), as the inventors' package does: only that makes it "
-            "unbiased; definition='review' gives the printed form",
+            "the label variance, mean y (1 - mean y) / (n - 1), as in the inventors' package, is the one that makes "
+            "the estimate unbiased; definition='review' gives the printed formula",
         ),
     ),
     combine=_root_mean,
@@ -134,17 +138,17 @@ def debiased_squared_calibration_error(
 
     .. math:: \sum_b p_b \left[ (\bar y_b - \bar c_b)^2 - \frac{\bar y_b (1 - \bar y_b)}{n_b - 1} \right]
 
-    Bins with fewer than two rows contribute 0 but keep their share.
+    Bins with fewer than two rows contribute 0, but their rows still count in the total.
 
     Parameters
     ----------
     definition : "authors" or "review"
-        Which variance is subtracted; "review" is the review's misprint.
+        Which variance is subtracted; "review" subtracts the one that the review prints by mistake.
     root : bool
-        Clip at 0 and take the square root; over classes, the root of the mean of the clipped squares.
+        Set a negative value to 0 and take the square root; over classes, take the root of the mean of these squares.
     weight_type : "frequency" or "importance"
-        Whether n_b is the total weight of the bin (weights are counts) or its effective number of rows,
-        (sum w)^2 / sum w^2.
+        How the number of rows n_b of a bin is computed: as the total weight of the bin (weights are counts), or as the
+        effective number of rows, (sum w)^2 / sum w^2.
 
     Examples
     --------
@@ -173,22 +177,23 @@ def debiased_squared_calibration_error(
     ),
     homonyms={"de-biased ECE": "the root of the debiased squared error, which is 'ce2_db' here (with root=True)"},
     range_note="negative values are legal",
-    sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     cells=CellFacts("order", (1e-5, 5e-6)),
     reads_cells=True,
     equation="(51)",
     references=cited("kumar2019"),
-    use="A correction of ECE on its own scale when bins are small.",
-    avoid="Do not read it as unbiased: on calibrated predictions more than half of the bias of ECE is left (a mean of "
-    f".03 for .05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. And {_COUNTS}",
+    use="Use this error in place of ECE when bins are small: it is ECE, on the same scale, less most of its bias.",
+    avoid="Do not take the value as unbiased: for calibrated predictions more than half of the bias of ECE remains (a "
+    f"mean of .03 instead of .05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. Also {_COUNTS}",
     corrections=(
         Correction(
             "unbiased",
             "yes",
-            "no: at the null (N = 300, 15 bins) it keeps about 60% of the bias of the plain estimate",
+            "the estimate is biased: for calibrated predictions (N = 300, 15 bins) about 60% of the bias of the plain "
+            "estimate remains",
         ),
         _NO_LAW,
-        Correction("Monte Carlo", "needed", "not needed: the expectation has a closed form"),
+        Correction("Monte Carlo", "needed", "resampling is not needed: the expectation has a closed form"),
     ),
     **_FACTS,
 )
@@ -203,7 +208,7 @@ def debiased_calibration_error(
     weight_type: str = "frequency",
     **options: Unpack[_DebiasedKeywords],
 ) -> float:
-    r"""ECE less its estimated bias: twice the plain value minus its mean when labels are drawn once more.
+    r"""ECE less its estimated bias: twice the plain ECE minus its mean over redrawn labels.
 
     .. math:: 2 \sum_b p_b |\bar y_b - \bar c_b| - E \sum_b p_b |R_b - \bar c_b|, \qquad
         R_b \sim N(\bar y_b, \bar y_b (1 - \bar y_b) / n_b)
@@ -211,12 +216,12 @@ def debiased_calibration_error(
     Parameters
     ----------
     method : "exact" or "monte-carlo"
-        The expectation in closed form, or by ``n_resamples`` draws from ``rng``.
+        Compute the expectation in closed form, or estimate it from ``n_resamples`` draws with the generator ``rng``.
     n_resamples, rng
-        For ``method="monte-carlo"``.
+        Number of draws for ``method="monte-carlo"``.
     weight_type : "frequency" or "importance"
-        Whether n_b is the total weight of the bin (weights are counts) or its effective number of rows,
-        (sum w)^2 / sum w^2.
+        How the number of rows n_b of a bin is computed: as the total weight of the bin (weights are counts), or as the
+        effective number of rows, (sum w)^2 / sum w^2.
 
     Examples
     --------
@@ -239,7 +244,7 @@ def debiased_calibration_error(
 # -- tests ------------------------------------------------------------------------------------------
 
 
-# the laws of debiased errors are rougher than draws, which cost no more
+# the approximate distributions of debiased errors are less accurate than draws, and draws cost no more
 @calibration_test("ce2_db", trusted=False)
 def debiased_squared_calibration_error_test(
     view: Predictions,
@@ -253,8 +258,8 @@ def debiased_squared_calibration_error_test(
     r"""Test calibration by the debiased squared error: large values are evidence against it.
 
     Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`, so the
-    statistic is a weighted sum of chi-squared numbers, whose law is taken from its first three moments. ``cal.test``
-    redraws labels instead, which is exact for any number of rows.
+    statistic is a weighted sum of chi-squared variables, whose distribution is approximated from its first three
+    moments. ``cal.test`` redraws labels instead, which is exact for any number of rows.
 
     Parameters
     ----------
@@ -285,7 +290,7 @@ def debiased_squared_calibration_error_test(
     several = n >= _TWO
     part = (groups.share * variance)[several]
     rate = groups.confidence * (1.0 - groups.confidence)
-    noise = rate - (variance if definition == "authors" else 0.0)  # the mean of label (1 - label) is less than that
+    noise = rate - (variance if definition == "authors" else 0.0)  # the mean of label (1 - label) is smaller
     expected = float(part.sum() - np.dot(groups.share[several], noise[several] / (n[several] - 1.0)))
     return TestResult(statistic, _three_moments(statistic - expected, part))
 
@@ -303,13 +308,14 @@ def debiased_calibration_error_test(
 ) -> TestResult:
     r"""Test calibration by the debiased error: large values are evidence against it.
 
-    Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`: they
-    are drawn from that law, bin by bin. ``cal.test`` redraws labels instead, which is exact for any number of rows.
+    Gaps of calibrated predictions are nearly normal with variances :math:`\sum_{i \in b} c_i (1 - c_i) / n_b^2`; they
+    are drawn from that distribution, bin by bin. ``cal.test`` redraws labels instead, which is exact for any number of
+    rows.
 
     Parameters
     ----------
     n_resamples, rng
-        Draws of the gaps.
+        Number of draws of the gaps.
     weight_type : "frequency" or "importance"
         As for the metric.
 
@@ -351,7 +357,7 @@ def _null_variance(groups: Groups, view: Predictions, weight_type: str) -> Array
 
 
 def _three_moments(away: float, part: Array) -> float:
-    """P(sum of part_b (chi2_b - 1) >= away), from a gamma law with the same first three moments."""
+    """P(sum of part_b (chi2_b - 1) >= away), from a gamma distribution with the same first three moments."""
     square, cube = float(np.sum(part**2)), float(np.sum(part**3))
     if not square > 0.0:
         return 1.0 if away <= 0.0 else 0.0
@@ -360,7 +366,7 @@ def _three_moments(away: float, part: Array) -> float:
 
 
 def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = "ce2_db", **options: Any) -> Any:
-    """Test calibration by a debiased error: labels are redrawn from the confidences, the bins stay.
+    """Test calibration by a debiased error: labels are redrawn from the confidences, while the bins stay the same.
 
     Parameters
     ----------
@@ -389,7 +395,7 @@ def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = 
 
 
 def _size(groups: Groups, weight_type: str) -> Array:
-    """Number of rows behind each group's mean label."""
-    if not groups.view.noise_by_row(weight_type, "the noise that is subtracted"):
+    """Number of rows from which each group's mean label is computed."""
+    if not groups.view.noise_by_row(weight_type, "the label noise that is subtracted"):
         return groups.weight
     return np.maximum(groups.weight**2 / groups.sum(groups.view.weight), 1.0)

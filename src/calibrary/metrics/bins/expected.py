@@ -1,4 +1,4 @@
-"""ECE and the metrics that only weigh its bins differently (rows 23-28, 30, 31)."""
+"""ECE, and the metrics that differ from ECE only in how they weight the bins (rows 23-28, 30, 31)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correc
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
-_BIASED = "Grows with the number of bins and falls with N: a calibrated model does not show 0; see null_reading."
+_BIASED = (
+    "The value grows with the number of bins and falls with N: even a calibrated model does not show 0; null_reading "
+    "gives the value expected by chance."
+)
 
 
-#: Names of the expected calibration error. Most carry a setting: bins, norm, or how classes are looked at.
+#: Names of the expected calibration error. Most of these names imply a setting: the bins, the norm, or which part of
+#: the prediction is judged (the lens).
 _NAMES = (
     "estimated calibration error", "empirical calibration error", "mean absolute calibration error", "lp-ECE",
     "lp calibration error", "CE", "mean calibration error", "estimated CE", "empirical CE", "mean absolute CE",
@@ -73,31 +77,33 @@ _NAMES = (
     cost="O(N)",
     equation="(28); in 4.3 and 4.4 (29)-(34)",
     references=cited("naeini2015", "guo2017", "kumar2019"),
-    use="The number everybody reports: the average gap between confidence and accuracy. Always with its bins.",
+    use="This is the error that most papers report: the average gap between confidence and accuracy. Always report "
+    "the bins with the value.",
     avoid=_BIASED,
     corrections=(
         Correction(
             "names",
-            "top-label and marginal 'classification' error; 'l = 1'; MCE for both (34) and (39)",
-            "Kumar et al. say calibration error; p = 1; MCE here is the maximum (39) only",
+            "'classification error' for the top-label and the marginal error; 'l = 1'; MCE for both (34) and (39)",
+            "Kumar et al. write calibration error; p = 1; here MCE is the maximum (39) only",
         ),
         Correction(
             "(34)",
-            "the 1/p root is taken for each class, then averaged",
-            "Kumar et al. average CE_k^p and take the root outside; that is the default, aggregate='mean' is (34) as "
-            "printed. No effect for p = 1",
+            "the 1/p root is taken for each class, and the roots are averaged",
+            "Kumar et al. average CE_k^p over classes and then take the root; this is the default, and "
+            "aggregate='mean' is (34) as printed. The two agree for p = 1",
         ),
-        Correction("p", "p = 1 is standard", "Roelofs' and Kumar's code default to 2; ours to 1 everywhere"),
+        Correction("p", "p = 1 is standard", "the code of Roelofs and of Kumar has the default 2; the default here is "
+        "1 everywhere"),
         Correction(
             "synonyms",
             "CWCE, SCE and MSECE are the same",
-            "CWCE and SCE are one-vs-rest; public code for MSECE takes the rows whose true label is k, which is "
-            "lens='true-class' and not 0 for a calibrated model",
+            "CWCE and SCE are one-vs-rest; public code for MSECE uses the rows whose true label is k, which is "
+            "lens='true-class' and is not 0 for a calibrated model",
         ),
         Correction(
             "area",
             "the absolute area between the curve and the diagonal",
-            "the mass-weighted gap: an area only when confidences are uniform",
+            "the gap weighted by mass, which is an area only if confidences are uniform",
         ),
     ),
 )  # fmt: skip
@@ -114,24 +120,25 @@ def expected_calibration_error(
     .. math:: \Big(\sum_b p_b\, |\bar y_b - \bar c_b|^p\Big)^{1/p}
 
     :math:`p_b` is the bin's share of the weight, :math:`\bar y_b` its mean label and :math:`\bar c_b` its mean
-    confidence (never its midpoint). Equal-width edges are k/B exactly and bins are right-closed; confidences
-    become float64 first, so a float32 0.3 is 0.30000001 and lies above the edge 0.3.
+    confidence (never its midpoint). Equal-width edges are k/B exactly and bins are right-closed; confidences are
+    converted to float64 first, so that a float32 0.3 is 0.30000001 and lies above the edge 0.3.
 
     Parameters
     ----------
     norm : float or "l1", "l2", "max"
-        p of the norm: 2 is RMSCE, infinity the maximum calibration error.
+        Order p of the norm: 2 gives RMSCE, infinity the maximum calibration error.
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean. They agree for ``norm=1``.
+        How the values of the classes are combined: by the same norm, or by the plain mean. The two agree for
+        ``norm=1``.
     distance : "tv", "l1" or "l2"
-        For whole probability vectors (``lens="full"``; cells are tuples of bins): half the sum of absolute
-        differences, the sum, or Euclid's distance.
+        Distance between whole probability vectors (``lens="full"``, where groups are tuples of bins): half the sum of
+        absolute differences, the sum, or the Euclidean distance.
 
     Notes
     -----
-    An (N, 2) array gives the number of its second column. ``lens="top-label"`` on two classes uses max(c,
-    1-c) instead, and gives another number. With ``lens="class-wise"`` this is the class-wise (static)
-    ECE; ``average="prevalence"`` weighs classes by size, ``average=None`` gives one value per class.
+    For an (N, 2) array the value is that of the second column. With ``lens="top-label"`` two classes are judged by
+    max(c, 1-c) instead, which gives another value. With ``lens="class-wise"`` this is the class-wise (static) ECE;
+    ``average="prevalence"`` weighs classes by size, ``average=None`` gives one value per class.
 
     Examples
     --------
@@ -162,7 +169,7 @@ def expected_calibration_error(
         "Chebyshev norm",
     ),
     homonyms={
-        "MCE": "the marginal error over classes: ask for 'marginal classification error' (ece with lens='class-wise')"
+        "MCE": "the marginal error over classes: use 'marginal classification error' (ece with lens='class-wise')"
     },
     range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
     range_with=range_of_distance,
@@ -176,18 +183,19 @@ def expected_calibration_error(
     cost="O(N)",
     equation="(39)",
     references=cited("naeini2015"),
-    use="Worst case: the confidence level that is most wrong, when every level matters.",
-    avoid="Ranking models: in the study it puts little more than half of the pairs in order, and is blind where events "
-    "are rare. Decided by the smallest bins: one unlucky point alone in a bin gives up to 1. Use few or equal-mass "
-    "bins.",
-    corrections=(Correction("name", "MCE also stands for the marginal error (34)", "MCE is the maximum (39) only"),),
+    use="Use this error for the worst case: it shows the gap at the confidence level that is most wrong, when every "
+    "level matters.",
+    avoid="Do not rank models by this error: in the study it ordered little more than half of the pairs of models "
+    "correctly, and it detects nothing where events are rare. The value depends on the smallest bins: a single wrong "
+    "row in a bin of its own gives a value of up to 1. Use few bins or bins of equal mass.",
+    corrections=(Correction("name", "MCE also denotes the marginal error (34)", "MCE is the maximum (39) only"),),
 )
 def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[BinnedKeywords]) -> float:
-    r"""Largest gap between confidence and accuracy of any confidence bin.
+    r"""Largest gap between confidence and accuracy in any confidence bin.
 
     .. math:: \max_b |\bar y_b - \bar c_b|
 
-    over non-empty bins; with several classes the largest over classes too.
+    The maximum is over non-empty bins, and with several classes also over classes.
 
     Parameters
     ----------
@@ -230,8 +238,8 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
-    use="ECE where confidences are heaped: every bin holds the same number of points, so every gap is as well known. "
-    "Its inventors advise it in general, and TACE above 100 classes.",
+    use="Use this error instead of ECE where many confidences lie close together: every bin has the same number of "
+    "rows, so every gap is estimated equally well. Its inventors recommend it in general, and TACE above 100 classes.",
     avoid=_BIASED,
 )
 def adaptive_calibration_error(
@@ -254,9 +262,9 @@ def adaptive_calibration_error(
 
     Notes
     -----
-    A bin weighs its share of the rows; the inventors' 1/R is the same when the R bins are exactly equal. Their
-    code is ``mass_rule="round", n_bins=30`` and drops probabilities that are exactly 0 (then it
-    equals :func:`thresholded_adaptive_calibration_error` with ``threshold=0``).
+    A bin's weight is its share of the rows; the inventors' weight 1/R is the same if the R bins have exactly equal
+    size. The inventors' code corresponds to ``mass_rule="round", n_bins=30`` and drops probabilities that are exactly 0
+    (the value then equals :func:`thresholded_adaptive_calibration_error` with ``threshold=0``).
 
     Examples
     --------
@@ -286,9 +294,10 @@ def adaptive_calibration_error(
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
-    use="ACE with many classes (its inventors: above 100), where nearly all probabilities are tiny and would wash out "
-    "the rest.",
-    avoid="The threshold decides what is looked at; some ports set small values to 0 instead: a different number.",
+    use="Use this error instead of ACE with many classes (its inventors say above 100), where most probabilities are "
+    "tiny and would hide the errors of the others.",
+    avoid="The threshold decides which probabilities count. Some other packages set small values to 0 instead of "
+    "dropping them, which gives a different value.",
 )
 def thresholded_adaptive_calibration_error(
     view: Predictions,
@@ -299,15 +308,15 @@ def thresholded_adaptive_calibration_error(
     aggregate: str = "power",
     **options: Unpack[Bins],
 ) -> float:
-    r"""Average gap over equal-mass bins of the confidences above a threshold.
+    r"""Average gap between confidence and accuracy over equal-mass bins of the confidences above a threshold.
 
-    Rows with :math:`c \le` ``threshold`` are left out, shares are relative to what is kept, and a class with
-    nothing kept counts 0 in the average over classes.
+    Rows with :math:`c \le` ``threshold`` are left out, shares are relative to the remaining rows, and a class without
+    remaining rows counts as 0 in the average over classes.
 
     Parameters
     ----------
     threshold : float
-        Only confidences strictly above it count.
+        Only confidences strictly above this number are used.
     norm : float or "l1", "l2", "max"
     aggregate : "power" or "mean"
         As in :func:`expected_calibration_error`.
@@ -323,7 +332,10 @@ def thresholded_adaptive_calibration_error(
         raise RefusedError(f"threshold={threshold!r} must be at least 0 and below 1")
     kept = view.c > threshold
     if not kept.any():
-        warn(f"no confidence is above threshold={threshold:g}: 0 says that nothing was looked at, not that it is right")
+        warn(
+            f"no confidence is above threshold={threshold:g}, so the value 0 means that no row was judged, not that "
+            "the model is calibrated: lower the threshold"
+        )
         return 0.0
     above = view if kept.all() else view.subset(kept, view.y[kept], view.c[kept])
     return group(above, binning, **options).gap_norm(norm)
@@ -344,19 +356,21 @@ def thresholded_adaptive_calibration_error(
     cost="O(N)",
     equation="(35)",
     references=cited("guilbert2024"),
-    use="Imbalanced data, where the crowded low-confidence bins would hide the gaps of the rare class.",
-    avoid="Small bins weigh more than in ECE, so noise does too. Not the interval error, also called ICE.",
+    use="Use this error for imbalanced data, where the many rows of low confidence would hide the gaps of the rare "
+    "class.",
+    avoid="Small bins have more weight than in ECE, so the value is noisier. This is not the interval calibration "
+    "error, which is also called ICE.",
 )
 def imbalanced_calibration_error(
     view: Predictions, *, alpha: float | None = None, **options: Unpack[BinnedKeywords]
 ) -> float:
-    r"""Average gap over bins whose weights are flattened as far as the classes are imbalanced.
+    r"""Average gap over bins, with bin weights that are the more equal the more imbalanced the classes are.
 
     .. math:: \frac{\sum_b p_b^\alpha\, |\bar y_b - \bar c_b|}{\sum_b p_b^\alpha},\qquad
         \alpha = -\frac{\sum_k g_k \log g_k}{\log K}
 
-    with :math:`g_k` the class shares: :math:`\alpha = 1` (balanced) is ECE, :math:`\alpha = 0` (one class) the
-    plain mean over non-empty bins.
+    Here :math:`g_k` are the class shares: :math:`\alpha = 1` (balanced classes) gives ECE, :math:`\alpha = 0` (one
+    class) the plain mean over non-empty bins.
 
     Parameters
     ----------
@@ -398,13 +412,15 @@ def _normalized_entropy(share: Array) -> float:
     cost="O(N)",
     equation="(36)",
     references=cited("dawkins2022"),
-    use="Imbalanced data: every confidence region counts the same, however few points it has, once it has enough.",
-    avoid="Sparse regions are noisy; NaN when no bin has min_count rows. min_count=1 is netcal's average error.",
+    use="Use this error for imbalanced data: every bin with at least min_count rows has the same weight, whatever its "
+    "number of rows.",
+    avoid="Bins with few rows are noisy, and the value is NaN if no bin has min_count rows. With min_count=1 the "
+    "value is netcal's average error.",
 )
 def region_balanced_calibration_error(
     view: Predictions, *, min_count: int = 10, **options: Unpack[BinnedKeywords]
 ) -> float:
-    r"""Plain mean of the gaps of the bins that hold enough points.
+    r"""Plain mean of the gaps of the bins that have enough rows.
 
     .. math:: \frac{1}{|\mathcal B|} \sum_{b \in \mathcal B} |\bar y_b - \bar c_b|,\qquad
         \mathcal B = \{b : n_b \ge n_{\min}\}
@@ -412,7 +428,7 @@ def region_balanced_calibration_error(
     Parameters
     ----------
     min_count : int
-        Rows a bin must have to be looked at. Undefined (NaN) when no bin has as many.
+        Number of rows that a bin must have to be included. The value is undefined (NaN) if there is no such bin.
 
     Examples
     --------
@@ -426,7 +442,7 @@ def region_balanced_calibration_error(
     eligible = held >= whole("min_count", min_count)
     if not eligible.any():
         return undefined(
-            f"no bin holds min_count={min_count} rows (the fullest has {held.max():g}): lower it or widen bins"
+            f"no bin has min_count={min_count} rows (the fullest has {held.max():g}): lower min_count or use wider bins"
         )
     return float(np.abs(groups.gap[eligible]).mean())
 
@@ -448,10 +464,14 @@ def region_balanced_calibration_error(
     cost="O(N)",
     equation="(37)",
     references=cited("roelofs2022"),
-    use="The error of the binned calibration map at each prediction itself, without cancelling inside a bin.",
-    avoid="Not 0 for a perfect model unless bins are narrow: it adds the spread of confidences inside a bin.",
+    use="Use this metric for the error of the binned calibration map at each prediction, without cancellation within "
+    "a bin.",
+    avoid="The value is not 0 for a perfect model unless bins are narrow: the spread of confidences within a bin adds "
+    "to it.",
     corrections=(
-        Correction("p", "any p", "1 by default; the authors' code takes 2, and its class-wise form forgets the 1/K"),
+        Correction(
+            "p", "any p", "the default is 1; the authors' code uses 2, and its class-wise version omits the factor 1/K"
+        ),
     ),
 )
 def label_binned_calibration_error(
@@ -465,7 +485,7 @@ def label_binned_calibration_error(
 
     .. math:: \Big(\frac1N \sum_i |\bar y_{b(i)} - c_i|^p\Big)^{1/p}
 
-    Never below the ECE with the same bins and norm.
+    The value is never below the ECE with the same bins and norm.
 
     Parameters
     ----------
@@ -505,24 +525,27 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     cost="O(NK)",
     equation="(38)",
     references=cited("obadinma2021"),
-    use="One number for several classes that leans towards the badly calibrated ones without being a maximum.",
+    use="Use this error as one number for several classes that gives more weight to the badly calibrated classes "
+    "without being a maximum.",
     avoid=_BIASED,
     corrections=(
         Correction(
             "terms",
-            "the terms are MSECE's, said to be CWCE's",
-            "class-wise (34) by default; lens='true-class' gives the subset reading of public code",
+            "the review attributes the terms of MSECE to CWCE",
+            "the default is class-wise (34); lens='true-class' gives the definition of public code, over the rows of "
+            "one true class",
         ),
     ),
 )
 def contraharmonic_calibration_error(
     view: Predictions, *, norm: float | str = 1, **options: Unpack[BinnedKeywords]
 ) -> float:
-    r"""Class-wise ECE averaged with the errors themselves as weights.
+    r"""Class-wise ECE averaged over classes, where each class's weight is its own error.
 
     .. math:: \frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}
 
-    between the mean and the maximum of the classes' errors; 0 when they all are. For two classes it is ECE.
+    The value lies between the mean and the maximum of the classes' errors, and is 0 if all of them are 0. For two
+    classes the value is the ECE.
 
     Parameters
     ----------
@@ -540,18 +563,18 @@ def contraharmonic_calibration_error(
     return group(view, **options).gap_norm(norm)
 
 
-#: Bin widths of Verhaeghe et al. [78]: 0.005 to 0.05; the step is ours.
+#: Bin widths of Verhaeghe et al. [78]: 0.005 to 0.05; the step between them is our choice.
 WIDTHS = tuple(i / 200 for i in range(1, 11))
 
 
 def _edges_of_widths(options: Mapping[str, Any]) -> Array:
-    """Where the bins of all widths meet."""
+    """All edges of the bins of all widths, merged and sorted."""
     widths = options.get("widths", WIDTHS)
     return np.concatenate([np.round(np.arange(1, int(1.0 / h + 1e-9) + 1) * h, 12) for h in widths])
 
 
 def _of_all_widths() -> ReplicateForm:
-    """Bins of all widths are stretches of the same ascending rows."""
+    """The error for every width: bins of every width are consecutive rows in the same ascending order."""
 
     def prepare(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> Value | None:
         if not view.ascending or not len(widths):
@@ -586,7 +609,8 @@ def _of_all_widths() -> ReplicateForm:
     cost="O(N log N)",
     equation="in words",
     references=cited("verhaeghe2023"),
-    use="ECE without an arbitrary number of bins: the mean over many bin widths.",
+    use="Use this error in place of ECE to avoid an arbitrary number of bins: it is the mean of ECE over many bin "
+    "widths.",
     avoid=_BIASED,
 )
 def averaged_calibration_error(
@@ -597,7 +621,7 @@ def averaged_calibration_error(
     Parameters
     ----------
     widths : sequence of float
-        Bin widths; a last bin that would leave [0, 1] is cut at 1.
+        Bin widths; a last bin that would reach beyond 1 ends at 1.
     closed : "right" or "left"
 
     Examples
@@ -607,7 +631,7 @@ def averaged_calibration_error(
     0.225
     """
     if not len(widths):
-        raise RefusedError("widths is empty: give at least one bin width")
+        raise RefusedError("widths is empty: pass at least one bin width")
     one_of("closed", closed, ("right", "left"))
     c, below = view.sorted.c, cumulative_residual(view)
     errors = []
@@ -619,10 +643,10 @@ def averaged_calibration_error(
 
 def _cuts_of_width(h: float) -> Array:
     if not 0.0 < h <= 1.0:
-        raise RefusedError(f"widths holds {h!r}: a bin width is above 0 and at most 1")
+        raise RefusedError(f"widths contains {h!r}: a bin width must be above 0 and at most 1")
     n = round(1.0 / h)
     if abs(1.0 / h - n) <= 1e-9:
         return EqualWidth(n).inner_edges()
-    # rounded, because 11 * 0.03 is 0.32999999999999996 and would cut off the points at 0.33
+    # rounded, because 11 * 0.03 is 0.32999999999999996, and an edge there would cut off the confidences at 0.33
     cuts = np.round(np.arange(1, int(1.0 / h) + 1) * h, 12)
     return cuts[cuts < 1.0]

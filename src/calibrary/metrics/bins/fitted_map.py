@@ -1,4 +1,4 @@
-"""Fit a binned map to the test set itself and read off its distance from the diagonal (row 33)."""
+"""A binned calibration map is fitted to the test set, and the error is its distance from the diagonal (row 33)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from calibrary.metrics.machinery.literature import cited
         "fit-on-the-test ECE",
         "fit on the test",
     ),
-    homonyms={"FOTT": "the whole family of maps fitted on the test data, which is 'map_error' here (with map=)"},
+    homonyms={"FOTT": "the general error of any map fitted on the test data, which is 'map_error' here (with map=)"},
     weights="none",
-    weights_note="cross-validation puts rows in folds; repeat the rows instead",
+    weights_note="cross-validation assigns rows to folds, so weights cannot act as copies; repeat the rows instead",
     order_free=False,
-    order_note="folds follow row order; folds='rank' does not",
+    order_note="folds depend on the order of the rows; with folds='rank' they do not",
     cells=CellFacts("counts"),
     cost="O(cv (N + max_bins^2 log N)) after sorting",
     equation="(40)",
     references=cited("kangsepp2022"),
-    use="ECE with the number of bins chosen by cross-validation instead of by hand.",
-    avoid="The chosen number of bins, and so the value, can jump with small changes of the data.",
+    use="Use this error in place of ECE to let cross-validation choose the number of bins.",
+    avoid="The chosen number of bins, and therefore the value, can jump after small changes of the data.",
     corrections=(
         Correction(
             "choice of bins",
             "by optimising the ECE-FOTT loss (40)",
-            "(40) is only the final reading; the authors' code minimises held-out squared error",
+            "(40) is only the error after the fit; the authors' code minimises the squared error on held-out rows",
         ),
     ),
 )
@@ -60,11 +60,11 @@ def fit_on_the_test_calibration_error(
     binning: str | None = None,
     **common: Unpack[Common],
 ) -> float:
-    r"""Mean distance from the diagonal of a binned calibration map, its number of bins cross-validated.
+    r"""Mean distance from the diagonal of a binned calibration map whose number of bins is cross-validated.
 
     .. math:: \frac1N \sum_i |\hat y(c_i) - c_i|^\alpha
 
-    With the tilted roof and :math:`\alpha = 1` this is the ECE of the chosen bins; with the flat roof it is the
+    With ``roof="tilted"`` and :math:`\alpha = 1` this is the ECE of the chosen bins; with ``roof="flat"`` it is the
     label-binned error to the power alpha.
 
     Parameters
@@ -72,19 +72,20 @@ def fit_on_the_test_calibration_error(
     n_bins : int or "cv"
         Number of bins, or the one in 1..``max_bins`` that minimises the squared error on held-out folds.
     base : "mass" or "width"
-        Kind of bins; ``binning`` means the same.
+        Bins of equal mass or of equal width; ``binning`` means the same.
     roof : "tilted", "flat" or "free"
-        The map inside a bin: c + mean label - mean confidence, the mean label, or the least-squares line, kept within
-        [0, 1] (the inventors' whole family of non-continuous piecewise linear maps).
+        The map within a bin: c + mean label - mean confidence, or the mean label, or the least-squares line clipped to
+        [0, 1] (the inventors' whole family of piecewise linear maps with jumps).
     norm : float
         Power of the distance; no root is taken.
     empty : "zero" or "identity"
-        What a bin without training data predicts on the held-out fold: 0 (the authors' code), or c.
+        The prediction on the held-out fold for a bin without training rows: 0 (the authors' code), or the confidence c.
     max_bins, cv : int
     tolerance : float
-        0.001 takes the smallest number of bins within 0.1 % of the best score (the authors' second variant).
+        With 0.001, the smallest number of bins whose score is within 0.1 % of the best (the authors' second variant).
     folds : "shuffle" or "rank"
-        Shuffled as scikit-learn does with seed ``rng``; or by rank, which does not depend on row order.
+        Folds are shuffled as scikit-learn does with seed ``rng``, or assigned by rank, which does not depend on row
+        order.
     rng : int or Generator
     binning : "mass" or "width", optional
 

@@ -1,4 +1,4 @@
-"""Norms of gaps in bins, in forms that are faster than the formula: of plain arrays, of replicates and of cells."""
+"""Fast computation of norms of bin gaps: from plain arrays, for many resamples, and from counts per cell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIFTEEN = EqualWidth(15)
 
 
 def direct_error(y: Any, c: Any, **others: Any) -> float | None:
-    """The expected calibration error with its defaults; None for what is not plain."""
+    """The expected calibration error with its default options, computed from plain arrays; None for any other input."""
     if others or not plain_arrays(y, c):
         return None
     from calibrary.numerics.compiled.width_bins import add_residuals
@@ -49,7 +49,7 @@ def direct_error(y: Any, c: Any, **others: Any) -> float | None:
 
 
 def gaps_of_replicates(usual: float) -> ReplicateForm:
-    """Norms of the gaps, where bins do not depend on the data: rows are put in them once."""
+    """Norms of the gaps of many resamples, for bins that do not depend on the data: rows are assigned to bins once."""
 
     def prepare(
         view: Predictions,
@@ -101,7 +101,7 @@ _BIN_OPTIONS = ("n_bins", "closed", "edges", "strategy", "mass_rule")
 
 
 def gaps_of_cells(usual: float, binning: str = "width") -> CellForm:
-    """Norms of the gaps from counts of events: the bins are made once, of whole cells."""
+    """Norms of the gaps from counts of events per cell: every bin is a set of whole cells and is formed once."""
 
     def value(cells: CellCounts, options: Mapping[str, Any]) -> Callable[[Array], Array]:
         assert cells.bin is not None

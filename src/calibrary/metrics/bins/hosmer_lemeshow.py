@@ -1,4 +1,4 @@
-"""Hosmer-Lemeshow (row 43): observed against expected counts in groups of similar confidence."""
+"""Hosmer-Lemeshow (row 43): observed and expected counts are compared in groups of similar confidence."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
-#: A group so near certainty loses digits in 1 - its mean confidence.
+#: For a group with a mean confidence this close to 1, computing 1 - mean loses digits.
 _FEW_DIGITS = 1e-4
 
 
 @dataclass(frozen=True)
 class HosmerLemeshowResult(TestResult):
-    """Outcome of a Hosmer-Lemeshow test.
+    """Result of a Hosmer-Lemeshow test.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class HosmerLemeshowResult(TestResult):
     df : degrees of freedom
     table : per group the number of rows ``n``, and the ``observed`` and ``expected`` number of positives (one column
         per class for whole vectors)
-    misfit : estimate of the standardized misfit, the root of what one row adds to the statistic: about the root mean
+    misfit : estimate of the standardized misfit, the root of the statistic's increase per row: about the root mean
         square over the groups of the gap in units of sqrt(c (1 - c))
-    misfit_low, misfit_high : bounds of it, each at 95% by itself
+    misfit_low, misfit_high : lower and upper 95% confidence bound of the misfit, each one-sided
     margin : the misfit that was tolerated, or None if calibration itself was tested
     """
 
@@ -61,24 +61,24 @@ class HosmerLemeshowResult(TestResult):
 
     @property
     def words(self) -> str:
-        """What the test says, for a report."""
+        """The result of the test in words, for a report."""
         if math.isnan(self.pvalue):
-            return "the test has no answer"
+            return "the test gives no result"
         found = self.pvalue < 0.05
         if self.margin is None:
-            said = "is evidence against calibration" if found else "is no evidence against calibration"
+            verdict = "is evidence against calibration" if found else "is no evidence against calibration"
         else:
-            said = f"is {'' if found else 'not significantly '}above the tolerance of {self.margin:.3g}"
-        return f"a misfit of this size ({self.misfit:.3g}) {said}"
+            verdict = f"is {'' if found else 'not significantly '}above the tolerance of {self.margin:.3g}"
+        return f"a misfit of this size ({self.misfit:.3g}) {verdict}"
 
 
 @dataclass(frozen=True)
 class ClassWiseHosmerLemeshowResult(BonferroniResult):
-    """One Hosmer-Lemeshow test per class: mean statistic, and Bonferroni's p-value.
+    """One Hosmer-Lemeshow test per class: the mean statistic, and the Bonferroni-adjusted p-value.
 
     Attributes
     ----------
-    results, keys : the result of every class tested, and which class it is
+    results, keys : the result of every class that was tested, and the class it belongs to
     df : their degrees of freedom
     """
 
@@ -86,7 +86,7 @@ class ClassWiseHosmerLemeshowResult(BonferroniResult):
 
 
 class _GroupKeywords(Common, total=False):
-    """The keywords that say more about the groups."""
+    """Keywords that refine the choice of groups."""
 
     closed: str
     mass_rule: str
@@ -98,12 +98,15 @@ class _GroupKeywords(Common, total=False):
 def _over_classes(
     results: list[HosmerLemeshowResult], views: Views, average: Any, options: dict[str, Any]
 ) -> ClassWiseHosmerLemeshowResult:
-    """Mean statistic; smallest p-value times the number of classes. Two classes are one test, that of class 1."""
+    """Mean statistic; smallest p-value times the number of classes. Two classes need only the test of class 1."""
     tested = [i for i, result in enumerate(results) if not math.isnan(result.pvalue)]
     if views.n_classes == 2 and len(results) == 2:
         tested = [1]
     if not tested:
-        reason = "no class has a p-value: every group is certain, or there are too few groups"
+        reason = (
+            "no class has a p-value: in every class all groups have probabilities of 0 or 1, or there are too few "
+            "groups"
+        )
         return ClassWiseHosmerLemeshowResult(undefined(reason), math.nan)
     used = [results[i] for i in tested]
     keys = tuple(views.keys[i] for i in tested)
@@ -114,7 +117,7 @@ def _over_classes(
 
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
-    # which classes count is decided by their p-values, so the tests themselves are combined
+    # the p-values determine which classes count, so the tests are combined rather than the metrics
     results = [_chi_squared(view, **options) for view in views.views]
     return _over_classes(results, views, average, options).statistic
 
@@ -138,7 +141,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     homonyms={"HL": "the hinge loss, which is 'hinge' here"},
     range=(0.0, math.inf),
     perfect=None,
-    sign="about its degrees of freedom (the number of groups) when calibrated; larger is worse",
+    sign="about its degrees of freedom (the number of groups) for a calibrated model; larger is worse",
     lenses=("binary", "top-label", "class-wise", "full"),
     default_lens="class-wise",
     extra_options=BINNING,
@@ -146,15 +149,16 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     cost="O(N log N)",
     equation="(54), (55)",
     references=cited("hosmer1980", "fagerland2008", "pigeon1999", "nattino2020"),
-    use="The customary test in medicine; hosmer_lemeshow_test gives its p-value and the table behind it.",
-    avoid="Its power depends on the groups; with rare events use method='monte-carlo', with large N margin= (is the "
-    "misfit large enough to matter?).",
+    use="This is the customary test in medicine; hosmer_lemeshow_test gives the p-value and the table of counts.",
+    avoid="The power of the test depends on the groups. With rare events use method='monte-carlo'; with large N use "
+    "margin=, which tests whether the misfit is large enough to matter.",
     corrections=(
         Correction(
             "degrees of freedom",
             "B - 2",
-            "only for a logistic regression tested on its own training rows (fitted=True); B for predictions made "
-            "without them, the default: with B - 2 a nominal 5% test rejects 10-12% of calibrated models",
+            "groups minus 2 holds only for a logistic regression tested on its own training rows (fitted=True); the "
+            "default is the number of groups B, for predictions on other rows: with B - 2 a nominal 5% test rejects "
+            "10-12% of calibrated models",
         ),
     ),
     combine=_mean_statistic,
@@ -170,7 +174,7 @@ def hosmer_lemeshow(
     weight_type: str = "frequency",
     **options: Unpack[_GroupKeywords],
 ) -> float:
-    r"""Squared differences of observed and expected counts over groups, each in units of its variance.
+    r"""Squared differences between observed and expected counts in groups, each divided by its variance, and summed.
 
     .. math:: \sum_b \frac{n_b (\bar y_b - \bar c_b)^2}{\bar c_b (1 - \bar c_b)}
 
@@ -179,15 +183,15 @@ def hosmer_lemeshow(
     Parameters
     ----------
     variance : "pooled" or "exact"
-        Of the count in a group: n c (1 - c) at its mean confidence, or the sum of c (1 - c) over its rows (Pigeon and
-        Heyse; right also when confidences vary inside a group, so better for the H version).
+        Variance of the count in a group: n c (1 - c) at the mean confidence, or the sum of c (1 - c) over the rows
+        (Pigeon and Heyse; also correct if confidences vary within a group, so better for the H version).
     fitted : bool
-        Was the model a logistic regression fitted on these very rows? Then fewer degrees of freedom remain; the
+        True if the model is a logistic regression fitted on these same rows. Then fewer degrees of freedom remain; the
         statistic is the same.
     reference_class : int
-        ``lens="full"`` groups rows by the probability that it is not this class.
+        With ``lens="full"``, rows are grouped by the probability that the class is not this one.
     weight_type : "frequency" or "importance"
-        Weights are counts, or importance weights whose squares enter the variance.
+        Whether weights are counts, or importance weights whose squares enter the variance.
 
     Examples
     --------
@@ -204,7 +208,7 @@ def hosmer_lemeshow(
 
 
 def _enough_expected(view: Predictions, options: Mapping[str, Any]) -> bool:
-    """Cochran's rule, 5 expected in every cell of the table, and enough rows whose outcome is open."""
+    """Whether Cochran's rule holds (at least 5 expected in every cell), with enough rows of uncertain outcome."""
     return smallest_expected_count(view, **options) >= 5.0 and uncertain_rows(view) >= UNCERTAIN_ROWS
 
 
@@ -223,26 +227,27 @@ def hosmer_lemeshow_test(
 ) -> HosmerLemeshowResult:
     """Test calibration by observed against expected counts in groups of similar confidence.
 
-    The statistic of :func:`hosmer_lemeshow` against the chi-squared distribution. Through ``lens="class-wise"`` one
-    test per class with Bonferroni's correction; through ``lens="full"`` the multinomial test of Fagerland, Hosmer and
-    Bofin. ``binning="mass"`` (deciles of risk) is the C version, ``binning="width"`` the H version.
-    ``method="monte-carlo"`` needs no large counts.
+    The statistic of :func:`hosmer_lemeshow` is compared with the chi-squared distribution. With ``lens="class-wise"``
+    there is one test per class with Bonferroni's adjustment; with ``lens="full"`` it is the multinomial test of
+    Fagerland, Hosmer and Bofin. ``binning="mass"`` (deciles of risk) is the C version, ``binning="width"`` the H
+    version. ``method="monte-carlo"`` does not need large counts.
 
     Parameters
     ----------
     variance : "pooled" or "exact"
-        Of the count in a group: at its mean confidence, or summed over its rows (Pigeon and Heyse).
+        Variance of the count in a group: at the mean confidence, or summed over the rows (Pigeon and Heyse).
     fitted : bool
-        Was the model a logistic regression fitted on these very rows? Then df = groups - 2 (groups - 1 with the exact
-        variance); otherwise df = groups.
+        True if the model is a logistic regression fitted on these same rows. Then df = groups - 2 (groups - 1 with the
+        exact variance); otherwise df = groups.
     reference_class : int
-        ``lens="full"`` groups rows by the probability that it is not this class.
+        With ``lens="full"``, rows are grouped by the probability that the class is not this one.
     weight_type : "frequency" or "importance"
-        Weights are counts, or importance weights whose squares enter the variance.
+        Whether weights are counts, or importance weights whose squares enter the variance.
     margin : float, "million" or None
-        Test whether the standardized misfit exceeds this tolerance, instead of whether it is exactly zero, which no
-        model's is: with many rows everything is significant. p = P(noncentral chi-squared(df, N margin^2) > statistic)
-        (Nattino, Pennell and Lemeshow). "million" tolerates what a test on a million rows would just find significant.
+        Test whether the standardized misfit exceeds this tolerance, instead of whether it is exactly zero, which is
+        true of no model: with many rows every misfit is significant. p = P(noncentral chi-squared(df, N margin^2) >
+        statistic) (Nattino, Pennell and Lemeshow). "million" tolerates the misfit that a test on a million rows would
+        just declare significant.
 
     Returns
     -------
@@ -274,10 +279,10 @@ def hosmer_lemeshow_test(
     least = _least_expected(result, view)
     if least < 5:
         warn(
-            f"an expected count is {max(least, 0.0):.3g}, and below 5 the chi-squared p-value is too small: "
+            f"the smallest expected count is {max(least, 0.0):.3g}, and below 5 the chi-squared p-value is too small: "
             "use fewer groups or method='monte-carlo'"
         )
-    # importance weights count as so many rows of equal weight
+    # importance weights count as their effective number of rows of equal weight
     return _with_misfit(result, view.total if weight_type == "frequency" else view.total**2 / spread.sum(), margin)
 
 
@@ -295,7 +300,7 @@ def _with_misfit(result: HosmerLemeshowResult, n: float, margin: float | str | N
 
 
 def _tolerance(margin: float | str, df: int) -> float:
-    """The margin as a number; "million" is what a million rows would just find significant."""
+    """The margin as a number; "million" is the misfit that a million rows would just declare significant."""
     if isinstance(margin, str):
         one_of("margin", margin, ("million",))
         return math.sqrt((float(scipy.special.chdtri(df, 0.05)) - df) / 1e6)
@@ -307,7 +312,7 @@ def _tolerance(margin: float | str, df: int) -> float:
 
 
 def smallest_expected_count(view: Predictions, *, fitted: bool = False, **options: Any) -> float:
-    """The smallest count that is expected in a cell of the test's table."""
+    """The smallest expected count in any cell of the test's table."""
     return _least_expected(_chi_squared(view, **options), view)
 
 
@@ -356,14 +361,16 @@ def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> Ho
     }
     used = spread > 0
     impossible = ~used & (np.abs(groups.residual) > 1e-9 * groups.weight)
-    with np.errstate(over="ignore"):  # a label that is all but impossible: infinite, as it should be
+    with np.errstate(
+        over="ignore"
+    ):  # a label whose probability is almost 0: the statistic is infinite, which is correct
         statistic = math.inf if impossible.any() else float((groups.residual[used] ** 2 / spread[used]).sum())
     df = int(used.sum()) - (0 if not fitted else 2 if variance == "pooled" else 1)
     return HosmerLemeshowResult(statistic, _tail(statistic, df), df, table)
 
 
 def _complement(groups: Groups) -> Array:
-    """1 - mean confidence of every group; near certainty the mean of 1 - c, which keeps the digits that are left."""
+    """1 - mean confidence of every group; near 1 it is the mean of 1 - c, to lose no digits."""
     rest: Array = 1.0 - groups.confidence
     if (rest < _FEW_DIGITS).any():
         rest = np.where(rest < _FEW_DIGITS, groups.total(lambda c, y: 1.0 - c) / groups.weight, rest)
@@ -394,7 +401,7 @@ def _multinomial(groups: VectorGroups, variance: str, fitted: bool, weight_type:
 
 
 def _variance_size(groups: Groups, weight_type: str) -> Array:
-    """Sum over each group of the weights that enter a variance."""
+    """Sum, over each group, of the weights that enter a variance."""
     w = groups.view.w
     return groups.weight if w is None or weight_type == "frequency" else groups.sum(w)
 
@@ -402,7 +409,8 @@ def _variance_size(groups: Groups, weight_type: str) -> Array:
 def _vector_moments(groups: VectorGroups, weight_type: str) -> tuple[Array, Array]:
     """Observed less expected counts (G, K), and the covariance matrices of the observed ones (G, K, K)."""
     view = groups.view
-    # Rows that sum to one only up to rounding (float32, decimals) would give every matrix one more dimension.
+    # Rows that sum to one only up to rounding (float32, decimals) would give every covariance matrix one extra
+    # dimension.
     p = view.p / view.p.sum(axis=1, keepdims=True)
     w = view.weight if weight_type == "frequency" else view.weight**2
     k = view.k
@@ -416,7 +424,7 @@ def _vector_moments(groups: VectorGroups, weight_type: str) -> tuple[Array, Arra
 
 
 def _mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
-    """sum_b d_b' V_b^+ d_b and the total rank; infinite where d_b has a part that V_b says cannot occur."""
+    """sum_b d_b' V_b^+ d_b and the total rank; infinite where d_b has a component to which V_b gives no variance."""
     values, vectors = np.linalg.eigh(covariance)
     along = np.einsum("gkj,gk->gj", vectors, difference)
     possible = values > 1e-10 * np.maximum(values[:, -1:], 1e-300)
@@ -427,7 +435,7 @@ def _mahalanobis(difference: Array, covariance: Array) -> tuple[float, int]:
 
 
 def _not_class(view: Predictions, reference: int) -> Predictions:
-    """P(not the reference class) as a binary view. For two classes that is the other column, to the last digit."""
+    """P(not the reference class) as a binary view; for two classes this is the other column."""
     other = view.p[:, 1 - reference] if view.k == 2 else 1.0 - view.p[:, reference]
     label: NDArray[np.intp] = (view.y != reference).astype(np.intp)
     return view.view(label, np.clip(other, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""Errors over all positions of interval partitions: RICE, SICE and the interval calibration error (row 34)."""
+"""Errors over all positions of bins of one width (RICE, SICE), and the interval calibration error (row 34)."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
 _LENSES = ("binary", "top-label", "class-wise")
-#: Starts of intervals that are judged together.
+#: Number of interval starts that are compared in one step.
 _BLOCK = 64
-#: Different confidences up to which replicates are searched side by side.
+#: Largest number of distinct confidences for which replicates are searched together.
 _MOST_TOGETHER = 2000
-#: Up to so many rows the order in which they come into bins is kept for all replicates.
+#: Largest number of rows for which the order in which rows enter bins is stored for all replicates.
 _MOST_KEPT = 50_000
 
 
 def _least_width(options: Mapping[str, Any], k: int) -> tuple[float, float]:
-    """The range of SICE, which holds its smallest bin width."""
+    """The range of SICE, which depends on the smallest bin width."""
     k_max = options.get("k_max")
     least = 2.0 ** -(np.floor(-np.log2(options.get("eps", 0.01) / 2)) if k_max is None else k_max)
     return float(least), float(1.0 + least)
 
 
 class EveryPosition:
-    """Bins of one width at every position, for many sums of residuals up to each row: (rows + 1, replicates)."""
+    """Bins of one width at every position, for many series of cumulative residuals at once: (rows + 1, replicates)."""
 
     def __init__(self, c: Array, width: float) -> None:
         events, self.entered, self.left = _events(c, width)
         self.share = np.diff(events) / width
 
     def error(self, below: Array, total: Any) -> Array:
-        """The mean over positions of the summed absolute residuals of the bins, as a share of the total weight."""
+        """The mean over bin positions of the sum over bins of |residual sum|, divided by the total weight."""
         inside = below.take(self.entered, axis=0)
         inside -= below.take(self.left, axis=0)
         np.abs(inside, out=inside)
@@ -51,14 +51,14 @@ class EveryPosition:
 
 
 def _sums_below(residual: Array) -> Array:
-    """Sums of the residuals of the first 0, 1, ..., N rows: (replicates, rows) becomes (rows + 1, replicates)."""
+    """Cumulative residuals of the first 0, 1, ..., N rows: (replicates, rows) becomes (rows + 1, replicates)."""
     below = np.zeros((residual.shape[1] + 1, residual.shape[0]))
     np.cumsum(residual.T, axis=0, out=below[1:])
     return below
 
 
 def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> InBlocks:
-    """The replicates of ``error(below, total)``, which reads sums of residuals over stretches of ascending rows."""
+    """The replicates of ``error(below, total)``; ``below`` are cumulative residuals in ascending order."""
 
     def many(y: Any) -> Array:
         residual = y - view.c
@@ -74,7 +74,7 @@ def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> In
 
 
 def _of_one_width() -> ReplicateForm:
-    """The error of one width: rows come into a bin and leave it in the same order on every replicate."""
+    """The error for one bin width: rows enter and leave a bin in the same order in every replicate."""
 
     def prepare(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> Value | None:
         if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
@@ -85,7 +85,7 @@ def _of_one_width() -> ReplicateForm:
 
 
 def _of_halved_widths() -> ReplicateForm:
-    """The smallest sum of width and error, each replicate down to the widths that can still make it smaller."""
+    """The smallest sum of width and error; a replicate stops when no smaller width can lower its sum."""
 
     def prepare(
         view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
@@ -111,7 +111,7 @@ def _of_halved_widths() -> ReplicateForm:
 
 
 def _largest_power(eps: float, k_max: int | None) -> int:
-    """The largest k of the widths 2^-k."""
+    """The largest k of the bin widths 2^-k."""
     if k_max is None:
         if not 0.0 < eps <= 2.0:
             raise RefusedError(f"eps={eps!r} must be above 0 and at most 2")
@@ -131,7 +131,7 @@ def _largest_power(eps: float, k_max: int | None) -> int:
         "SintCE",
     ),
     range=(2.0**-7, 1.0 + 2.0**-7),
-    range_note="[2^-k, 1 + 2^-k] for the largest k, 7 by default",
+    range_note="[2^-k, 1 + 2^-k] for the largest k, which is 7 by default",
     range_with=_least_width,
     perfect=2.0**-7,
     sign="2^-7 (k_max=7) is perfect; larger is worse",
@@ -145,28 +145,30 @@ def _largest_power(eps: float, k_max: int | None) -> int:
     cost="O(N log N) per bin width",
     equation="(41), (42)",
     references=cited("blasiok2023"),
-    use="A binned error with a guarantee: it bounds the distance from calibration, with no bins to choose.",
-    avoid="Never 0: the bin width is part of the value (a calibrated model at N = 20,000 still shows about 0.03).",
+    use="Use this error as a binned error with a guarantee: it is an upper bound of the distance from calibration and "
+    "needs no choice of bins.",
+    avoid="The value is never 0, because the bin width is part of it (a calibrated model at N = 20,000 still shows "
+    "about 0.03).",
     corrections=(
         Correction(
             "(41)",
-            "absolute value inside the sum over the points of a bin, divided by the bin's count",
-            "the absolute value is outside that sum and the factor is 1/N, as in the authors' code; as printed nothing "
-            "cancels inside a bin and the value exceeds 1",
+            "the absolute value is inside the sum over the rows of a bin, which is divided by the bin's count",
+            "the absolute value is outside that sum and the factor is 1/N, as in the authors' code; as printed, "
+            "residuals do not cancel within a bin and the value exceeds 1",
         ),
         Correction(
             "ICE (4.7)",
-            "averages the ECE over all bin widths and locations, and cannot be computed",
-            "it minimises binned ECE + mean bin width over interval partitions, and a dynamic program computes it "
-            "for the sample (intce)",
+            "the error averages the ECE over all bin widths and positions, and cannot be computed",
+            "the error is the minimum of binned ECE + mean bin width over interval partitions, and a dynamic program "
+            "computes it for the sample (intce)",
         ),
         Correction(
             "range",
             "[0, 1]",
-            "[2^-k, 1 + 2^-k]; with the floor in the largest k the truncation may reach 0.0078 > eps/2, a ceiling "
-            "would keep it below. The default follows the printed floor",
+            "[2^-k, 1 + 2^-k]; with the printed floor in the formula for the largest k the truncation may reach "
+            "0.0078 > eps/2, which a ceiling would avoid. The default follows the printed floor",
         ),
-        Correction("repeatable", "depends on random shifts", "the mean over all shifts is computed exactly"),
+        Correction("repeatable", "the value depends on random shifts", "the mean over all shifts is computed exactly"),
     ),
 )
 def surrogate_interval_calibration_error(
@@ -187,11 +189,11 @@ def surrogate_interval_calibration_error(
     Parameters
     ----------
     eps : float
-        Wanted accuracy; 0.01 tries widths down to 2^-7.
+        Desired accuracy; 0.01 uses bin widths down to 2^-7.
     k_max : int, optional
         The largest k, in place of ``eps`` (the authors' code: 9).
     method : "exact" or "monte-carlo"
-        Integrate over the shift of the bins (no random numbers), or average ``n_resamples`` random shifts.
+        Integrate over the shift of the bins (no random numbers), or average over ``n_resamples`` random shifts.
     n_resamples, rng : for ``method="monte-carlo"``
 
     Examples
@@ -207,7 +209,7 @@ def surrogate_interval_calibration_error(
     def error(k: int) -> float:
         return _random_interval_error(view, below, 2.0**-k, method, n_resamples, source)
 
-    # halving the width refines the bins, so the error can only grow
+    # halving the width refines the bins, so the error can only increase
     if method == "monte-carlo":
         best = np.inf
         for k in range(k_max + 1):
@@ -239,8 +241,9 @@ def surrogate_interval_calibration_error(
     cost="O(N log N)",
     equation="(41)",
     references=cited("blasiok2023"),
-    use="ECE with bins of one width, averaged over where they start: no arbitrary bin edges.",
-    avoid="Grows as the width falls, like ECE with the number of bins.",
+    use="Use this error in place of ECE to avoid arbitrary bin edges: it averages ECE over all positions of bins of "
+    "one width.",
+    avoid="The value grows as the width falls, as ECE grows with the number of bins.",
 )
 def random_interval_calibration_error(
     view: Predictions,
@@ -275,7 +278,7 @@ def random_interval_calibration_error(
 
 
 def _over_partitions() -> ReplicateForm:
-    """The interval calibration error: many replicates go through the search side by side."""
+    """The interval calibration error of many replicates, searched together."""
 
     def prepare(view: Predictions) -> Value | None:
         if not view.ascending or len(view.ties.c) > _MOST_TOGETHER:
@@ -283,7 +286,7 @@ def _over_partitions() -> ReplicateForm:
         c, start, w, y = view.ties.c, view.ties.start, view.w, view.y
 
         def sums(weight: Array, residual: Array) -> tuple[Array, Array]:
-            """Sums of the first values, (values + 1, replicates)."""
+            """Cumulative sums of the first values, (values + 1, replicates)."""
             upto = np.zeros((2, len(c) + 1, len(residual)))
             for place, rows in enumerate((weight, residual)):
                 np.cumsum(np.add.reduceat(rows, start, axis=1).T, axis=0, out=upto[place, 1:])
@@ -322,11 +325,13 @@ def _over_partitions() -> ReplicateForm:
     symmetric=True,
     cells=CellFacts("order", (4e-5, 1e-5), split=True),
     replicate=_over_partitions(),
-    cost="a sort, and a search that skips nearly all partitions: about 10 sorts; O(N^2) at worst",
+    cost="a sort, and a search that skips nearly all partitions: about the cost of 10 sorts; O(N^2) at worst",
     equation="in words",
     references=cited("blasiok2023"),
-    use="The best trade between binned error and bin width over all partitions: the quantity SICE stands for.",
-    avoid="Biased upwards, as every binned error: a calibrated model at N = 20,000 still shows about 0.016.",
+    use="Use this error for the best compromise between binned error and bin width over all partitions; SICE "
+    "approximates it.",
+    avoid="The value is biased upwards, as for every binned error: a calibrated model at N = 20,000 still shows about "
+    "0.016.",
 )
 def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Smallest sum of binned error and mean bin width over all partitions into intervals.
@@ -334,7 +339,7 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
     .. math:: \min_{\mathcal I} \frac1N \sum_{I \in \mathcal I} \Big|\sum_{i \in I} (y_i - c_i)\Big|
         + \sum_{I \in \mathcal I} \frac{n_I}{N} |I|
 
-    Computed exactly for the sample; never above :func:`surrogate_interval_calibration_error`.
+    The value is computed exactly for the sample and is never above :func:`surrogate_interval_calibration_error`.
 
     Examples
     --------
@@ -356,7 +361,7 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
 def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     """Smallest sum of |residual| + weight * width over all cuts of ascending values into intervals.
 
-    The compiled form explains the bound: ``rising`` and ``falling`` say that no start up to a place costs less.
+    The compiled version explains the bound: ``rising`` and ``falling`` show that no earlier start costs less.
     """
     best = np.zeros(len(value) + 1)
     v, w, r = value.tolist(), weight.tolist(), residual.tolist()
@@ -364,12 +369,14 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     falling: list[float] = []
     up = down = math.inf
     lowest, start = 0.0, 0
-    for j in range(1, len(value) + 1):  # best[j]: the first j values; the last interval starts at value i
+    for j in range(
+        1, len(value) + 1
+    ):  # best[j] is the smallest cost of the first j values; the last interval starts at value i
         up, down = min(up, lowest - r[j - 1]), min(down, lowest + r[j - 1])
         rising.append(up)
         falling.append(down)
         at, mass, here = r[j], w[j], v[j - 1]
-        # the last value alone, or the start that was best for one value less
+        # the last value alone, or the best start for one value fewer
         again = float(best[start]) + abs(at - r[start]) + (mass - w[start]) * (here - v[start])
         lowest = min(lowest + abs(at - r[j - 1]), again)
         first = j - 1
@@ -388,15 +395,15 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
 
 
 def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
-    """The same for many replicates of the same values: ``weight`` and ``residual`` are (values + 1, replicates).
+    """Smallest cost of all partitions for many replicates: ``weight`` and ``residual`` are (values + 1, replicates).
 
-    Values without weight are intervals of their own, which cost nothing. A start is given up when no replicate can
-    gain by it or by one further back.
+    Values without weight are intervals of their own, at no cost. A start is skipped if neither this start nor any
+    earlier one can lower the cost of a replicate.
     """
     m, replicates = len(value), residual.shape[1]
     best = np.zeros((m + 1, replicates))
     signed = np.stack((-residual, residual), axis=1)
-    # the smallest best - residual and best + residual of all starts up to each
+    # the smallest best - residual and best + residual over all starts up to each start
     least = np.empty((m, 2, replicates))
     lowest: Array = best[0]
     starts = _BLOCK
@@ -448,7 +455,7 @@ def _random_interval_error(
     if method == "monte-carlo":
         shifts = rng.uniform(0.0, width, whole("n_resamples", n_resamples))
         return float(np.mean([_interval_sum(c, below, width, t) for t in shifts])) / view.total
-    # bins [t, t + width) for every t: their sums are differences of the cumulative residual
+    # bins [t, t + width) for every t: the sum of a bin is a difference of the cumulative residual
     if worth_compiling("variation.window_variation", 0.15 * len(c)):
         from calibrary.numerics.compiled.variation import window_variation
     else:
@@ -457,13 +464,13 @@ def _random_interval_error(
 
 
 def _window_variation(c: Array, below: Array, width: float) -> float:
-    """Integral of |sum of the residuals in [t, t + width)| over all t: it is constant between events."""
+    """Integral over t of |sum of the residuals in [t, t + width)|, which is constant between events."""
     events, entered, left = _events(c, width)
     return float(np.dot(np.abs(below[entered] - below[left]), np.diff(events)))
 
 
 def _events(c: Array, width: float) -> tuple[Array, Indices, Indices]:
-    """Where a row comes into [t, t + width) or leaves it, and how many came and left up to each but the last."""
+    """Positions t where a row enters or leaves [t, t + width), and how many rows have entered and left up to each."""
     events = np.concatenate((c - width, c))
     order = np.argsort(events)
     entered = np.cumsum(order < len(c), dtype=np.intp)

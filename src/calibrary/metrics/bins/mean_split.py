@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.literature import cited
 
 
 def _in_the_same_bins() -> ReplicateForm:
-    """Bins follow the confidences and not the labels, so that new labels fall into the same ones."""
+    """Bins that depend on the confidences and not on the labels, so that redrawn labels use the same bins."""
 
     def prepare(
         view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
@@ -57,22 +57,23 @@ def _in_the_same_bins() -> ReplicateForm:
     lenses=ALL_LENSES,
     default_lens="full",
     weights="rows",
-    weights_note="min_count and min_leaf count rows, not weight",
+    weights_note="min_count and min_leaf are numbers of rows, not of weight",
     cells=CellFacts("copies", smallest_leaf="min_count"),
     replicate=_in_the_same_bins(),
     cost="O(N K depth)",
     equation="in words",
     references=cited("vaicenavicius2019"),
-    use="Full multi-class calibration by bins that follow the data, where a grid of bins would be empty.",
-    avoid="With min_count fixed, leaves keep about that many rows however large N is: a calibrated model does not "
-    "come near 0.",
+    use="Use this error for full multi-class calibration: the bins adapt to the data, where most bins of a regular "
+    "grid would be empty.",
+    avoid="If min_count is fixed, leaves have about min_count rows however large N is, so the value of a calibrated "
+    "model does not approach 0.",
     corrections=(
         Correction(
             "size limit",
             "a minimum number of points per bin",
-            "it applies to nodes that may be split: leaves may be smaller",
+            "the minimum applies to nodes before a split: leaves may be smaller",
         ),
-        Correction("range", "[0, 1]", "for the total variation distance only"),
+        Correction("range", "[0, 1]", "this holds for the total variation distance only"),
     ),
 )
 def mean_split_calibration_error(
@@ -84,9 +85,9 @@ def mean_split_calibration_error(
     distance: str = "tv",
     **common: Unpack[Common],
 ) -> float:
-    r"""Average distance between mean probabilities and class frequencies over bins that follow the data.
+    r"""Average distance between mean probabilities and class frequencies over bins that adapt to the data.
 
-    Cases are split at the mean of the coordinate with the largest variance until fewer than ``min_count`` are left:
+    Rows are split at the mean of the coordinate with the largest variance until fewer than ``min_count`` remain:
 
     .. math:: \sum_b p_b\, d(\bar c_b, \bar y_b)
 
@@ -95,10 +96,10 @@ def mean_split_calibration_error(
     min_count : int
         Nodes with fewer rows are not split.
     min_leaf : int
-        A split that leaves fewer rows on one side is not made.
+        A split that would leave fewer rows on one side is not carried out.
     split : "mean" or "median"
     distance : "tv", "l1" or "l2"
-        Half the sum of absolute differences, the sum, or Euclid's distance.
+        Half the sum of absolute differences, the sum, or the Euclidean distance.
 
     Examples
     --------

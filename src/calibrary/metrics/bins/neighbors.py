@@ -16,8 +16,8 @@ from calibrary.metrics.machinery.literature import cited
 
 @metric(
     "calbin",
-    coverage_note="the default 95% interval held the truth in 88% of 400 samples of 500 rows of an over-confident "
-    "model.",
+    coverage_note="the default 95% interval contained the true value in 88% of 400 samples of 500 rows of an "
+    "over-confident model.",
     renamed={"literal": ("definition", {True: "review", False: "authors"})},
     family="bin",
     row=46,
@@ -26,7 +26,7 @@ from calibrary.metrics.machinery.literature import cited
         Alias("Caruana's CAL", inner="bin"),
     ),
     perfect=None,
-    sign="0 needs labels that equal their confidences; larger is worse",
+    sign="the value is 0 only if labels equal their confidences; larger is worse",
     lenses=("binary", "class-wise", "top-label"),
     default_lens="class-wise",
     symmetric=True,
@@ -34,14 +34,15 @@ from calibrary.metrics.machinery.literature import cited
     cost="O(N log N)",
     equation="(57)",
     references=cited("bella2010", "caruana2004"),
-    use="Avoid the arbitrary edges of fixed bins: every run of consecutive confidences is a bin.",
-    avoid="Do not expect 0 from a calibrated model: confidences vary inside a window, and that counts.",
+    use="Use this error to avoid the arbitrary edges of fixed bins: every run of consecutive confidences is a bin.",
+    avoid="Do not expect 0 from a calibrated model: the spread of the confidences within a window adds to the value.",
     corrections=(
         Correction(
             "(57)",
-            "sum over the window without 1/s, windows b = 1..N-s",
-            "mean over the window (else the range is [0, s], against Table 2) and N-s+1 windows (else the largest "
-            "confidence is never used, against the text); definition='review' gives the printed form",
+            "the sum over the window is printed without 1/s, over the windows b = 1..N-s",
+            "the mean over the window is used (otherwise the range is [0, s], against Table 2), over N-s+1 windows "
+            "(otherwise the largest confidence is never used, against the text); definition='review' gives the "
+            "printed formula",
         ),
     ),
 )
@@ -53,22 +54,22 @@ def calbin(
     definition: str = "authors",
     **common: Unpack[Common],
 ) -> float:
-    r"""Mean distance of confidences from the mean label of every run of consecutive rows.
+    r"""Mean distance of confidences from the mean label, over all runs of consecutive rows in order of confidence.
 
     .. math:: \frac{1}{N - s + 1} \sum_b \frac{1}{s} \sum_{i \in b} |\bar y_b - c_i|
 
-    over the windows of s consecutive rows in order of confidence. Tied rows share their mean label, so row order
-    never matters.
+    The mean is over the windows of s consecutive rows in order of confidence. Tied rows share their mean label, so the
+    order of the rows does not matter.
 
     Parameters
     ----------
     window : int, optional
-        s, the rows in a window; a tenth of all rows unless given. 1 is the mean absolute error.
+        Number s of rows in a window; by default a tenth of all rows. With 1 the value is the mean absolute error.
     inner : "point" or "bin"
-        Compare the mean label with every confidence, or with their mean (CAL of Caruana and Niculescu-Mizil,
+        Compare the mean label with every confidence, or with the mean confidence (CAL of Caruana and Niculescu-Mizil,
         never larger).
     definition : "authors" or "review"
-        Equation (57) as printed: sums instead of means, and without the last window.
+        "review" is equation (57) as printed: sums instead of means, and without the last window.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def calbin(
     if definition == "authors":
         return windows.mean_error(inner)
     if windows.number == 1:
-        return undefined("(57) as printed has no window when the window holds every row: take a smaller window")
+        return undefined("(57) as printed has no window if one window contains every row: use a smaller window")
     return windows.size * windows.mean_error(inner, last=False)
 
 
@@ -105,8 +106,9 @@ def calbin(
     cost="O(N log N)",
     equation="in words",
     references=cited("lane2025"),
-    use="Bins that follow every prediction instead of fixed edges; look at several k with ece_knn_curve.",
-    avoid="Do not compare values at different k or N: small k adds noise, large k hides what varies.",
+    use="Use this error to avoid fixed bin edges: every prediction has a bin of its nearest neighbours. ece_knn_curve "
+    "shows the value for several k.",
+    avoid="Do not compare values for different k or N: a small k adds noise, and a large k hides local gaps.",
 )
 def nearest_neighbor_calibration_error(
     view: Predictions, *, n_neighbors: int | None = None, **common: Unpack[Common]
@@ -115,14 +117,14 @@ def nearest_neighbor_calibration_error(
 
     .. math:: \frac{1}{N} \sum_i |\bar y_i - \bar c_i|
 
-    with means over row i and its k nearest other rows in confidence. Everything as near as the k-th neighbour is
-    included, so ties need no order.
+    The means are over row i and its k nearest other rows in confidence. All rows as near as the k-th neighbour are
+    included, so tied rows need no order.
 
     Parameters
     ----------
     n_neighbors : int, optional
-        Number of neighbours k, counted by weight; the whole part of sqrt(N) unless given. From N - 1 on the value is
-        the gap of the whole set.
+        Number of neighbours k, counted by weight; by default the integer part of sqrt(N). From N - 1 on, the value is
+        the gap of the whole data set.
 
     Examples
     --------

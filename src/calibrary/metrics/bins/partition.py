@@ -1,4 +1,4 @@
-"""Groups of any kind (rows 41 and 42): by proximity, by partitions of your own, and the general bin error."""
+"""Errors over other groups (rows 41 and 42): by proximity, by groups of your own, and the general binned error."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ from calibrary.metrics.machinery.literature import cited
     lenses=("binary", "top-label"),
     needs=("features",),
     weights="rows",
-    weights_note="weights enter the means and shares of cells; cells and neighbours count rows",
+    weights_note="weights enter the means and the cells' shares; the sizes of cells and neighbourhoods count rows",
     cells=CellFacts("keys"),
     cost="O(N log N) for few features",
     equation="(52)",
     references=cited("xiong2023"),
-    use="Find miscalibration that differs between typical and unusual cases and cancels out in ECE.",
-    avoid="Biased upwards: with 150 cells and 500 rows a calibrated model shows 0.18. Use fewer cells for small N.",
+    use="Use this error to detect miscalibration that differs between typical and unusual inputs and cancels out in "
+    "ECE.",
+    avoid="The value is biased upwards: with 150 cells and 500 rows a calibrated model shows 0.18. Use fewer cells "
+    "for small N.",
     corrections=(
         Correction(
             "bins", "equal mass, as in the paper", "binning='grid' is the released code: equal width x quantiles"
@@ -44,7 +46,8 @@ from calibrary.metrics.machinery.literature import cited
         Correction(
             "PIECE >= ECE",
             "always",
-            "for ECE on the same confidence bins: equal mass ('split') for nested, left-closed equal width for grid",
+            "the bound holds for ECE on the same confidence bins: equal mass ('split') for nested, left-closed equal "
+            "width for grid",
         ),
     ),
 )
@@ -64,21 +67,21 @@ def proximity_informed_calibration_error(
 
     .. math:: \sum_{\text{cells}} p_\text{cell} |\bar y - \bar c|
 
-    Proximity is exp(-mean distance to the nearest other cases): high for typical cases, low for unusual ones.
+    Proximity is exp(-mean distance to the nearest other inputs): high for typical inputs, low for unusual ones.
 
     Parameters
     ----------
     features : array-like of shape (N, d)
-        Where each case lies; Euclidean distances.
+        The position of each row's input; distances are Euclidean.
     proximity : array-like of shape (N,), optional
-        A ready score that rises with proximity, in place of ``features``.
+        A score, already computed, that rises with proximity, in place of ``features``.
     reference : array-like of shape (M, d), optional
-        Cases among which to look for neighbours (the inventors take a validation set); else the other rows.
+        Inputs among which neighbours are searched (the inventors use a validation set); by default the other rows.
     n_neighbors : int
     n_bins, n_proximity_bins : int
     binning : "nested" or "grid"
-        Equal-mass bins of confidence, each cut into equal-mass bins of proximity (the paper); or equal-width bins
-        of confidence crossed with quantile bins of proximity (the released code).
+        "nested": equal-mass bins of confidence, each divided into equal-mass bins of proximity (the paper). "grid":
+        equal-width bins of confidence crossed with quantile bins of proximity (the released code).
 
     Examples
     --------
@@ -92,8 +95,8 @@ def proximity_informed_calibration_error(
     per_cell = view.n / (cells.n_bins * cells.n_proximity_bins)
     if per_cell < 30:
         warn(
-            f"there are {per_cell:.3g} rows per cell, and below 30 chance alone gives large values: use fewer n_bins "
-            "or n_proximity_bins"
+            f"there are {per_cell:.3g} rows per cell, and with fewer than 30 rows chance alone gives large values: "
+            "lower n_bins or n_proximity_bins"
         )
     return cells.groups(view).gap_norm(1)
 
@@ -106,18 +109,19 @@ def proximity_informed_calibration_error(
     aliases=("bias index", "proximity bias index"),
     range=(-1.0, 1.0),
     better="perfect",
-    sign="above 0: at equal confidence, typical cases are right more often than unusual ones",
+    sign="above 0: at equal confidence, predictions for typical inputs are right more often than those for unusual "
+    "inputs",
     tail="two-sided",
     lenses=("binary", "top-label"),
     needs=("features",),
     weights="rows",
-    weights_note="weights enter the means; groups and neighbours count rows",
+    weights_note="weights enter the means; the sizes of groups and neighbourhoods count rows",
     cells=CellFacts("keys"),
     cost="O(N log N) for few features",
     equation="companion of (52)",
     references=cited("xiong2023"),
-    use="See in one signed number whether confidence means less for unusual cases.",
-    avoid="Where the two groups share few confidences, the matching is poor and so is the number.",
+    use="Use this index to see in one signed number whether confidence is less reliable for unusual inputs.",
+    avoid="If the two groups have few confidences in common, the matching is poor and the value is unreliable.",
 )
 def proximity_bias_index(
     view: Predictions,
@@ -129,10 +133,10 @@ def proximity_bias_index(
     share: float = 0.2,
     **common: Unpack[Common],
 ) -> float:
-    r"""Difference in accuracy between typical and unusual cases that have the same confidence.
+    r"""Difference in accuracy between typical and unusual inputs that have the same confidence.
 
     The ``share`` of rows with the lowest proximity is matched, one by one, with the rows nearest in confidence among
-    the ``share`` with the highest proximity (all of them, when several are equally near); the mean label of the
+    the ``share`` with the highest proximity (all equally near rows are used); the value is the mean label of the
     matches minus that of the rows matched.
 
     Parameters
@@ -140,7 +144,7 @@ def proximity_bias_index(
     features, proximity, reference, n_neighbors
         As in :func:`proximity_informed_calibration_error`.
     share : float
-        Size of the two groups, at most 0.5.
+        Size of each of the two groups as a share of the rows, at most 0.5.
 
     Examples
     --------
@@ -155,18 +159,18 @@ def proximity_bias_index(
     ordered = np.sort(near)
     size = int(share * view.n)
     if size == 0 or ordered[size - 1] == ordered[-size]:
-        return undefined("no two groups of different proximity can be formed: take more rows or a larger share")
+        return undefined("no two groups of different proximity can be formed: pass more rows or a larger share")
     low, high = np.flatnonzero(near <= ordered[size - 1]), np.flatnonzero(near >= ordered[-size])
     matched = _matched_labels(view.c[low], view.c[high], view.y[high], view.weight[high])
     return float(np.average(matched - view.y[low], weights=view.weight[low]))
 
 
 def _proximity(view: Predictions, features: Any, proximity: Any, reference: Any, n_neighbors: int) -> Array:
-    """One number per row of the input that rises with proximity; rows that do not count get zero."""
+    """One number per row of the input that rises with proximity; rows that are left out get zero."""
     if proximity is not None:
         return as_floats(proximity, "proximity")
     if features is None:
-        raise RefusedError("features is missing: pass one row of numbers per prediction, or a ready proximity=")
+        raise RefusedError("features is missing: pass one row of numbers per prediction, or a computed proximity=")
     near = log_proximity(view.align(features, "features"), n_neighbors=n_neighbors, reference=reference)
     if view.rows is None:
         return near
@@ -176,7 +180,7 @@ def _proximity(view: Predictions, features: Any, proximity: Any, reference: Any,
 
 
 def _matched_labels(c: Array, others: Array, y: NDArray[Any], w: Array) -> Array:
-    """Mean label of the rows of ``others`` nearest to each c."""
+    """Mean label of the rows of ``others`` that are nearest in confidence to each c."""
     values, index = np.unique(others, return_inverse=True)
     weight, positive = np.bincount(index, w), np.bincount(index, w * y)
     after = np.clip(np.searchsorted(values, c), 1, max(len(values) - 1, 1))
@@ -189,9 +193,9 @@ def _matched_labels(c: Array, others: Array, y: NDArray[Any], w: Array) -> Array
     )
 
 
-# -- partitions of your own ---------------------------------------------------------------------------
+# -- groups of your own -------------------------------------------------------------------------------
 
-#: A loss or a statistic of the user's own may give anything.
+#: A loss or a statistic that the user defines may return any value, so the range is unknown.
 _OWN = (-np.inf, np.inf)
 _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
     "absolute": lambda y, c: np.abs(y - c),
@@ -200,7 +204,7 @@ _LOSSES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
-    """Groups that are given are kept apart; the metric's own way of making them needs a column."""
+    """How the metric uses ``groups=``: a given column stays as it is; without one, the metric forms groups itself."""
     return "exact" if "groups" in options else None
 
 
@@ -209,7 +213,7 @@ def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
     family="bin",
     row=42,
     fractional="binary",
-    range_note="[0, 1] for the two built-in losses, of groups' means",
+    range_note="[0, 1] for the two built-in losses applied to group means",
     range_with=lambda options, k: _OWN if any(map(callable, options.values())) else (0.0, 1.0),
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
@@ -218,8 +222,9 @@ def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
     cost="O(NQ)",
     equation="(53)",
     references=cited("yang2023"),
-    use="Ask whether confidences are right in the groups that matter to you: hospitals, cameras, age bands.",
-    avoid="Small groups are too high by chance; compare with the value that redrawn labels give.",
+    use="Use this error to ask whether confidences are right in the groups that matter to you: hospitals, cameras, "
+    "age bands.",
+    avoid="With small groups the value is too high by chance; compare it with the value for redrawn labels.",
 )
 def partitioned_calibration_error(
     view: Predictions,
@@ -231,26 +236,26 @@ def partitioned_calibration_error(
     features: Any = None,
     **common: Unpack[Common],
 ) -> float:
-    r"""Average gap between confidence and accuracy over groups of your own, from one or several partitions.
+    r"""Average gap between confidence and accuracy over groups that you define, by one or several partitions.
 
     .. math:: \sum_q p(q) \sum_{b \in q} p_b L(\bar y_b, \bar c_b)
 
-    One group per row and the squared loss give the Brier score; one group of all rows and the squared loss the
-    global squared bias; equal-width groups ECE.
+    One group per row with the squared loss gives the Brier score; one group of all rows with the squared loss gives the
+    squared overall bias; groups of equal width give ECE.
 
     Parameters
     ----------
     groups : array-like of shape (N,) or (N, Q), list of Q such columns, or callables
-        The group of every row: anything hashable. A callable gets (confidences, features) and returns the groups.
-        With ``lens="class-wise"`` one partition per class, the k-th for class k.
+        The group of every row: any hashable value. A callable receives (confidences, features) and returns the groups.
+        With ``lens="class-wise"``, pass one partition per class; the k-th is used for class k.
     partition_weights : array-like of shape (Q,), optional
-        Weight of each partition; equal unless given.
+        Weight of each partition; equal by default.
     loss : "absolute", "squared" or callable
-        A callable gets the mean label and mean confidence of a group.
+        A callable receives the mean label and mean confidence of a group.
     statistic : "mean" or callable
-        A callable gets the values and weights of a group, in place of the weighted mean.
+        A callable receives the values and weights of a group, and replaces the weighted mean.
     features : array-like of shape (N, ...), optional
-        For groups that are callables.
+        Passed to ``groups`` where they are callables.
 
     Examples
     --------
@@ -274,16 +279,18 @@ def partitioned_calibration_error(
 
 
 def _own_partition(view: Predictions, partitions: list[Indices], weights: Any) -> Indices:
-    """The partition of the class that this view is about."""
+    """The partition for the class of this view."""
     assert view.origin is not None
     classes = view.origin.through(Lens("class-wise")).views
     if weights is not None:
         raise RefusedError(
-            "partition_weights: with lens='class-wise' partitions weigh as their classes do; use average="
+            "partition_weights cannot be used with lens='class-wise', where partitions have the weights of their "
+            "classes: use average="
         )
     if len(partitions) != len(classes):
         raise RefusedError(
-            f"groups has {len(partitions)} partitions: lens='class-wise' needs one for each of {len(classes)} classes"
+            f"groups has {len(partitions)} partitions: lens='class-wise' needs one for each of the {len(classes)} "
+            "classes"
         )
     return next(partition for partition, seen in zip(partitions, classes, strict=True) if seen is view)
 
@@ -310,13 +317,15 @@ def _numbered(view: Predictions, column: Any, features: Any) -> Indices:
         aligned = None if features is None else view.align(features, "features")
         column = column(view.probability, aligned)
         if len(column) != view.n:
-            raise RefusedError(f"groups: the callable gave {len(column)} groups for {view.n} rows: one per row")
+            raise RefusedError(
+                f"groups: the callable returned {len(column)} groups for {view.n} rows: return one group per row"
+            )
         return _by_value(column)
     return _by_value(view.align(_as_labels(column), "groups"))
 
 
 def _as_labels(column: Any) -> NDArray[Any]:
-    """One label per row, kept as they are when they are tuples or of several types."""
+    """One label per row, unchanged if labels are tuples or of several types."""
     if isinstance(column, np.ndarray) or hasattr(column, "dtype"):
         return as_array(column, "groups")
     labels = np.empty(len(column), dtype=object)
@@ -331,7 +340,7 @@ def _by_value(labels: Any) -> Indices:
     number: dict[Hashable, int] = {}
     missing = [i for i, g in enumerate(labels) if g is None or g != g]
     if missing:
-        raise RefusedError(f"groups[{missing[0]}] is missing: the groups must cover every row")
+        raise RefusedError(f"groups[{missing[0]}] is missing: pass a group for every row")
     return np.array([number.setdefault(g, len(number)) for g in labels.tolist()], dtype=np.intp)
 
 
@@ -340,7 +349,9 @@ def _partition_weights(given: Any, n: int) -> Array:
         return np.full(n, 1.0 / n)
     weights = as_floats(given, "partition_weights")
     if weights.shape != (n,) or not (weights >= 0).all() or not weights.sum() > 0:
-        raise RefusedError(f"partition_weights={given!r} must be {n} weights, none negative and not all zero")
+        raise RefusedError(
+            f"partition_weights={given!r} must be {n} weights, none of them negative and not all of them zero"
+        )
     scaled: Array = weights / weights.sum()
     return scaled
 
@@ -361,7 +372,7 @@ def _partition_error(view: Predictions, partition: Indices, loss: Any, statistic
 
 
 def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Array, Array]:
-    """The statistic of the labels and of the confidences of every group, column by column for whole vectors."""
+    """The statistic of the labels and of the confidences of every group, for each column of whole vectors."""
     view = groups.view
     labels = view.y[:, None].astype(np.float64) if view.binary else view.one_hot
     confidences = view.probability.reshape(view.n, -1)
@@ -374,7 +385,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     return describe(labels), describe(confidences)
 
 
-# -- the general bin error ----------------------------------------------------------------------------
+# -- the general binned error -------------------------------------------------------------------------
 
 
 @metric(
@@ -393,8 +404,8 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     cost="O(N)",
     equation="in words",
     references=cited("matsubara2023"),
-    use="Build a binned error of your own: any bins, any loss inside a bin, any norm over bins.",
-    avoid="Where a named metric says the same, use that: readers will know it.",
+    use="Use this error to build a binned error of your own: any bins, any loss within a bin, any norm over bins.",
+    avoid="If a named metric computes the same, use that metric, because readers know it.",
 )
 def general_calibration_error(
     view: Predictions,
@@ -405,22 +416,22 @@ def general_calibration_error(
     aggregate: str = "power",
     **options: Unpack[BinnedKeywords],
 ) -> float:
-    r"""Norm over bins of any loss between the labels and the confidences in a bin.
+    r"""Norm over bins of any loss between the labels and the confidences of a bin.
 
     .. math:: \Big(\sum_b p_b\, \ell_b^p\Big)^{1/p}
 
     Parameters
     ----------
     loss : "mean-gap", "point-gap", "rejection" or callable
-        Mean label minus mean confidence, in absolute value (ECE, ACE, MCE); mean distance of the confidences from the
-        mean label (ECE-LB); share of the confidences that an exact binomial test of the bin rejects (TCE); or a
-        function of the bin's labels, confidences and weights.
+        "mean-gap": mean label minus mean confidence, in absolute value (ECE, ACE, MCE). "point-gap": mean distance of
+        the confidences from the mean label (ECE-LB). "rejection": share of the confidences that an exact binomial test
+        of the bin rejects (TCE). Or a function of the bin's labels, confidences and weights.
     norm : float or "l1", "l2", "max"
-        p of the norm; infinity is the largest loss of any bin.
+        Order p of the norm; infinity gives the largest loss of any bin.
     alpha : float
         Level of the tests of ``loss="rejection"``.
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean.
+        How the values of the classes are combined: by the same norm, or by the plain mean.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Test-based calibration error (row 45): the share of predictions that the labels of their bin reject."""
+"""Test-based calibration error (row 45): the share of predictions that a test against their bin's labels rejects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 @metric(
     "tce",
     imbalance="made",
-    homonyms={"TCE": "the top-label calibration error: ask for that name (ece with lens='top-label')"},
+    homonyms={"TCE": "the top-label calibration error: use that name (ece with lens='top-label')"},
     renamed={"n_min": "min_count"},
     family="bin",
     row=45,
@@ -37,14 +37,17 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     cost="O(N log N)",
     equation="in words",
     references=cited("matsubara2023"),
-    use="Read off which share of the predictions is incompatible with the data, in units that mean something; also "
-    "with imbalanced classes.",
-    avoid="There is no overall p-value; and with wide bins and large N even a calibrated model is rejected.",
+    use="Use this error to see which share of the predictions is incompatible with the data, as an interpretable "
+    "percentage; it also suits imbalanced classes.",
+    avoid="There is no overall p-value, and with wide bins and large N even predictions of a calibrated model are "
+    "rejected.",
     weights_note="whole numbers only",
     corrections=(
-        Correction("range", "[0, 1]", "the inventors report percent, [0, 100]: percent=True gives theirs"),
-        Correction("alpha", "confidence level", "it is the significance level"),
-        Correction("hypothesis test", "yes", "one per bin; there is no overall null distribution or p-value"),
+        Correction("range", "[0, 1]", "the inventors report a percentage in [0, 100]: percent=True does the same"),
+        Correction("alpha", "confidence level", "alpha is the significance level"),
+        Correction(
+            "hypothesis test", "yes", "there is one p-value per bin; there is no overall null distribution or p-value"
+        ),
     ),
 )
 def test_based_calibration_error(
@@ -62,26 +65,26 @@ def test_based_calibration_error(
 ) -> float:
     r"""Share of predictions that an exact binomial test of their bin's labels rejects.
 
-    A bin with k of n positives rejects a confidence c in it when :math:`p(k, n, c) \le \alpha`, p being the
-    two-sided p-value (every outcome no likelier than k) of ``scipy.stats.binomtest``.
+    A bin with k positives among n rows rejects a confidence c in it when :math:`p(k, n, c) \le \alpha`, where p is the
+    two-sided p-value of ``scipy.stats.binomtest`` (the probability of all outcomes no likelier than k).
 
     Parameters
     ----------
     alpha : float
         Significance level of each test.
     strategy : "pava-bc", "pava", "quantile" or "uniform"
-        Bins by isotonic pooling with limits on their size (the default), without limits, of equal count, or of
-        equal width (closed left).
+        Bins by isotonic pooling with limits on their size (the default), by isotonic pooling without limits, of equal
+        count, or of equal width (closed left).
     binning : str or grouping object, optional
-        Another word for ``strategy``: "width" is "uniform", "mass" is "quantile"; or any grouping object.
+        Another name for ``strategy``: "width" is "uniform", "mass" is "quantile"; or any grouping object.
     min_count, n_max : int
-        Smallest and largest bins of "pava-bc".
+        Smallest and largest number of rows in a bin of "pava-bc".
     last_bin : "atom", "released" or "strict"
         How the last bin of "pava-bc" is closed; see :class:`calibrary.grouping.pava.BlockPAVA`.
     n_bins : int
-        Bins of "quantile" and "uniform".
+        Number of bins of "quantile" and "uniform".
     percent : bool
-        Multiply by 100, as the inventors do.
+        Multiply the value by 100, as the inventors do.
 
     Examples
     --------
@@ -99,7 +102,7 @@ test_based_calibration_error.__test__ = False  # type: ignore[attr-defined]  # a
 
 
 def rejected_share(groups: Groups, alpha: float) -> Array:
-    """Share of every group whose confidences its labels reject, by an exact two-sided binomial test."""
+    """Share of each group's confidences that an exact two-sided binomial test on its labels rejects."""
     from calibrary.numerics.laws.binomial import rejected
 
     if not 0.0 < alpha < 1.0:
@@ -121,12 +124,12 @@ def rejected_share(groups: Groups, alpha: float) -> Array:
 
 
 def _rejected_outside(k: NDArray[np.int64], n: NDArray[np.int64], alpha: float) -> tuple[Array, Array]:
-    """An interval for every group outside of which a confidence is rejected for sure, whatever its exact p-value.
+    """For every group, an interval outside of which a confidence is certainly rejected, whatever its exact p-value.
 
-    With D = KL(k/n || p) a tail that ends at k is at most exp(-nD), and the likelihood of k at most
-    exp(-nD) / sqrt(2 pi k (1 - k/n)). The other tail begins at an outcome no likelier than k, and Stirling's bounds
-    make it at most sqrt(2n) times as large. This grows towards k/n, so the ends can be bisected; they are
-    always on the safe side, and a few steps are enough.
+    With D = KL(k/n || p), a tail that ends at k has probability at most exp(-nD), and the likelihood of k is at most
+    exp(-nD) / sqrt(2 pi k (1 - k/n)). The other tail begins at an outcome no likelier than k, and by Stirling's bounds
+    its probability is at most sqrt(2n) times as large. This bound grows towards k/n, so the end points can be bisected;
+    every step errs on the safe side, and a few steps are enough.
     """
     rate = k / n
     spread = np.maximum(2.0 * np.pi * k * (1.0 - rate), 1.0)
@@ -170,10 +173,10 @@ def _bins(
 
 
 def _equal_counts(view: Predictions, n_bins: int) -> Groups:
-    """Ranks cut at floor(bN/B), as the inventors do; tied rows go where the first of them falls."""
+    """Ranks cut at floor(bN/B), as the inventors do; tied rows go to the bin of the first of them."""
     below = np.cumsum(view.ties.w) - view.ties.w
     cuts = np.arange(1, n_bins) * int(view.total) // n_bins
-    first = np.searchsorted(below, cuts)  # first tie group of each bin
+    first = np.searchsorted(below, cuts)  # first group of tied rows in each bin
     first = np.unique(first[(first > 0) & (first < len(below))])
     inner: Array = view.ties.c[first]
     return Edges(np.concatenate(([-1.0], inner, [2.0])), "left").groups(view)

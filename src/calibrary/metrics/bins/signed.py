@@ -17,7 +17,7 @@ _SIGNS = {"review": 1.0, "mcs": -1.0}
 _SIGN_OF_MCS = Correction(
     "sign",
     "accuracy - confidence (43)",
-    "the authors' code is confidence - accuracy: convention='mcs'. The default follows (43)",
+    "the authors' code computes confidence - accuracy: convention='mcs'. The default follows (43)",
 )
 
 
@@ -28,7 +28,8 @@ def _mean_gap(view: Predictions, convention: str) -> float:
 
 @metric(
     "esce",
-    coverage_note="the default 95% interval held the truth in 91.5% of 400 samples of 500 rows of a calibrated model.",
+    coverage_note="the default 95% interval contained the true value in 91.5% of 400 samples of 500 rows of a "
+    "calibrated model.",
     sound=False,
     complete=True,
     parameter_free=True,
@@ -47,32 +48,35 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     cost="O(N)",
     equation="(43)",
     references=cited("verhaeghe2023", "ao2023"),
-    use="Direction at a glance: are confidences too high or too low on the whole?",
-    avoid="0 does not mean calibrated: over- and under-confidence cancel. It is calibration in the large.",
+    use="Use this error to see the direction at a glance: are confidences too high or too low overall?",
+    avoid="A value of 0 does not mean calibrated: over-confidence and under-confidence cancel. This error is "
+    "calibration in the large.",
     corrections=(
         Correction(
             "bins",
-            "averaging over the number or size of bins makes it smoother",
-            "the sum over bins telescopes to mean label - mean confidence: bins have no effect, so there is no option",
+            "averaging over the number or size of bins makes the value smoother",
+            "the sum over bins reduces to mean label - mean confidence: bins have no effect and are not an option",
         ),
-        Correction("continuity", "discontinuous (Table 2)", "for a binary model it is linear in the confidences"),
+        Correction(
+            "continuity", "discontinuous (Table 2)", "for a binary model the error is linear in the confidences"
+        ),
         _SIGN_OF_MCS,
     ),
 )
 def expected_signed_calibration_error(
     view: Predictions, *, convention: str = "review", **common: Unpack[Common]
 ) -> float:
-    r"""Mean label less mean confidence: below 0 over-confident, above 0 under-confident.
+    r"""Mean label minus mean confidence: below 0 over-confident, above 0 under-confident.
 
     .. math:: \sum_b p_b (\bar y_b - \bar c_b) = \bar y - \bar c
 
-    whatever the bins; its absolute value is a lower bound of every ECE. Class-wise values sum to 0 over the
-    classes, so there only ``average=None`` is informative.
+    The value does not depend on bins; its absolute value is a lower bound of every ECE. Class-wise values sum to 0 over
+    the classes, so that only ``average=None`` is informative there.
 
     Parameters
     ----------
     convention : "review" or "mcs"
-        "mcs" turns the sign: confidence less accuracy.
+        "mcs" reverses the sign: confidence minus accuracy.
 
     Examples
     --------
@@ -117,7 +121,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="below 0: over-confident; above 0: under-confident (on the whole)",
+    sign="below 0: over-confident; above 0: under-confident (overall)",
     lenses=("true-class",),
     default_lens="true-class",
     binary_lens="true-class",
@@ -126,33 +130,36 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     cost="O(N)",
     equation="in words",
     references=cited("ao2023"),
-    use="Do some classes hide behind others? Weighs over- and under-confident classes by how many there are.",
-    avoid="A calibrated model need not score 0: rows are chosen by their true label, not by what was predicted.",
+    use="Use this score to see whether over-confident and under-confident classes cancel in the overall error. Each "
+    "of the two groups of classes has weight by its number of classes.",
+    avoid="The score of a calibrated model need not be 0: rows are selected by their true label, not by the predicted "
+    "class.",
     corrections=(
         _SIGN_OF_MCS,
         Correction("source", "Table 2 cites [78]", "the published code is by the authors of [1]"),
         Correction(
             "group value",
             "class-size-weighted mean of each group",
-            "that is group='mean'; the authors' code takes the plain sum (group='sum') and so can leave [-1, 1]",
+            "this is group='mean'; the authors' code uses the plain sum (group='sum'), which can leave [-1, 1]",
         ),
     ),
 )
 def weighted_subset_miscalibration_score(
     view: Predictions, *, group: str = "mean", convention: str = "review", **common: Unpack[Common]
 ) -> float:
-    r"""Signed error of the classes, over-confident and under-confident ones weighed apart.
+    r"""Signed error of the classes, with over-confident and under-confident classes weighted separately.
 
-    For each class k, MCS_k is accuracy less mean confidence over the rows whose true label is k. Classes are split
-    into over-confident (MCS_k <= 0) and under-confident; each part counts with its share of the classes.
+    For each class k, MCS_k is the accuracy minus the mean confidence over the rows whose true label is k. Classes are
+    divided into over-confident (MCS_k <= 0) and under-confident ones; each group is weighted by its share of the
+    classes.
 
     Parameters
     ----------
     group : "mean", "sum" or "total"
-        Value of each part: mean of MCS_k weighted by class size (the review), plain sum (the authors' code), or
-        no parts at all: every class weighted by its share of the rows.
+        Value of each group: mean of MCS_k weighted by class size (the review), plain sum (the authors' code), or no
+        groups at all: every class is weighted by its share of the rows.
     convention : "review" or "mcs"
-        "mcs" turns the sign.
+        "mcs" reverses the sign.
 
     Examples
     --------

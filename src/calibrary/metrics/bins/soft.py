@@ -1,4 +1,4 @@
-"""Soft bins (rows 37 and 38): every prediction belongs a little to every bin, so that the error is differentiable."""
+"""Soft bins (rows 37 and 38): every prediction belongs partly to every bin, so the error is differentiable."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _LENSES = ("binary", "top-label", "class-wise")
     cost="O(NB)",
     equation="(44)-(48)",
     references=cited("karandikar2021"),
-    use="Train with it: the value changes smoothly with every prediction, unlike ECE with hard bins.",
-    avoid="Do not compare with ECE: the default norm is 2 and soft bins average neighbouring gaps away.",
+    use="Use this error for training: unlike ECE with hard bins, its value changes smoothly with every prediction.",
+    avoid="Do not compare the value with ECE: the default norm is 2, and soft bins average over neighbouring gaps.",
     corrections=(Correction("authors", "section 4.9 credits [33] to Bohdal et al.", "[33] is Karandikar et al."),),
 )
 def soft_binned_calibration_error(
@@ -54,22 +54,23 @@ def soft_binned_calibration_error(
     .. math:: \Big(\sum_b \frac{s_b}{N} |\bar a_b - \bar c_b|^p\Big)^{1/p}, \qquad
         u_b(c) = \mathrm{softmax}_b\big(-(c - m_b)^2 / \tau\big)
 
-    with bin centres :math:`m_b = (b - 1/2)/B`, total memberships :math:`s_b = \sum_i u_b(c_i)` and means weighted by
-    them. As tau falls to 0 this becomes ECE with equal-width bins, a confidence on an edge being shared.
+    Bin centres are :math:`m_b = (b - 1/2)/B`, total memberships :math:`s_b = \sum_i u_b(c_i)`, and means are weighted
+    by membership. As tau falls to 0 the value becomes ECE with equal-width bins, where a confidence on an edge is
+    shared between two bins.
 
     Parameters
     ----------
     n_bins : int
     tau : float
-        Temperature: how far bins reach into each other.
+        Temperature: how far bins overlap.
     norm : float or "l1", "l2", "max"
-        2 is the released loss, 1 the soft version of ordinary ECE.
+        2 is the norm of the released loss, 1 gives the soft version of ordinary ECE.
     decay_factor : float, optional
-        Sets tau = 1 / (ln(decay_factor) n_bins^2), the released code's parameter; above 1.
+        The parameter of the released code, above 1; it sets tau = 1 / (ln(decay_factor) n_bins^2).
     label_binned : bool
-        Compare the mean label of each bin with every confidence instead of their mean (never smaller).
+        Compare the mean label of each bin with every confidence instead of the mean confidence (never smaller).
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean.
+        How the values of the classes are combined: by the same norm, or by the plain mean.
 
     Examples
     --------
@@ -103,13 +104,14 @@ def soft_binned_calibration_error(
     cost="O(NB)",
     equation="(45)-(49)",
     references=cited("bohdal2023"),
-    use="Train or tune with it: soft bins, and with accuracy='soft' also a soft notion of being right.",
-    avoid="With accuracy='soft' it is no estimate of calibration: near ties are counted as partly right.",
+    use="Use this error for training or tuning: bins are soft, and with accuracy='soft' so is the decision whether a "
+    "prediction is right.",
+    avoid="With accuracy='soft' the value does not estimate calibration: near ties count as partly right.",
     corrections=(
         Correction(
             "(49)",
-            "the last bias is the sum over i of beta_b, and w_o",
-            "the sum over j of beta_j, and w_0; the weights agree with the released code",
+            "the last bias is printed as the sum over i of beta_b, and w_o",
+            "the last bias is the sum over j of beta_j, and w_0; the weights agree with the released code",
         ),
     ),
 )
@@ -139,19 +141,19 @@ def differentiable_calibration_error(
         Temperature of the bins.
     norm : float or "l1", "l2", "max"
     accuracy : "hard" or "soft"
-        Labels 0 and 1, or relu(2 - soft rank of the true class), which the gradient can reach. "soft" needs
-        ``lens="top-label"``.
+        "hard" uses labels 0 and 1; "soft" uses relu(2 - soft rank of the true class), which has a gradient. "soft"
+        needs ``lens="top-label"``.
     tau_a : float
         Steepness of the soft rank.
     eps : float
         Smoothing of memberships, (u + eps) / (1 + (B + 1) eps); the released code has 1e-6.
     confidence : "max" or "logsumexp"
-        The largest probability, or min(1, ln(sum_k exp(s c_k)) / s) with s = ``sharpness``. Experimental: the source
-        was not available. Needs ``lens="top-label"``.
+        The largest probability, or min(1, ln(sum_k exp(s c_k)) / s) with s = ``sharpness``. "logsumexp" is
+        experimental, because the source was not available. It needs ``lens="top-label"``.
     sharpness : float
         Of "logsumexp".
     aggregate : "power" or "mean"
-        Over classes: the same norm again, or the plain mean.
+        How the values of the classes are combined: by the same norm, or by the plain mean.
 
     Examples
     --------
@@ -175,7 +177,7 @@ def differentiable_calibration_error(
 
 
 def _soft_error(bins: SoftBins, view: Predictions, p: float) -> float:
-    # a high norm can hang on a bin that next to nothing belongs to, which the quick way leaves out
+    # with a high norm, a bin with almost no membership can determine the value; the fast path leaves out such bins
     groups = bins.quick_groups(view) if p <= 2.0 else bins.groups(view.c, view.y.astype(np.float64), view.w)
     return _gap_norm(groups, p)
 
@@ -196,14 +198,14 @@ def _label_binned_error(bins: SoftBins, view: Predictions, p: float) -> float:
 
 
 def _rows(view: Predictions, what: str) -> Predictions:
-    """The whole probability vectors behind a top-label view."""
+    """The whole probability vectors of a top-label view."""
     if view.seen_through != "top-label" or view.origin is None:
-        raise RefusedError(f"{what} needs every class's probability: use lens='top-label'")
+        raise RefusedError(f"{what} needs the probability of every class: use lens='top-label'")
     return view.origin
 
 
 def _soft_label(whole_rows: Predictions, steepness: float) -> Array:
-    """1 where the true class leads clearly, 0 where it is clearly beaten: relu(2 - its soft rank)."""
+    """1 where the true class clearly has the largest probability, 0 where another has: relu(2 - soft rank)."""
     from scipy.special import expit
 
     rank = 0.5 + expit(steepness * (whole_rows.p - whole_rows.p_true[:, None])).sum(axis=1)

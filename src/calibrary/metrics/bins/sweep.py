@@ -1,4 +1,4 @@
-"""ECE with as many bins as keep accuracy rising with confidence (row 29)."""
+"""ECE with the largest number of bins for which accuracy rises with confidence (row 29)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from calibrary.metrics.machinery.literature import cited
     cost="O(N log N)",
     equation="in words",
     references=cited("roelofs2022"),
-    use="ECE without choosing the number of bins, and with less bias: the first choice among binned estimates.",
-    avoid="Blind when accuracy falls with confidence: one bin is left and only the mean gap is seen "
-    "(y = [1, 0], c = [0, 1] gives 0).",
+    use="Use this error in place of ECE: it chooses the number of bins itself and has less bias; it is the first "
+    "choice among binned estimates.",
+    avoid="The error misses miscalibration if accuracy falls with confidence: one bin remains and shows only the "
+    "overall gap (y = [1, 0], c = [0, 1] gives 0).",
     corrections=(
         Correction(
             "number of bins",
             "the largest number of bins for which the heights are monotonic",
-            "the largest such that every smaller number is monotonic too: the authors' code stops at the first "
-            "failure, and a later number may be monotonic by chance",
+            "the largest number for which every smaller number is monotonic too: the authors' code stops at the first "
+            "failure, because a larger number may be monotonic by chance",
         ),
-        Correction("p", "as in standard ECE, so 1", "the same; the authors' code defaults to 2"),
+        Correction("p", "as in standard ECE, so 1", "the default is 1 as well; the authors' code uses 2"),
     ),
 )
 def sweep_calibration_error(
@@ -54,8 +55,8 @@ def sweep_calibration_error(
 ) -> float:
     r"""ECE with the largest number of bins for which accuracy still rises with confidence.
 
-    The number of bins b grows from 1 until the mean labels of the bins have a drop; the last b before it is
-    used (``MonotonicSweep(base).fit(c, y).n_bins_``).
+    The number of bins b increases from 1 until the mean labels of the bins decrease somewhere; the last b before that
+    is used (``MonotonicSweep(base).fit(c, y).n_bins_``).
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def sweep_calibration_error(
     aggregate : "power" or "mean"
         As in :func:`expected_calibration_error`.
     binning : "mass" or "width", optional
-        The same as ``base``.
+        Another name for ``base``.
 
     Examples
     --------

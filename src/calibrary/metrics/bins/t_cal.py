@@ -36,7 +36,7 @@ from calibrary.numerics.sums.segment_sums import segment_sums
     ),
     range=(-1.0, 2.0),
     range_note="at most 1 for pairs and 2 for whole vectors; a little below 0 by chance",
-    sign="0 is perfect; larger is worse; below 0 is less deviation than label noise alone would give",
+    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     lenses=("binary", "top-label", "full"),
     law="debiased square",
     grouped=lambda view, options: _grouped(view, options.get("n_bins", 15)),
@@ -44,35 +44,36 @@ from calibrary.numerics.sums.segment_sums import segment_sums
     reads_cells=True,
     equation="(56)",
     references=cited("lee2023"),
-    use="Test calibration without choosing bins: the adaptive test uses every dyadic number of bins.",
-    avoid="It is on the squared scale, and conservative by Bonferroni over scales; few distinct scores: "
-    "multiple_binomial_test.",
+    use="Use this estimate to test calibration without choosing bins: the adaptive test uses 2, 4, 8, ... bins.",
+    avoid="The estimate is on the squared scale, and the Bonferroni adjustment over scales makes the test "
+    "conservative; with few distinct confidences use multiple_binomial_test.",
     corrections=(
         Correction("range", "(-eps, 1)", "(-eps, 1] for pairs, (-eps, 2] for whole vectors; a squared scale"),
         Correction(
             "sensitivity",
             "could be overly sensitive: one number of bins that rejects is enough (Table 2)",
-            "every number of bins is tested at its share of alpha, so that the whole keeps its level",
+            "each number of bins is tested at its share of alpha, so that the overall test has level alpha",
         ),
     ),
 )
 def debiased_plugin_estimator(
     view: Predictions, *, n_bins: int = 15, weight_type: str = "frequency", **common: Unpack[Common]
 ) -> float:
-    r"""Mean squared gap over bins without the terms of each row with itself: 0 on average when calibrated.
+    r"""Mean squared gap over bins without the products of each row with itself: 0 on average for a calibrated model.
 
     .. math:: \frac{1}{N} \sum_b \frac{1}{n_b} \sum_{i \ne j \in b} (c_i - y_i)(c_j - y_j)
 
-    Whole vectors are grouped into n_bins^(K-1) cells of equal volume and multiplied as vectors. Exactly unbiased
-    under calibration, for any bins; otherwise (n_b - 1)/n_b times the squared gap of each bin.
+    Whole vectors are grouped into n_bins^(K-1) cells of equal volume, and their residuals are multiplied as vectors.
+    The estimate is exactly unbiased for a calibrated model, whatever the bins; otherwise its mean is (n_b - 1)/n_b
+    times the squared gap of each bin.
 
     Parameters
     ----------
     n_bins : int
-        Equal-width bins, closed left; parts of every edge of the simplex for whole vectors.
+        Number of equal-width bins, closed left; for whole vectors, number of parts of every edge of the simplex.
     weight_type : "frequency" or "importance"
-        Whether weights count copies, which are pairs with each other, or rescale distinct rows, of which only the
-        pairs of different ones are left (then the scale of the weights does not matter).
+        "frequency": weights count copies of a row, and two copies form a pair. "importance": weights rescale distinct
+        rows, and only pairs of different rows are used (the scale of the weights then does not matter).
 
     Examples
     --------
@@ -80,7 +81,7 @@ def debiased_plugin_estimator(
     >>> round(cal.debiased_plugin_estimator([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6], n_bins=2), 4)
     -0.035
     """
-    distinct = view.noise_by_row(weight_type, "the noise that is subtracted")
+    distinct = view.noise_by_row(weight_type, "the label noise that is subtracted")
     if view.binary:
         groups = _grouped(view, n_bins)
         own = groups.sum(view.weight * view.residual**2) if distinct else groups.total(lambda c, y: (y - c) ** 2)
@@ -94,13 +95,13 @@ def debiased_plugin_estimator(
 
 
 def _grouped(view: Predictions, n_bins: int) -> Groups:
-    """Rows with one confidence each in bins of equal width, closed left."""
+    """Group binary rows in bins of equal width, closed left."""
     return group(view, "width", n_bins=n_bins, closed="left")
 
 
 @dataclass(frozen=True)
 class TCalResult(TestResult):
-    """Outcome of T-Cal.
+    """Result of the T-Cal test.
 
     Attributes
     ----------
@@ -108,7 +109,7 @@ class TCalResult(TestResult):
     pvalue : that p-value times the number of scales
     n_bins, n_scales : bins of that scale; number of scales
     scales, statistics, pvalues : bins, estimate and p-value of every scale
-    n_resamples : draws from the null
+    n_resamples : number of draws under the null hypothesis
     """
 
     n_bins: int = 0
@@ -132,10 +133,10 @@ def t_cal_test(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> TCalResult:
-    r"""Test calibration at every scale at once: T-Cal, adaptive over 2, 4, 8, ... bins.
+    r"""Test calibration at several scales together: T-Cal, adaptive over 2, 4, 8, ... bins.
 
-    The debiased plug-in estimate at each scale is compared with its values on simulated calibrated data; the
-    smallest p-value is multiplied by the number of scales. Reject when ``pvalue <= alpha``.
+    The debiased plug-in estimate at each scale is compared with its values for simulated calibrated data; the smallest
+    p-value is multiplied by the number of scales. Reject when ``pvalue <= alpha``.
 
     Parameters
     ----------
@@ -144,15 +145,16 @@ def t_cal_test(
     smoothness : float, optional
         Test at the one scale that is optimal for a calibration function of this Hölder smoothness.
     null : "consistency" or "labels"
-        Simulate by drawing rows with replacement and then labels from their confidences (the inventors), or keep
-        the rows and draw labels only (exact given the confidences, and faster).
+        Simulate by drawing rows with replacement and then labels from their confidences (as the inventors do), or draw
+        labels only, with the rows fixed (exact given the confidences, and faster).
     n_resamples : int
-        Draws from the null; at least (number of scales)/alpha - 1, or the test could never reject.
+        Number of draws under the null hypothesis; with fewer than (number of scales)/alpha - 1 the test could never
+        reject.
     alpha : float
-        Level at which you will test.
+        The level at which you will test.
     rng : int, Generator or None
     weight_type : "frequency" or "importance"
-        The test itself draws copies of rows, so that weights must count them; ``method="monte-carlo"`` takes both.
+        This test draws copies of rows, so weights must be counts; ``method="monte-carlo"`` accepts both.
 
     Returns
     -------
@@ -171,22 +173,22 @@ def t_cal_test(
     """
     one_of("null", null, ("consistency", "labels"))
     if view.noise_by_row(weight_type, "T-Cal"):
-        raise RefusedError("weight_type='importance' has no copies of rows to draw: use method='monte-carlo'")
+        raise RefusedError("weight_type='importance' gives no copies of rows to draw: use method='monte-carlo'")
     atoms = _Atoms(view)
     scales = _scales(atoms.total, view.k, n_bins, smoothness)
     if n_resamples + 1 < len(scales) / alpha * (1 - 1e-12):
         raise RefusedError(
-            f"n_resamples={n_resamples} is too few to reject at alpha={alpha} over {len(scales)} scales: "
-            f"take at least {math.ceil(len(scales) / alpha) - 1}"
+            f"n_resamples={n_resamples} is too few to reject at alpha={alpha} over {len(scales)} scales: pass at "
+            f"least {math.ceil(len(scales) / alpha) - 1}"
         )
     cells = _Cells(atoms, scales)
     statistics = cells.estimates(atoms.count[None].astype(np.float64), atoms.label_count[None])[0]
     exceeded = np.zeros(len(scales))
     source = generator(rng, "labels")
     draw = atoms.relabeled if null == "labels" else atoms.resampled
-    for size in batches(n_resamples, max(1, 2**19 // atoms.p.size)):  # memory stays linear in the rows
+    for size in batches(n_resamples, max(1, 2**19 // atoms.p.size)):  # memory is linear in the number of rows
         replicates = cells.estimates(*draw(size, source))
-        # equal in exact arithmetic counts as reached, on discrete data it often is
+        # values that are equal in exact arithmetic count as reached; in discrete data they often are equal
         exceeded += (replicates >= statistics - 1e-12).sum(axis=0)
     pvalues = (1.0 + exceeded) / (n_resamples + 1.0)
     best = int(pvalues.argmin())
@@ -206,7 +208,7 @@ def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> lis
     if n < 3:
         raise RefusedError(f"T-Cal needs at least 3 rows and there are {n}")
     if n_bins is not None and smoothness is not None:
-        raise RefusedError("n_bins and smoothness both fix the scale: pass one of them")
+        raise RefusedError("n_bins and smoothness both determine the scale: pass one of them")
     if n_bins is not None:
         return [whole("n_bins", n_bins)]
     if smoothness is not None:
@@ -218,9 +220,9 @@ def _scales(n: int, k: int, n_bins: int | None, smoothness: float | None) -> lis
 
 
 class _Atoms:
-    """Distinct predictions with the number of rows that have each, and draws of them and of their labels.
+    """Distinct predictions, the number of rows with each, and random draws of rows and of labels.
 
-    A binary prediction has one component, c and y; a whole vector K of them.
+    A binary prediction has one component, c and y; a whole vector has K.
     """
 
     def __init__(self, view: Predictions) -> None:
@@ -244,20 +246,20 @@ class _Atoms:
         self.p, self.count, self.label_count = self.p[order], self.count[order], self.label_count[order]
 
     def relabeled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Numbers of rows, and numbers of labels drawn for them, ``size`` times."""
+        """Numbers of rows, and numbers of positive labels drawn for them, ``size`` times."""
         copies = np.broadcast_to(self.count, (size, len(self.p)))
         return self.count[None].astype(np.float64), label_counts(copies, self.p, rng)
 
     def resampled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """The same, after drawing the rows themselves with replacement."""
+        """The same, after the rows themselves are drawn with replacement."""
         return rows_with_labels(self.count, self.p, size, rng)
 
 
 class _Cells:
     """The cells of every scale as runs of atoms, so that all estimates follow from prefix sums.
 
-    The scales are nested. Cells that hold a single atom need no sums of their own: at every scale they
-    contribute what the atom alone does. The atoms are put in the order of the cells.
+    The scales are nested. A cell with a single atom needs no sum of its own: at every scale its contribution is that of
+    the atom alone. The atoms are put in the order of the cells.
     """
 
     def __init__(self, atoms: _Atoms, scales: list[int]) -> None:
@@ -273,7 +275,7 @@ class _Cells:
         self.level_ends = np.cumsum([m.sum() for m in several])
 
     def estimates(self, count: Array, label_count: Array) -> Array:
-        """(replicates, scales) estimates from the rows (R, A) and labels (R, A, J) of every atom."""
+        """Estimates of shape (replicates, scales) from the rows (R, A) and labels (R, A, J) of every atom."""
         if worth_compiling("nested_cells.off_diagonal_sums", 0.03 * label_count.size):
             from calibrary.numerics.compiled.nested_cells import off_diagonal_sums
         else:
@@ -283,7 +285,7 @@ class _Cells:
 
 
 def _off_diagonal_sums(n: Array, k: Array, p: Array, first: Indices, last: Indices, level_ends: Indices) -> Array:
-    """The sums of :func:`calibrary.numerics.compiled.nested_cells.off_diagonal_sums`, by numpy."""
+    """The sums of :func:`calibrary.numerics.compiled.nested_cells.off_diagonal_sums`, computed with numpy."""
     out = np.empty((len(k), len(level_ends)))
     bounds = np.concatenate(([0], level_ends))
     for r in range(len(k)):

@@ -1,4 +1,4 @@
-"""ECE of the most confident predictions (with row 25)."""
+"""ECE of the most confident predictions (belongs to row 25)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, m
 from calibrary.metrics.machinery.literature import cited
 
 _LENSES = ("binary", "top-label", "class-wise")
-_NO_WEIGHTS = "the k highest rows are counted; repeat the rows instead"
+_NO_WEIGHTS = "the k highest rows are counted, so weights cannot act as copies; repeat the rows instead"
 _BINS = Correction(
     "bins",
     "log10 k of them, as a heuristic",
-    "max(1, floor(log10 k)) equal-width bins between the smallest selected confidence and 1, ranking by the "
-    "uncalibrated score (the inventors' code)",
+    "the code uses max(1, floor(log10 k)) equal-width bins between the smallest selected confidence and 1, and ranks "
+    "by the uncalibrated score (the inventors' code)",
 )
 
 
@@ -36,8 +36,9 @@ _BINS = Correction(
     cost="O(N log N)",
     equation="in words",
     references=cited("guilbert2024"),
-    use="Only the highest scores are acted upon (alarms, recommendations): are those calibrated?",
-    avoid="Few points and few bins: noisy for small k.",
+    use="Use this error if only the rows with the highest scores lead to an action (alarms, recommendations): it "
+    "shows whether those are calibrated.",
+    avoid="With a small k there are few rows and few bins, so the value is noisy.",
     corrections=(_BINS,),
 )
 def top_k_calibration_error(
@@ -50,17 +51,17 @@ def top_k_calibration_error(
 ) -> float:
     r"""ECE of the k most confident predictions.
 
-    Rows tied at the cut share the places that are left, so that row order does not matter.
+    Rows tied at the cut share the remaining places, so that the order of the rows does not matter.
 
     Parameters
     ----------
     k : int, or float in (0, 1)
-        Number of rows, or share of them ("ECE@%k"); at most N.
+        Number of rows, or share of the rows ("ECE@%k"); at most N.
     n_bins : int, optional
-        Bins of equal width between the smallest selected confidence and 1; by default the number of decimal
-        digits of k less one.
+        Number of equal-width bins between the smallest selected confidence and 1; by default one less than the number
+        of decimal digits of k.
     rank_by : array-like of shape (N,), optional
-        Score that selects the rows, when it is not the confidence (the inventors rank by the uncalibrated one).
+        Score that selects the rows, if it is not the confidence (the inventors rank by the uncalibrated confidence).
 
     Examples
     --------
@@ -87,8 +88,8 @@ def top_k_calibration_error(
     cost="O(N log N + l B log N / step)",
     equation="in words",
     references=cited("guilbert2024"),
-    use="ECE@k without choosing k: the mean over k = step, 2 step, ..., l.",
-    avoid="The rows at the very top count in every term.",
+    use="Use this error for ECE@k without a choice of k: it is the mean over k = step, 2 step, ..., l.",
+    avoid="The most confident rows count in every term of the mean.",
     corrections=(_BINS,),
 )
 def average_top_k_calibration_error(
@@ -105,7 +106,7 @@ def average_top_k_calibration_error(
     Parameters
     ----------
     l : int, optional
-        The largest k, included (the inventors' ``range`` leaves it out); by default a fifth of the rows.
+        The largest k, inclusive (the inventors' ``range`` excludes it); by default a fifth of the rows.
     step : int
     n_bins, rank_by : as in :func:`top_k_calibration_error`
 
@@ -130,22 +131,22 @@ def average_top_k_calibration_error(
 def _number_of_rows(k: float, n: int) -> int:
     if isinstance(k, float | np.floating):
         if not 0.0 < k < 1.0:
-            raise RefusedError(f"k={k!r}: a whole number of rows, or a share between 0 and 1")
+            raise RefusedError(f"k={k!r} must be a whole number of rows, or a share between 0 and 1")
         k = int(k * n + 1e-9)  # 0.29 * 100 is 28.999999999999996
         if k < 1:
-            raise RefusedError(f"k is less than one of {n} rows: raise it")
+            raise RefusedError(f"k is less than one of the {n} rows: raise k")
     return min(whole("k", k), n)
 
 
 def _bins_for(k: Any, n_bins: int | None) -> Any:
-    """The number of bins of one k or of several: one less than its digits unless given."""
+    """The number of bins for one k or for several: by default one less than the number of digits of k."""
     if n_bins is not None:
         return np.full_like(k, whole("n_bins", n_bins))
     return np.maximum(np.searchsorted(10 ** np.arange(1, 19), k, side="right"), 1)
 
 
 def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> float:
-    """ECE@k of the rows with the k highest scores, ties at the cut sharing the places that are left."""
+    """ECE@k of the rows with the k highest scores, where rows tied at the cut share the remaining places."""
     cut = np.partition(score, view.n - k)[view.n - k]
     above, tied = score > cut, score == cut
     chosen = view.reweighted(above + tied * ((k - above.sum()) / tied.sum()))
@@ -156,7 +157,7 @@ def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> fl
 
 
 class _Highest:
-    """Prefix sums of the residuals in ascending order: ECE@k of any k then costs a few binary searches."""
+    """Prefix sums of the residuals in ascending order, from which ECE@k for any k costs a few binary searches."""
 
     def __init__(self, view: Predictions) -> None:
         ties = view.ties
@@ -167,7 +168,7 @@ class _Highest:
         self.tied = ties.w
 
     def errors(self, ks: Indices, n_bins: int | None) -> Array:
-        """ECE@k of every k; those with the same number of bins together."""
+        """ECE@k for every k; all k with the same number of bins are computed together."""
         bins = _bins_for(ks, n_bins)
         found = np.empty(len(ks))
         for b in np.unique(bins):

@@ -1,6 +1,6 @@
 """Cumulative family (rows 73-74 of Table 2): running sums of y - c along the sorted confidences.
 
-This package has the name of a module of 0.2; the names of that module are still found here.
+In version 0.2 a module had the name of this package; its names are still importable from here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Averaged two-bin error: the error of two bins, averaged over where they are cut."""
+"""Averaged two-bin error: the error of two bins, averaged over the position of the cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calibrary.metrics.machinery.literature import cited
 
 
 def _area_of_the_walk() -> ReplicateForm:
-    """Averaged two-bin error: order, ties and the stretches between scores are found once."""
+    """Averaged two-bin error of many replicates: order, ties and the stretches between scores are computed once."""
 
     def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> Value | None:
         if debias:
@@ -65,10 +65,10 @@ def _area_of_the_walk() -> ReplicateForm:
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
     references=cited("hartline2026"),
-    use="When predictions are scored by it: stating one's belief is best on average, while ECE can be lowered "
-    "by misreporting (rounding, or one constant); its null mean is known exactly.",
-    avoid="On its own scale it is squared and hard to read: root=True is on the scale of probabilities. Errors that "
-    "cancel below and above every threshold are damped, as in all cumulative errors.",
+    use="Use this error to score forecasters: stating one's true belief is optimal on average, whereas ECE can be "
+    "lowered by misreporting (rounding, or one constant); the null mean is known exactly.",
+    avoid="The default value is squared and hard to interpret: root=True gives the scale of probabilities. Errors "
+    "that cancel below and above every threshold are damped, as in all cumulative errors.",
 )
 def averaged_two_bin_error(
     view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
@@ -78,19 +78,19 @@ def averaged_two_bin_error(
     .. math:: \int_0^1 |A(t)|^2 + |R - A(t)|^2\, dt, \qquad
               A(t) = \frac{1}{W} \sum_{c_i < t} w_i (y_i - c_i), \quad R = A(\infty)
 
-    A is the cumulative difference as a function of the score, so that this is to the Kuiper error what Cramér and
-    von Mises are to Kolmogorov and Smirnov; it is at most twice the square of that error. Nobody can lower its
-    expectation by stating other probabilities than he believes, for any number of rows.
+    A is the cumulative difference as a function of the score, so that this error relates to the Kuiper error as the
+    Cramér-von Mises statistic relates to the Kolmogorov-Smirnov statistic; it is at most twice the square of the Kuiper
+    error. Its expectation cannot be lowered by stating other probabilities than one believes, for any number of rows.
 
     Parameters
     ----------
     norm : float
         The exponent, at least 1.
     debias : bool
-        Subtract sum w (y - c)^2 / W^2: zero on average for calibrated predictions, negative in half of the samples
-        (``norm=2``).
+        Subtract sum w (y - c)^2 / W^2, so that the mean is zero for calibrated predictions and half of the samples have
+        negative values (``norm=2``).
     root : bool
-        The norm-th root (with its sign), on the scale of probabilities.
+        Take the norm-th root (with its sign), which gives the scale of probabilities.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def averaged_two_bin_error(
     if not (norm >= 1.0 and math.isfinite(norm)):
         raise RefusedError(f"norm={norm!r} must be a finite number of at least 1")
     if debias and norm != 2:
-        raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
+        raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave out one of the two arguments")
     ties = view.ties
     value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
     if debias:
@@ -112,9 +112,9 @@ def averaged_two_bin_error(
 
 
 def averaged_two_bin_null_mean(y_prob: Any, *, sample_weight: Any = None) -> float:
-    """The averaged two-bin error (``norm=2``) that calibrated predictions with these confidences have on average.
+    """Mean of the averaged two-bin error (``norm=2``) of calibrated predictions with these confidences.
 
-    Exactly sum w c (1 - c) / W^2, for any number of rows: every row's noise is counted once, on one side of each
+    The mean is exactly sum w c (1 - c) / W^2, for any number of rows: each row's noise counts once, on one side of each
     threshold or on the other.
 
     Examples
@@ -128,7 +128,7 @@ def averaged_two_bin_null_mean(y_prob: Any, *, sample_weight: Any = None) -> flo
 
 
 def stretches(c: Array) -> Array:
-    """Length of the stretches of thresholds before, between and after the ascending confidences."""
+    """Lengths of the intervals of thresholds before, between and after the ascending confidences."""
     wide = np.empty(len(c) + 1)
     wide[0], wide[-1] = c[0], 1.0 - c[-1]
     np.subtract(c[1:], c[:-1], out=wide[1:-1])
@@ -136,7 +136,7 @@ def stretches(c: Array) -> Array:
 
 
 def area_of(steps: Array, wide: Array, total: float, norm: float) -> float:
-    """Sum over the stretches of |A|^norm + |R - A|^norm, which are constant on each."""
+    """Sum over the intervals of |A|^norm + |R - A|^norm, which are constant on each interval."""
     below = np.empty(len(wide))
     below[0] = 0.0
     np.cumsum(steps, out=below[1:])

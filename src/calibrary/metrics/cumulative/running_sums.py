@@ -1,8 +1,8 @@
-"""Cumulative family (rows 73-74 of Table 2): how far the running sum of y - c strays from zero.
+"""Cumulative family (rows 73-74 of Table 2): how far the cumulative sum of y - c departs from zero.
 
-Rows are taken in ascending order of confidence and their residuals added up. Where the predictions are
-calibrated the walk stays near zero; its slope over a stretch is the mean of y - c there. Nothing has to be
-binned or tuned, and under calibration the walk is asymptotically Brownian motion.
+Rows are ordered by confidence, and their residuals are added up. For calibrated predictions this walk stays near zero;
+its slope over a stretch is the mean of y - c there. No binning or tuning is needed, and for calibrated predictions the
+walk is asymptotically Brownian motion.
 """
 
 from __future__ import annotations
@@ -43,36 +43,37 @@ _FACTS: dict[str, Any] = {
     "range_note": "1 only if every label is wrong with certainty",
     "cost": "O(N log N)",
     "references": cited("arrieta2022", "gupta2021", "tygert2022"),
-    "use": "Default when there is no reason to choose bins: no parameters, exact tail probabilities.",
+    "use": "Use this error by default if there is no reason to choose bins: it has no parameters, and exact tail "
+    "probabilities.",
     "avoid": (
-        "It is not continuous in the predictions, so small changes of tied scores may move it; with many ties "
-        "the Brownian p-value is conservative: use method='monte-carlo'."
+        "The error is not continuous in the predictions, so small changes of tied scores may change it; with many "
+        "ties the Brownian p-value is conservative: use method='monte-carlo'."
     ),
 }
 _ERRATA = (
     Correction(
         "variance",
         "(94) is the variance of the cumulative difference at j",
-        "its sum runs to N, so it is the variance of the last point; at j the sum runs to j",
+        "the sum runs to N, so this is the variance of the last point; at j the sum runs to j",
     ),
     Correction(
         "null distribution",
         "equivalent in distribution to functionals of Brownian motion",
-        "only asymptotically, when no single term dominates the variance",
+        "this holds only asymptotically, if no single term dominates the variance",
     ),
     Correction(
         "ties",
-        "not mentioned; (91) presupposes scores sorted ascending",
-        "the walk is read only after the last of equal scores, so row order never matters",
+        "the review does not mention ties; (91) presupposes scores sorted ascending",
+        "the walk is evaluated only after the last of equal scores, so the order of rows does not matter",
     ),
 )
 
 
-# -- forms that are faster than the formula -----------------------------------------------------------
+# -- faster computations ------------------------------------------------------------------------------
 
 
 def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
-    """Kolmogorov-Smirnov and Kuiper: order and ties are found once."""
+    """Kolmogorov-Smirnov and Kuiper errors of many replicates: order and ties are computed once."""
 
     def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Value | None:
         if ties != "aggregate":
@@ -104,7 +105,7 @@ def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
 
 
 def _extremes_of_cells(size: Callable[[Any, Any], Any]) -> CellForm:
-    """The same from counts of events in cells, each of which is one step."""
+    """The same errors from counts of events in cells, each of which is one step of the walk."""
 
     def value(cells: CellCounts, options: Mapping[str, Any]) -> Callable[[Array], Array]:
         expected, total = cells.n * cells.c, float(cells.n.sum())
@@ -133,9 +134,9 @@ def _span(high: Any, low: Any) -> Any:
 
 @metric(
     "ecce_mad",
-    coverage_note="the default 95% interval held the truth in 91% of 400 samples of 500 rows of an over-confident "
-    "model with four classes, in 89 to 91% of two truths at 100 rows, and in 93 to 99% of the other "
-    "27 cells measured.",
+    coverage_note="the default 95% interval contained the true value in 91% of 400 samples of 500 rows of an "
+    "over-confident model with four classes, in 89 to 91% for two models at 100 rows, and in 93 to 99% in the other "
+    "27 settings measured.",
     sound=True,
     complete=False,
     imbalance="keeps",
@@ -157,8 +158,10 @@ def _span(high: Any, low: Any) -> Any:
         "MAD",
         "empirical cumulative calibration error maximum absolute deviation",
     ),
-    homonyms={"KS": "the two-sample statistic of credit scoring, which is about ranking and not here"},
-    sign="largest |sum of y - c| over a lower set of scores, per row; 0 is no deviation anywhere",
+    homonyms={
+        "KS": "the two-sample statistic of credit scoring, which measures ranking and is not part of this library"
+    },
+    sign="largest |sum of y - c| over the scores up to a threshold, per row; 0 is no deviation anywhere",
     residual_only=True,
     cells=CellFacts("order", (2e-6, 9e-7), bound="one swing"),
     replicate=_extremes_of_the_walk(_farthest),
@@ -174,15 +177,15 @@ def kolmogorov_smirnov_calibration_error(
 
     .. math:: \max_g |C_g|, \qquad C_g = \frac{1}{W} \sum_{c_i \le s_g} w_i (y_i - c_i)
 
-    over the distinct scores :math:`s_1 < \dots < s_m`. It is never below \|mean y - mean c\|.
+    The maximum is over the distinct scores :math:`s_1 < \dots < s_m`. The value is never below \|mean y - mean c\|.
 
     Parameters
     ----------
     ties : "aggregate", "stable" or "random"
-        Read the walk only after the last of equal scores (row order never matters), after every row in input
-        order, or after every row in random order.
+        Where the walk is evaluated: only after the last of equal scores (the order of rows does not matter), after
+        every row in input order, or after every row in random order.
     rng : int, Generator or None
-        For ``ties="random"``.
+        Generator or seed for ``ties="random"``.
 
     Examples
     --------
@@ -195,8 +198,8 @@ def kolmogorov_smirnov_calibration_error(
 
 @metric(
     "ecce_r",
-    coverage_note="the default 95% interval held the truth in 91.5% of 400 samples of 100 rows of an over-confident "
-    "model with four classes, and in 92% or more of the other 29 cells measured.",
+    coverage_note="the default 95% interval contained the true value in 91.5% of 400 samples of 100 rows of an "
+    "over-confident model with four classes, and in 92% or more in the other 29 settings measured.",
     sound=True,
     complete=False,
     imbalance="keeps",
@@ -237,15 +240,16 @@ def kuiper_calibration_error(
     .. math:: \max_{0 \le g \le m} C_g - \min_{0 \le g \le m} C_g, \qquad
               C_0 = 0, \quad C_g = \frac{1}{W} \sum_{c_i \le s_g} w_i (y_i - c_i)
 
-    over the distinct scores :math:`s_1 < \dots < s_m`. Between once and twice the Kolmogorov-Smirnov error.
+    The range is over the distinct scores :math:`s_1 < \dots < s_m`. The value is between once and twice the
+    Kolmogorov-Smirnov error.
 
     Parameters
     ----------
     ties : "aggregate", "stable" or "random"
-        Read the walk only after the last of equal scores (row order never matters), after every row in input
-        order, or after every row in random order.
+        Where the walk is evaluated: only after the last of equal scores (the order of rows does not matter), after
+        every row in input order, or after every row in random order.
     rng : int, Generator or None
-        For ``ties="random"``.
+        Generator or seed for ``ties="random"``.
 
     Examples
     --------
@@ -271,8 +275,8 @@ class CumulativeTestResult(TestResult):
     signed : the extreme value with its sign (Kolmogorov-Smirnov), or the pair (max, min) (Kuiper)
     n, n_distinct : rows (sum of frequency weights) and distinct scores
     argmax, argmin : scores after which the walk is highest and lowest (NaN: before the first score)
-    pvalues, keys : one p-value for each view of a class-wise or pairwise lens; ``pvalue`` is then Bonferroni's
-        and ``sigma``, ``normalised`` and the fields above hold one entry per view
+    pvalues, keys : one p-value for each view of a class-wise or pairwise lens; ``pvalue`` is then Bonferroni-adjusted
+        and ``sigma``, ``normalised`` and the fields above have one entry per view
     """
 
     sigma: Any = 0.0
@@ -317,10 +321,10 @@ def kolmogorov_smirnov_calibration_error_test(
     rng: Any = None,
     **common: Unpack[Common],
 ) -> CumulativeTestResult:
-    """Is the largest cumulative difference more than chance? Compares it with Brownian motion.
+    """Test whether the largest cumulative difference exceeds chance, by comparison with Brownian motion.
 
-    Under calibration the statistic over sigma follows the maximum modulus of Brownian motion as N grows; for
-    fewer than about 30 rows or distinct scores that is conservative, and ``method="monte-carlo"`` is exact.
+    For calibrated predictions the statistic divided by sigma follows the maximum modulus of Brownian motion as N grows;
+    with fewer than about 30 rows or distinct scores the p-value is conservative, and ``method="monte-carlo"`` is exact.
 
     Parameters
     ----------
@@ -329,7 +333,7 @@ def kolmogorov_smirnov_calibration_error_test(
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
     rng : int, Generator or None
-        For random ties and redraws.
+        Generator or seed for random ties and redraws.
 
     Returns
     -------
@@ -360,10 +364,10 @@ def kuiper_calibration_error_test(
     rng: Any = None,
     **common: Unpack[Common],
 ) -> CumulativeTestResult:
-    """Is the range of the cumulative difference more than chance? Compares it with Brownian motion.
+    """Test whether the range of the cumulative difference exceeds chance, by comparison with Brownian motion.
 
-    Under calibration the statistic over sigma follows the range of Brownian motion as N grows; for fewer than
-    about 30 rows or distinct scores that is conservative, and ``method="monte-carlo"`` is exact.
+    For calibrated predictions the statistic divided by sigma follows the range of Brownian motion as N grows; with
+    fewer than about 30 rows or distinct scores the p-value is conservative, and ``method="monte-carlo"`` is exact.
 
     Parameters
     ----------
@@ -372,7 +376,7 @@ def kuiper_calibration_error_test(
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
     rng : int, Generator or None
-        For random ties and redraws.
+        Generator or seed for random ties and redraws.
 
     Returns
     -------
@@ -434,8 +438,8 @@ def _caution(n: int, n_distinct: int, variance: Array) -> None:
         )
     elif variance.max() > 0.1 * variance.sum():
         warn(
-            f"one score holds {variance.max() / variance.sum():.0%} of the variance, so the Brownian p-value is rough: "
-            "use method='monte-carlo'"
+            f"one score has {variance.max() / variance.sum():.0%} of the variance, so the Brownian p-value is "
+            "inaccurate: use method='monte-carlo'"
         )
 
 
@@ -460,7 +464,7 @@ class Walk:
         return np.concatenate(([np.nan], self.scores))
 
     def step_variance(self, view: Predictions, weight_type: str) -> Array:
-        """Variance each step adds to the walk under calibration."""
+        """Variance that each step adds to the walk for calibrated predictions."""
         w = view.variance_weight(weight_type, "a test or standard error")
         if self.order is not None:
             w = w[self.order]

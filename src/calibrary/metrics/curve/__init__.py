@@ -1,1 +1,1 @@
-"""Fitted-curve family (rows 60, 64-72 of Table 2): fit a calibration map, then summarise it."""
+"""Metrics of a fitted calibration curve (rows 60, 64-72 of Table 2): a calibration map is fitted, then summarised."""

@@ -22,7 +22,7 @@ from calibrary.numerics.draw import redrawn_labels
 
 @dataclass(frozen=True)
 class BetaCalibrationTestResult(TestResult):
-    """Statistical beta calibration test: the fitted parameters, and how the p-value was found."""
+    """Result of the statistical beta calibration test: the fitted parameters, and how the p-value was computed."""
 
     a: float
     b: float
@@ -33,7 +33,7 @@ class BetaCalibrationTestResult(TestResult):
 
 @metric(
     "sbct",
-    enough_rows=(300, "5.12: the gamma law is good from 300 rows on"),
+    enough_rows=(300, "5.12: the gamma approximation is good from 300 rows on"),
     family="curve",
     row=71,
     combine=one_per_view,
@@ -46,9 +46,9 @@ class BetaCalibrationTestResult(TestResult):
     cost="O(N) per Newton step",
     equation="(89)",
     references=cited("kull2017b", "kull2017a"),
-    use="Test calibration against smooth curves of three parameters.",
-    avoid="Fewer than about 300 rows, or rare events: in the study it misses nearly all errors there. "
-    "The closed form null='gamma' holds for roughly uniform confidences only.",
+    use="Use this area to test calibration against smooth curves with three parameters.",
+    avoid="Do not use this test with fewer than about 300 rows or with rare events: in the study it misses nearly all "
+    "errors there. The closed form null='gamma' is valid only for roughly uniform confidences.",
     corrections=(
         Correction(
             "p-value",
@@ -61,7 +61,8 @@ class BetaCalibrationTestResult(TestResult):
             "4.84, as in the authors' code; simulation gives 4.837 +- 0.028 (N=300) and 4.857 +- 0.029 (N=1000)",
         ),
         Correction("hypothesis test", "no (Table 2, against section 5.12)", "it is one"),
-        Correction("range", "[0, 1]", "[0, 1/2]: a rising curve leaves at most half of the square on one side"),
+        Correction("range", "[0, 1]", "the range is [0, 1/2]: a rising curve has at most half of the square on one "
+        "side"),
     ),
 )  # fmt: skip
 def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]) -> float:
@@ -98,18 +99,20 @@ def statistical_beta_calibration_test(
     rng: Any = None,
     **common: Unpack[Common],
 ) -> BetaCalibrationTestResult:
-    """Test of calibration by the area between the fitted beta curve and the diagonal, upper tail.
+    """Test of calibration by the area between the fitted beta curve and the diagonal (upper tail).
 
     Parameters
     ----------
     measure : see :func:`statistical_beta_calibration`
     null : "monte_carlo" or "gamma"
-        Redraw labels from the predictions and refit, which keeps its level for any confidences; or the authors'
-        closed form, valid for roughly uniform confidences only (a warning says when not).
+        "monte_carlo" redraws labels from the predictions and refits the curve, which has the nominal level for any
+        confidences. "gamma" is the authors' closed form, valid for roughly uniform confidences only (otherwise a
+        warning is issued).
     shape : float
-        Shape of that gamma distribution; its scale is 1/sqrt(91 N).
+        Shape of the gamma distribution of ``null="gamma"``; its scale is 1/sqrt(91 N).
     weight_type : "frequency" or "importance"
-        Whole weights count copies of rows, each redrawn on its own; importance weights stay with their row.
+        Whole weights count copies of a row, each with its own redrawn label; an importance weight belongs to one row
+        with one label.
     n_resamples : int
     rng : int, Generator or None
 
@@ -145,10 +148,12 @@ def _gamma_pvalue(view: Predictions, statistic: float, shape: float, measure: st
     distance = float(np.maximum(np.abs(reached - groups.c), np.abs(before - groups.c)).max())
     if distance > 0.1:
         warn(
-            f"confidences are {distance:.2f} (Kolmogorov distance) away from uniform: the gamma p-value is not valid; "
-            "use null='monte_carlo'"
+            f"the confidences are not uniform (Kolmogorov distance {distance:.2f}), so the gamma p-value is not "
+            "valid: use null='monte_carlo'"
         )
-    n = view.total**2 / float(copies.sum())  # W for counts, the effective size for importance weights
+    n = view.total**2 / float(
+        copies.sum()
+    )  # the total weight for counts, the effective sample size for importance weights
     return float(scipy.special.gammaincc(shape, statistic * np.sqrt(91.0 * n)))
 
 
@@ -184,8 +189,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 def beta_area(a: float, b: float, d: float) -> float:
     """The integral of |yhat(c) - c| over [0, 1] for the beta map with these parameters, to about 1e-15."""
-    # In t = logit c the integrand is smooth (in c it has infinite slopes at the ends) between the crossings of the
-    # diagonal, and panels of width 2 are enough.
+    # In t = logit c the integrand is smooth between the points where the map crosses the diagonal (in c its slope is
+    # infinite at the ends), and integration panels of width 2 are enough.
     edges = np.union1d(np.arange(-40.0, 41.0, 2.0), _crossings(a, b, d))
     middle, half = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges) / 2.0
     t = middle[:, None] + half[:, None] * _NODES
@@ -200,7 +205,7 @@ def _log_odds_gap(t: Any, a: float, b: float, d: float) -> Any:
 
 
 def _crossings(a: float, b: float, d: float) -> Array:
-    """Log odds where the map crosses the diagonal: at most two, one on each side of the gap's extremum."""
+    """Log odds where the map crosses the diagonal: at most two, one on each side of the extremum of the gap."""
     from scipy.optimize import brentq
 
     ends = [-40.0, 40.0]

@@ -1,4 +1,4 @@
-"""Cox's calibration intercept and slope (row 70), for two classes and multinomial."""
+"""Cox's calibration intercept and slope (row 70), binary and multinomial."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from calibrary.numerics.solve.newton import (
 )
 
 _NAN = float("nan")
-#: Log odds this close, relatively, are one: a slope along them would be rounding.
+#: Log odds with a relative difference below this count as equal: a slope between them would be rounding error.
 _SAME = 1e-10
-#: Rows up to which many replicates are fitted side by side.
+#: Largest number of rows for which many replicates are fitted together.
 _MOST_TOGETHER = 5000
 
 
 @dataclass(frozen=True)
 class CoxResult:
-    """Intercept and slope of the logistic recalibration. Unpacks as ``intercept, slope = result``.
+    """Intercept and slope of the logistic recalibration. The result unpacks as ``intercept, slope = result``.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class CoxResult:
     se_intercept, se_slope : their standard errors
     calibration_in_the_large : intercept when the slope is fixed at 1, with ``se_calibration_in_the_large``
     lr_statistic, lr_pvalue : likelihood-ratio test of intercept 0 and slope 1
-    lr_intercept_statistic, lr_intercept_pvalue : of intercept 0 given slope 1
-    lr_slope_statistic, lr_slope_pvalue : of slope 1; the first statistic is the sum of these two
+    lr_intercept_statistic, lr_intercept_pvalue : likelihood-ratio test of intercept 0, given slope 1
+    lr_slope_statistic, lr_slope_pvalue : likelihood-ratio test of slope 1; lr_statistic is the sum of these two
     wald_statistic, wald_pvalue : Wald test of intercept 0 and slope 1
     n_used : rows used, counted by weight (rows with confidence exactly 0 or 1 are left out)
     df : degrees of freedom of the joint tests
 
-    Through ``lens="full"`` the estimates are arrays over the classes other than the reference.
+    With ``lens="full"`` the estimates are arrays over the classes other than the reference.
     """
 
     intercept: Any = _NAN
@@ -87,14 +87,14 @@ class CoxResult:
 
 @dataclass(frozen=True)
 class CoxTestResult(TestResult):
-    """Likelihood-ratio test of intercept 0 and slope 1, with all the estimates in ``estimates``."""
+    """Likelihood-ratio test of intercept 0 and slope 1; ``estimates`` has all the estimates."""
 
     df: int
     estimates: CoxResult
 
 
 def _fits_side_by_side() -> ReplicateForm:
-    """Intercept and slope: Newton's method on many replicates at once; those it does not suit are fitted alone."""
+    """Intercept and slope of many replicates by Newton's method; where it does not converge, each is fitted alone."""
 
     def prepare(
         view: Predictions, *, boundary: str = "drop", reference: int = 0, weight_type: str = "frequency"
@@ -136,7 +136,7 @@ def _fits_side_by_side() -> ReplicateForm:
 def _slopes(z: Array, w: Array, wy: Array) -> Array:
     """Intercept and slope of the logistic regression on z of each row of weights and weighted labels.
 
-    Whole steps of Newton's method; NaN where they do not shrink quickly, as when the classes are separated.
+    Full Newton steps; NaN where the steps do not shrink quickly, for example if the classes are separated.
     """
     found = np.full((len(wy), 2), np.nan)
     some, b = np.arange(len(wy)), np.tile([0.0, 1.0], (len(wy), 1))
@@ -154,10 +154,12 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
         step = np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None]
         drop = -(g0 * step[:, 0] + g1 * step[:, 1])
         b = b + step
-        told_apart = det > 1e-10 * h0 * h2  # else one log odds has all the weight, and only rounding gives a slope
-        done = told_apart & (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
+        distinguishable = (
+            det > 1e-10 * h0 * h2
+        )  # otherwise one value of the log odds has all the weight, and a slope would be rounding error
+        done = distinguishable & (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
         found[some[done]] = b[done]
-        left = ~done & told_apart & (drop <= 0.5 * before)
+        left = ~done & distinguishable & (drop <= 0.5 * before)
         if not left.any():
             break
         some, b, before, wy = some[left], b[left], drop[left], wy[left]
@@ -191,9 +193,9 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted where 0.5 is "
-    "stated (on the whole: calibration_in_the_large); slope < 1: "
-    "predictions too extreme, slope > 1: too timid",
+    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted where 0.5 is stated "
+    "(for all rows together see calibration_in_the_large); slope < 1: predictions too extreme, slope > 1: not extreme "
+    "enough",
     lenses=(*BINARY_LENSES, "full"),
     law="profile likelihood",
     cells=CellFacts("smooth", (3e-7, 8e-10)),
@@ -202,26 +204,28 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
     cost="O(N) per Newton step",
     equation="(88)",
     references=cited("cox1958", "vanhoorde2014"),
-    use="The standard of clinical prediction: two numbers that say how predictions are wrong and what would mend them. "
-    "Its test detects more of the study's errors than any other.",
-    avoid="Do not read intercept 0 and slope 1 as calibrated: the curve may still bend. Predictions of exactly 0 or 1 "
-    "have no log odds.",
+    use="Use intercept and slope as is standard in clinical prediction: the two numbers show how predictions are "
+    "wrong and how to correct them. The test of intercept and slope detects more of the study's errors than any other.",
+    avoid="Do not conclude from intercept 0 and slope 1 that the model is calibrated: the calibration curve may still "
+    "be bent. Predictions of exactly 0 or 1 have no log odds.",
     corrections=(
         Correction(
             "equation (88)",
             "yhat = a + b logit(c)",
-            "logit(yhat) = a + b logit(c); a linear regression on logit(c) is a different thing",
+            "logit(yhat) = a + b logit(c) is a logistic regression; a linear regression on logit(c) is a different "
+            "model",
         ),
         Correction(
             "sign of a",
             "a > 0 over-confidence, a < 0 under-confidence",
-            "the reverse: a > 0 means that events are more frequent than predicted. The statement on b is right",
+            "the opposite holds: a > 0 means that events are more frequent than predicted. The statement about b is "
+            "correct",
         ),
         Correction("hypothesis test", "no", "intercept 0 and slope 1 are tested by the likelihood ratio"),
         Correction(
             "calibration in the large",
             "the jointly fitted intercept",
-            "that name belongs to the intercept with the slope fixed at 1; both are returned",
+            "the name belongs to the intercept with the slope fixed at 1; both intercepts are returned",
         ),
     ),
 )
@@ -237,24 +241,25 @@ def cox_intercept_slope(
 
     .. math:: \log\frac{P(y=1)}{P(y=0)} = a + b \log\frac{c}{1-c}
 
-    Through ``lens="full"``: :math:`\log(q_k/q_{ref}) = a_k + b_k \log(c_k/c_{ref})` for every other class.
-    Class-wise there is one result per class.
+    With ``lens="full"`` the model is :math:`\log(q_k/q_{ref}) = a_k + b_k \log(c_k/c_{ref})` for every other class.
+    With ``lens="class-wise"`` there is one result per class.
 
     Parameters
     ----------
     boundary : "drop" or "clip"
-        Rows with a confidence of exactly 0 or 1 are left out (with a warning), or moved inside.
+        Rows with a confidence of exactly 0 or 1 are dropped (with a warning), or clipped to lie between 0 and 1.
     reference : int
         The class in the denominator, for ``lens="full"``.
     weight_type : "frequency" or "importance"
-        For standard errors and tests: whole weights count copies of rows; importance weights are scaled to their
-        effective sample size.
+        How standard errors and tests use weights: whole weights count copies of rows; importance weights are scaled to
+        their effective sample size.
 
     Returns
     -------
     CoxResult
         With ``intercept``, ``slope``, ``calibration_in_the_large``, standard errors, and likelihood-ratio and Wald
-        tests. NaN where the maximum likelihood estimate does not exist: one class only, or separation.
+        tests. Values are NaN where the maximum likelihood estimate does not exist: with one class only, or with
+        separated classes.
 
     Examples
     --------
@@ -312,7 +317,7 @@ def cox_intercept_slope_test(
 
 
 def _inside(view: Predictions, boundary: str) -> Predictions | None:
-    """The rows that have log odds; None where none is left."""
+    """The rows that have log odds; None if there are none."""
     p = view.probability
     if boundary == "clip":
         return view.view(view.y, np.clip(p, EPS, 1.0 - EPS), classes=view._classes)
@@ -320,8 +325,8 @@ def _inside(view: Predictions, boundary: str) -> Predictions | None:
     if not outside.any():
         return view
     warn(
-        f"{int(outside.sum())} of {view.n} rows have a confidence of exactly 0 or 1, which has no log odds: they are "
-        "left out (boundary='clip' keeps them)"
+        f"{int(outside.sum())} of {view.n} rows have a confidence of exactly 0 or 1, which has no log odds, and are "
+        "left out: pass boundary='clip' to include them"
     )
     if outside.all():
         return None
@@ -359,13 +364,13 @@ def _binary(view: Predictions) -> CoxResult:
 
 
 def _minimum(loss: Callable[[Array], Evaluated], start: Array) -> Minimum:
-    """The minimum with the information there, not where the last step began: standard errors to the last digits."""
+    """The minimum and the information matrix at the minimum (not at the last step), for exact standard errors."""
     found = minimize(loss, start)
     return replace(found, hessian=loss(found.x)[2])
 
 
 def _apart(c: Array, mask: NDArray[np.bool_]) -> bool:
-    """Are all marked rows, of ascending c, at or above all others?"""
+    """Whether all marked rows, in ascending order of c, are at or above all others."""
     return bool(c[mask.argmax()] >= c[len(c) - 1 - (~mask[::-1]).argmax()])
 
 
@@ -395,29 +400,30 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
 
 
 def _exists(found: Minimum, information: Array) -> bool:
-    """Is this a minimum at a finite place? Under separation the information dies away as estimates grow."""
+    """Whether estimates are finite; if classes are separated, the information goes to zero as estimates grow."""
     now, before = np.diag(found.hessian), np.diag(information)
     if not found.converged or (now <= 1e-8 * before).any():
         return False
     scale = 1.0 / np.sqrt(now)
-    scaled = found.hessian * scale[:, None] * scale  # one after the other: their product may be no number
+    scaled = found.hessian * scale[:, None] * scale  # checked one after the other, because the product may be NaN
     return float(np.linalg.eigvalsh(scaled)[0]) > 1e-12
 
 
 def _standard_errors(hessian: Array) -> Array:
-    """Without bound where the data say nothing of a parameter."""
+    """Standard errors; infinite where the data contain no information about a parameter."""
     try:
         variance = np.diag(np.linalg.inv(hessian))
     except np.linalg.LinAlgError:
         return np.full(len(hessian), np.inf)
-    # where rounding is all that keeps it from being singular, a variance may come out negative
+    # where the matrix is singular up to rounding, a computed variance may be negative
     return np.sqrt(np.where(variance > 0.0, variance, np.inf))
 
 
 def _result(best: Minimum | None, large: Minimum, first: float, second: float, total: float) -> CoxResult:
     """Estimates and tests from the joint fit and the fit with slope one.
 
-    ``first`` is how much the loss falls from the predictions to the fit with slope one, ``second`` from there on.
+    ``first`` is the decrease of the loss from the predictions to the fit with slope one, ``second`` the decrease from
+    there to the joint fit.
     """
     m = len(large.x)
     first, second = max(2.0 * first, 0.0), max(2.0 * second, 0.0)
@@ -455,14 +461,14 @@ def _with_weights(result: CoxResult, view: Predictions, weight_type: str) -> Cox
     numbers = {f.name: getattr(result, f.name) for f in fields(result)}
     if weight_type == "frequency":
         warn(
-            "sample_weight holds fractions, so standard errors and tests of cis are undefined: pass counts, or "
+            "sample_weight contains fractions, so standard errors and tests of cis are undefined: pass counts, or "
             "weight_type='importance'"
         )
         for name in numbers:
             if name.startswith("se_") or name.endswith(("_statistic", "_pvalue")):
                 numbers[name] = numbers[name] * _NAN
         return CoxResult(**numbers)
-    # the information of n rows weighted to an effective number of them
+    # the information of n rows, rescaled to their effective number
     share = float(view.w.sum() / (view.w @ view.w))
     m = numbers["df"] // 2
     for name in [n for n in numbers if n.startswith("se_")]:

@@ -1,4 +1,4 @@
-"""Judged on rows the map has not seen: what recalibration would gain, and the error of a calibration without bins."""
+"""Cross-fitted metrics: the gain of recalibration on held-out rows, and a calibration error without bins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from calibrary.numerics.draw import shuffled
 
 
 def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: Any) -> dict[str, Any]:
-    """Copies of a row drawn by a bootstrap must not be on both sides, or a map would judge what it has seen."""
+    """Copies of a row in a bootstrap sample go to one fold, so that no map is evaluated on rows it was fitted to."""
     return {"folds": dealt_once(view, folds, rng)}
 
 
@@ -41,18 +41,18 @@ _FACTS: dict[str, Any] = {
     "fixed": _same_folds,
     "lenses": ALL_LENSES,
     "weights": "rows",
-    "weights_note": "folds are made of rows: a row of weight 2 is the row written twice in one and the same fold",
+    "weights_note": "folds consist of rows: a row of weight 2 is the same row twice, both times in one fold",
     "order_free": False,
-    "order_note": "rows are dealt to folds in their order; folds= fixes them",
+    "order_note": "rows are assigned to folds in their order; folds= fixes the assignment",
     "cost": "5 fits of the map",
 }
 
-#: Distances below this are rounding of a map that says what the prediction says.
+#: Distances below this are rounding errors of a map that equals the prediction.
 _ROUNDING = 1e-12
 
 
 class CalibrationLoss(NamedTuple):
-    """What a map fitted to other rows would gain: ``calibration_loss = score - refinement``, and its error."""
+    """Gain of a map fitted to other rows: ``calibration_loss = score - refinement``, and its standard error."""
 
     calibration_loss: float
     score: float
@@ -61,7 +61,7 @@ class CalibrationLoss(NamedTuple):
 
 
 def _over_views(values: list[CalibrationLoss], views: Views, average: Any, options: dict[str, Any]) -> CalibrationLoss:
-    """Each number averaged; of standard errors that is an upper bound, whatever the views have in common."""
+    """Each number averaged over the views; the mean of standard errors is an upper bound for any correlation."""
     if isinstance(average, str) and average == "max":
         return max(values, key=lambda v: v.calibration_loss)
     return CalibrationLoss(*(views.average(np.array(column), average) for column in zip(*values, strict=True)))
@@ -74,14 +74,15 @@ def _over_views(values: list[CalibrationLoss], views: Views, average: Any, optio
     combine=_over_views,
     fields=(("calibration_loss", 0.0),),
     range=(-math.inf, math.inf),
-    range_note="at most the score itself; below 0 the map makes things worse",
+    range_note="at most the score itself; below 0 the map makes predictions worse",
     default_lens="full",
-    sign="what recalibration would gain; 0: nothing, negative: the map does harm at this number of rows",
+    sign="the gain of recalibration; 0: no gain, negative: the map does harm at this number of rows",
     equation="mean S(c, y) - mean S(g, y), g the map fitted to the other folds",
     references=cited("berta2025", "ferrer2024"),
-    use="Should I recalibrate? The gain in the score that matters, judged on rows the map has not seen.",
-    avoid="It is what this map finds: a miscalibration no monotone map can mend stays in the refinement. Do not "
-    "stratify folds by the label.",
+    use="Use this loss to decide whether to recalibrate. It is the gain in the score of your choice, on rows that the "
+    "map was not fitted to.",
+    avoid="The value is the gain of this map only: miscalibration that no monotone map can correct stays in the "
+    "refinement. Do not stratify folds by the label.",
     **_FACTS,
 )
 def calibration_loss(
@@ -95,31 +96,32 @@ def calibration_loss(
     alpha: float = 2.0,
     **common: Unpack[Common],
 ) -> CalibrationLoss:
-    r"""How much of a proper score recalibration would remove, judged on rows the map was not fitted to.
+    r"""How much of a proper score recalibration would remove, measured on rows the map was not fitted to.
 
     .. math:: \frac{1}{W} \sum_i w_i \{S(c_i, y_i) - S(g_i, y_i)\}, \qquad
               g_i = \text{map fitted to the other folds, at } c_i
 
-    The score is the calibration loss plus the refinement, the score after recalibration. A map fitted and judged on
-    the same rows always gains; this one may lose, and a negative value says that there is nothing to gain. The
-    standard error is that of the paired differences and ignores that folds share rows: read gains below two of it
-    as none.
+    The score is the sum of the calibration loss and the refinement, which is the score after recalibration. A map
+    fitted and evaluated on the same rows always gains; this one may lose, and a negative value means that recalibration
+    does not help. The standard error is that of the paired differences and ignores that folds share rows: treat gains
+    below two standard errors as none.
 
     Parameters
     ----------
     score : "brier", "log", "spherical", "power" or "rps"
-        The proper score. With "log", isotonic blocks at 0 and 1 take (s + 1/2) / (n + 1).
+        The proper score. With "log", isotonic blocks at 0 and 1 use (s + 1/2) / (n + 1).
     map : str or object
-        "auto" is "isotonic" from 300 rows on, "beta" below, and "temperature" for whole vectors; or the name of any
-        map, or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``. For whole vectors a map of one
-        probability is fitted to each class and the rows are rescaled. Scores of exactly 0 and 1 stand half as far
-        from the end as the nearest other score when a map takes log odds.
+        "auto" is "isotonic" from 300 rows on, "beta" below 300, and "temperature" for whole vectors; otherwise the name
+        of any map, or an object with ``fit(y, c, sample_weight)`` and ``predict(c)``. For whole vectors a binary map is
+        fitted to each class and the rows are rescaled to sum to 1. If a map uses log odds, scores of exactly 0 and 1
+        are moved inside by half the distance of the nearest other score from that end.
     folds : int or array-like of shape (N,)
-        How many, dealt at random; or the fold of every row. Keep rows of one patient or prompt in one fold.
+        Number of folds, assigned at random; or the fold of every row. Put all rows of one patient or prompt in the same
+        fold.
     rng : int, Generator or None
-        How rows are dealt.
+        Generator or seed for the assignment of rows to folds.
     scale : "1/K", "sum" or "half"
-        Of the Brier score.
+        Scale of the Brier score.
     alpha : float
         Exponent of "spherical" and "power".
 
@@ -142,7 +144,7 @@ def calibration_loss(
     after = _row_scores(view, cross_fitted(view, _recalibrator(map, view, score), dealt(view, folds, rng)), proper)
     before = _row_scores(view, view.probability, proper)
     given, refined = float(view.mean(before)), float(view.mean(after))
-    if not math.isfinite(given):  # a certain prediction that failed: no finite score could be as bad
+    if not math.isfinite(given):  # a wrong prediction stated with certainty: no finite score could be as bad
         return CalibrationLoss(given, given, refined, math.inf)
     return CalibrationLoss(given - refined, given, refined, _standard_error(before - after, view))
 
@@ -155,13 +157,13 @@ def calibration_loss(
     range=(-1.0, 1.0),
     range_note="[-2, 2] for whole vectors with norm=1",
     range_with=lambda options, k: (-2.0, 2.0),
-    sign="never above the L1 calibration error on average; 0 or less: no error that the map could find",
+    sign="never above the L1 calibration error on average; 0 or less: the map detects no error",
     equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
     references=cited("berta2026"),
-    use="The mean distance from calibration without bins and without the upward bias of ECE; splits into over- and "
-    "under-confidence.",
-    avoid="Below about 100 rows it falls short of the true error; do not stratify folds by the label, which makes it "
-    "read an error where there is none.",
+    use="Use this error for the mean distance from calibration without bins and without the upward bias of ECE; it "
+    "can be separated into over- and under-confidence.",
+    avoid="Below about 100 rows the value is below the true error. Do not stratify folds by the label, because the "
+    "value would then be above 0 for a calibrated model.",
     **_FACTS,
 )
 def variational_error(
@@ -174,27 +176,27 @@ def variational_error(
     norm: float = 1,
     **common: Unpack[Common],
 ) -> float:
-    r"""Mean distance between confidence and frequency, found by a map that has not seen the rows it judges.
+    r"""Mean distance between confidence and frequency, according to a map fitted to other rows.
 
     .. math:: \frac{1}{W} \sum_i w_i\, \mathrm{sign}(g_i - c_i)\,(y_i - c_i), \qquad
               g_i = \text{map fitted to the other folds, at } c_i
 
-    Were the map the truth, this would be the mean of \|E[y\|c] - c\|; any other map gives less on average. So it does
-    not read an error where there is none, as bins do, and where it is clearly positive there is one. Whole vectors
-    (``lens="full"``) use the gradient of the norm of g - c in place of the sign.
+    If the map were the true calibration curve, this would be the mean of \|E[y\|c] - c\|; any other map gives less on
+    average. The value is therefore not biased upwards, as binned errors are, and a clearly positive value is evidence
+    of an error. Whole vectors (``lens="full"``) use the gradient of the norm of g - c in place of the sign.
 
     Parameters
     ----------
     map : str or object
-        As in :func:`calibration_loss`; but here it is a judge, not a recalibration: "beta" may also fall, and scores
-        of exactly 0 and 1 stay at the ends.
+        As in :func:`calibration_loss`; but here the map only estimates the sign of the error and does not recalibrate:
+        "beta" may also decrease, and scores of exactly 0 and 1 are not moved.
     folds, rng
         As in :func:`calibration_loss`.
     direction : "over", "under" or None
-        Only the part from rows where the map lies on the side of 1/2 seen from the confidence (over-confident), or on
-        the other side (under-confident). The two add up to the whole, but for confidences of exactly 1/2.
+        Use only the rows where the map lies closer to 1/2 than the confidence (over-confident), or further away
+        (under-confident). The two values add up to the whole, except for confidences of exactly 1/2.
     norm : 1, 2, inf or any number from 1
-        Of the distance of whole vectors; for one probability all are the same.
+        Norm of the distance between whole vectors; for binary predictions all norms agree.
 
     Examples
     --------
@@ -209,7 +211,9 @@ def variational_error(
     if direction is not None:
         one_of("direction", direction, ("over", "under"))
         if not view.binary:
-            raise RefusedError(f"direction={direction!r} is for one probability: use a binary lens such as 'top-label'")
+            raise RefusedError(
+                f"direction={direction!r} is defined for binary predictions only: use a binary lens such as 'top-label'"
+            )
     g = cross_fitted(view, _judge(map, view), dealt(view, folds, rng))
     terms = variational_terms(view.y, view.probability, g, norm)
     if direction is not None:
@@ -223,15 +227,15 @@ def variational_error(
 
 @dataclass(frozen=True)
 class VariationalTestResult(TestResult):
-    """Is the calibration error above a margin?
+    """Result of the test whether the calibration error is above a margin.
 
     Attributes
     ----------
-    statistic, pvalue : t of the forward error less the margin, and its upper tail probability
+    statistic, pvalue : t statistic of the forward error minus the margin, and its upper tail probability
     estimate, standard_error : the forward error; its expectation is never above the L1 calibration error
-    low : lower bound of that error at ``confidence_level``, one-sided
-    margin, confidence_level : as asked
-    n_judged : rows judged (their number of copies, with frequency weights)
+    low : one-sided lower bound of the L1 calibration error at ``confidence_level``
+    margin, confidence_level : the arguments of the test
+    n_judged : number of rows evaluated (their number of copies, with frequency weights)
     """
 
     estimate: float
@@ -269,25 +273,26 @@ def variational_error_test(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> VariationalTestResult:
-    """Is the L1 calibration error larger than a margin?
+    """Test whether the L1 calibration error is larger than a margin.
 
-    The forward form: rows in random order are cut in blocks, and each block is judged by the map of the blocks before
-    it. The terms then have the spread they seem to have (they are a martingale's), which those of folds do not: a
-    one-sided t test keeps its level. Its expectation is at most the L1 error, so that a rejection is a valid
-    conclusion about the error itself, and ``low`` is a lower bound of it.
+    Forward version: rows in random order are divided into blocks, and each block is evaluated by the map fitted to the
+    blocks before it. The terms are then martingale differences, so that their empirical variance is correct (which does
+    not hold for folds): a one-sided t test has the nominal level. The expectation of the estimate is at most the L1
+    error, so that a rejection is a valid conclusion about the error itself, and ``low`` is a lower bound of the error.
 
     Parameters
     ----------
     margin : float
-        The smallest error that matters; 0 tests calibration itself.
+        The smallest error that matters; with 0 calibration itself is tested.
     map, norm
         As in :func:`variational_error`.
     n_blocks : int
-        Number of blocks; the first only teaches, and so does every block before which one class alone was seen.
+        Number of blocks; the first block is used only for fitting, and so is every block before which all labels are
+        the same.
     rng : int, Generator or None
         The order.
     confidence_level : float
-        Of the one-sided bound ``low``.
+        Confidence level of the one-sided bound ``low``.
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights whose squares enter the variance.
 
@@ -330,11 +335,11 @@ def variational_error_test(
 def forward_terms(
     view: Predictions, map: Any, n_blocks: int = 10, rng: Any = 0, norm: float = 1
 ) -> tuple[Array, Array]:
-    """Rows that are judged by the blocks before theirs, in random order, and what each says about the error."""
+    """Rows evaluated by the blocks before theirs, in random order, and the contribution of each row to the error."""
     n_blocks = whole("n_blocks", n_blocks, least=2)
     if view.n < n_blocks:
         raise RefusedError(
-            f"n_blocks={n_blocks} need as many rows, and there are {view.n}: use fewer blocks or more rows"
+            f"n_blocks={n_blocks} needs at least as many rows, and there are {view.n}: use fewer blocks or more rows"
         )
     order = shuffled(view.n, rng, "blocks")
     blocks = np.array_split(order, n_blocks)
@@ -346,21 +351,19 @@ def forward_terms(
             g = mapped_by(map, seen, view, block)
             judged.append((block, variational_terms(view.y[block], view.probability[block], g, norm)))
     if not judged:
-        raise RefusedError(
-            "every label but those of the last block is the same, so that no map can be fitted: add rows"
-        )
+        raise RefusedError("all labels before the last block are the same, so no map can be fitted: add rows")
     rows, terms = (np.concatenate(parts) for parts in zip(*judged, strict=True))
     return rows, terms
 
 
-# -- what both lean on --------------------------------------------------------------------------------
+# -- shared by both metrics ---------------------------------------------------------------------------
 
 
 def variational_terms(y: Any, c: Array, g: Array, norm: float = 1) -> Array:
-    """What each row says about the distance of c from calibration, when g is believed to be the truth.
+    """Contribution of each row to the distance of c from calibration, with g as the true calibration curve.
 
-    For one probability sign(g - c) (y - c); for vectors the product of the gradient of the norm at g - c with the
-    residual. Its mean is at most the mean norm of E[y|c] - c, and equal to it when g is E[y|c].
+    For binary predictions sign(g - c) (y - c); for vectors the product of the gradient of the norm at g - c with the
+    residual. The mean of the contributions is at most the mean norm of E[y|c] - c, and equal to it if g is E[y|c].
     """
     away = g - c
     away[np.abs(away) <= _ROUNDING] = 0.0
@@ -374,13 +377,13 @@ def variational_terms(y: Any, c: Array, g: Array, norm: float = 1) -> Array:
 
 
 def _gradient(away: Array, norm: float) -> Array:
-    """Gradient of the norm of every row: |D|^(p-1) sign D / ||D||^(p-1); at 0, zero."""
+    """Gradient of the norm for every row: |D|^(p-1) sign D / ||D||^(p-1); zero at 0."""
     size = np.abs(away)
     largest = size.max(axis=1, keepdims=True)
     if math.isinf(norm):
         first = np.arange(away.shape[1]) == size.argmax(axis=1)[:, None]
         return np.where(first, np.sign(away), 0.0)
-    share = size / np.where(largest > 0.0, largest, 1.0)  # of the largest, so that no power leaves the range
+    share = size / np.where(largest > 0.0, largest, 1.0)  # divided by the largest entry, so that no power overflows
     length = (share**norm).sum(axis=1, keepdims=True) ** (1.0 / norm)
     slope = np.where(size > 0.0, share ** (norm - 1.0), 0.0) / np.where(length > 0.0, length, 1.0) ** (norm - 1.0)
     result: Array = slope * np.sign(away)
@@ -393,23 +396,23 @@ def _check_norm(norm: float) -> None:
 
 
 def _recalibrator(map: Any, view: Predictions, score: str) -> Any:
-    """The map one would recalibrate with: the end rule, and for the log score never quite certain."""
+    """The map for recalibration: confidences of 0 and 1 are moved inside, and the log score avoids 0 and 1."""
     chosen = as_map(usual_map(view) if isinstance(map, str) and map == "auto" else map)
     return ShrunkIsotonic(rising=False) if score == "log" and type(chosen) is Isotonic else with_ends(chosen)
 
 
 def _judge(map: Any, view: Predictions) -> Any:
-    """The map that says on which side of a prediction the truth lies; the beta map may fall."""
+    """The map that estimates on which side of a prediction the true frequency lies; the beta map may decrease."""
     chosen = usual_map(view) if isinstance(map, str) and map == "auto" else map
     return FreeBeta() if isinstance(chosen, str) and chosen.lower() == "beta" else chosen
 
 
 def _row_scores(view: Predictions, c: Array, score: ProperScore) -> Array:
     scores, classes = np.empty(view.n), np.arange(view.k)
-    for rows in slices(view.n, view.k):  # whole matrices of labels and probabilities would be most of the memory
+    for rows in slices(view.n, view.k):  # whole matrices of labels and probabilities would use most of the memory
         p = np.column_stack([1.0 - c[rows], c[rows]]) if c.ndim == 1 else c[rows]
         hot = (view.y[rows, None] == classes).astype(np.float64)
-        with np.errstate(divide="ignore"):  # a certain prediction that failed has an infinite log score
+        with np.errstate(divide="ignore"):  # a wrong prediction stated with certainty has an infinite log score
             scores[rows] = score.expected(p, hot)
     return scores
 

@@ -1,8 +1,8 @@
 """Distances from calibration (sections 9.2 and 9.3): how far the predictions must move to become calibrated.
 
-The true distance, to the nearest calibrated predictor, needs the inputs of the model. From labels and confidences
-alone it lies between the lower distance and the best calibrated relabelling of the confidences; ``sce``, ``sice``,
-``lkce`` and ``smece`` are the metrics that are small exactly when it is.
+The true distance to the nearest calibrated predictor needs the inputs of the model. From labels and confidences alone,
+bounds can be computed: the distance lies between the lower distance and the best calibrated relabelling of the
+confidences; ``sce``, ``sice``, ``lkce`` and ``smece`` are small exactly when the distance is small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
-#: Distinct confidences above which the linear programme takes more than about a minute.
+#: Number of distinct confidences above which the linear programme takes more than about a minute.
 _SLOW = 1000
 
 
@@ -42,27 +42,29 @@ _SLOW = 1000
     cost="a linear programme: 20 s for 500 distinct confidences",
     equation="in words",
     references=cited("blasiok2023"),
-    use="How far is the model from the nearest calibrated one, at least? What consistent errors are measured against.",
-    avoid="A linear programme, for a few hundred rows: sce is within a factor of two of it in the time of a sort.",
+    use="Use this distance to see how far, at least, the model is from the nearest calibrated model. Consistent "
+    "errors are compared with this distance.",
+    avoid="The linear programme is feasible for a few hundred rows only; sce is within a factor of two of this "
+    "distance, in the time of a sort.",
 )
 def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Common]) -> float:
-    r"""Least average distance that confidences must move to be calibrated, when equal ones may move apart.
+    r"""Least average distance that confidences must move to be calibrated, where equal confidences may move apart.
 
     .. math:: \min_{\pi \ge 0} \sum_{i,g} \pi_{ig}\, |c_i - u_g|, \quad \sum_g \pi_{ig} = w_i / W, \quad
               \sum_i \pi_{ig} (y_i - u_g) = 0
 
-    Every row's weight is spread over new confidences u (the points of a grid on [0, 1]) such that each of them is
-    right on average. Never above the true distance from calibration.
+    Every row's weight is spread over new confidences u (the points of a grid on [0, 1]) such that each new confidence
+    is calibrated. The value is never above the true distance from calibration.
 
     Parameters
     ----------
     grid : int
-        Number of grid points. The grid can only raise the value, by at most 1 / (2 (grid - 1)).
+        Number of grid points. The grid can only increase the value, by at most 1 / (2 (grid - 1)).
 
     Notes
     -----
-    A linear programme: about 20 s for 500 distinct confidences, so a diagnostic to run offline. The Lipschitz error
-    ``sce`` is at most twice this distance, and in practice within about 1.5 times of it, in the time of a sort.
+    The linear programme takes about 20 s for 500 distinct confidences, so use it offline. The Lipschitz error ``sce``
+    is at most twice this distance, in practice at most about 1.5 times, and takes only the time of a sort.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     """
     points = int(grid)
     if points != grid or points < 2:
-        raise RefusedError(f"grid={grid!r} must be a whole number of points, 2 or more")
+        raise RefusedError(f"grid={grid!r} must be a whole number of grid points, 2 or more")
     return _transport(view, np.linspace(0.0, 1.0, points))
 
 
@@ -86,24 +88,26 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     costly=True,
     slow_above=500,
     slow_binary=True,
-    sign="0 is perfect; larger is worse; never below the lower distance, but for its grid",
+    sign="0 is perfect; larger is worse; never below the lower distance, apart from the error of its grid",
     cells=CellFacts("sample"),
     cost="O(m^2 log m) for m distinct confidences",
     equation="in words",
     references=cited("blasiok2023"),
-    use="How far must confidences move if runs of them are replaced by what happened? The end above lower_distance.",
-    avoid="Fits the labels: single rows at the ends move to their own labels, so a calibrated model does not show 0.",
+    use="Use this distance to see how far confidences move if runs of them are replaced by the observed frequency. It "
+    "is an upper bound, as lower_distance is a lower bound.",
+    avoid="The value depends on label noise: single rows at the ends move to their own labels, so a calibrated model "
+    "does not show 0.",
 )
 def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> float:
-    """Average distance that confidences move when runs of them are replaced by their mean labels, at best.
+    """Smallest average distance that confidences move when runs of them are replaced by their mean labels.
 
-    The sorted confidences are cut into runs, and every confidence of a run moves to the run's mean label, which is
-    calibrated; the cuts are those that move the least. An upper bound of the distance to the best calibrated
-    function of the confidence, and never below :func:`lower_distance` but for its grid.
+    The sorted confidences are divided into runs, and every confidence of a run moves to the run's mean label, which is
+    calibrated; the cuts that give the smallest distance are used. The value is an upper bound of the distance to the
+    best calibrated function of the confidence, and never below :func:`lower_distance` apart from the error of its grid.
 
     Notes
     -----
-    Dynamic programme, O(m^2 log m) time for m distinct confidences: a second for 3000 of them.
+    The dynamic programme takes O(m^2 log m) time for m distinct confidences: about a second for 3000.
 
     Examples
     --------
@@ -124,25 +128,29 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     range=(-1.0, 1.0),
     better="perfect",
     tail="two-sided",
-    sign="below 0: at that confidence the event is rarer than stated (over-confident); above 0: more frequent",
+    sign="below 0: at that confidence the event is rarer than stated (over-confident); above 0: the event is more "
+    "frequent",
     extra_options=MAP_OPTIONS,
     weights="rows",
-    weights_note="spans, knots and folds count rows, so weight 2 is not exactly the row written twice",
+    weights_note="spans, knots and folds count rows, so a row of weight 2 is not exactly the same as the row repeated",
     cells=CellFacts("copies"),
     cost="O(N log N)",
     equation="in words",
     references=cited("bai2021"),
-    use="Is one confidence to be believed, the one that a decision turns on? With a sign.",
-    avoid="It is the height of a fitted curve at one point: few rows nearby, and it is the map that speaks.",
+    use="Use this error to ask whether one particular confidence is right, such as the threshold of a decision. The "
+    "error has a sign.",
+    avoid="The error is the height of a fitted curve at one point: with few rows nearby, the value depends on the "
+    "choice of the map.",
 )
 def calibration_error_at_level(
     view: Predictions, *, at: float = 0.5, map: Any = "loess", **options: Unpack[MapOptions]
 ) -> float:
-    r"""How far off the model is where it states one given confidence, with a sign.
+    r"""How far the observed frequency lies from one given confidence, with a sign.
 
     .. math:: \hat y(t) - t
 
-    with the fitted calibration map at the confidence t, cut to [0, 1]: a LOESS curve may overshoot where data are few.
+    The fitted calibration map is evaluated at the confidence t and clipped to [0, 1], because a LOESS curve may
+    overshoot where rows are few.
 
     Parameters
     ----------
@@ -161,11 +169,18 @@ def calibration_error_at_level(
     if not (isinstance(at, int | float) and 0.0 <= at <= 1.0):
         raise RefusedError(f"at={at!r} must be a confidence between 0 and 1")
     gap = float(np.clip(fit_map(map, view, **options).predict(np.array([float(at)]))[0], 0.0, 1.0) - at)
-    return undefined(f"no prediction is near at={at:g}, so the curve says nothing there") if math.isnan(gap) else gap
+    return (
+        undefined(
+            f"no prediction is near at={at:g}, so the curve is not reliable there: choose a confidence that the model "
+            "states"
+        )
+        if math.isnan(gap)
+        else gap
+    )
 
 
 def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
-    """Calibration error at given confidences: what a calibration map says there, minus the confidence.
+    """Calibration error at given confidences: the value of a calibration map there, minus the confidence.
 
     Parameters
     ----------
@@ -187,7 +202,7 @@ def calibration_curve_gap(map: Callable[[Any], Any], c: Any) -> Array:
     """
     at = as_floats(c, "c")
     if at.size and not (at.min() >= 0.0 and at.max() <= 1.0):
-        raise RefusedError("c holds values outside [0, 1]: pass confidences")
+        raise RefusedError("c contains values outside [0, 1]: pass confidences")
     gap: Array = np.asarray(map(at), dtype=np.float64) - at
     return gap
 
@@ -199,7 +214,10 @@ def _transport(view: Predictions, u: Array) -> float:
 
     c, y, w = _merged(view)
     if len(c) > _SLOW:
-        warn(f"lower_distance solves a linear programme over {len(c)} distinct rows: this may take minutes; see sce")
+        warn(
+            f"lower_distance solves a linear programme over {len(c)} distinct rows, which may take minutes: sce is a "
+            "fast alternative"
+        )
     g, k = len(c), len(u)
     row, column = np.repeat(np.arange(g), k), np.arange(g * k)
     at = np.tile(np.arange(k), g)
@@ -226,7 +244,7 @@ def _merged(view: Predictions) -> tuple[Array, Array, Array]:
 
 
 def _best_runs(view: Predictions) -> float:
-    """The cheapest cut of the sorted confidences into runs; cost of a run: weighted sum of |c - mean label|."""
+    """The cut of the sorted confidences into runs with the smallest cost: the weighted sum of |c - mean label|."""
     ties = view.ties
     c = ties.c
     w, wy, wc = (np.concatenate([[0.0], np.cumsum(a)]) for a in (ties.w, ties.wy, ties.w * c))
@@ -234,7 +252,7 @@ def _best_runs(view: Predictions) -> float:
     for end in range(1, len(c) + 1):
         start = np.arange(end)
         mean = (wy[end] - wy[:end]) / (w[end] - w[:end])
-        # confidences below the mean move up, the others down
+        # confidences below the mean label move up, the others move down
         middle = np.clip(np.searchsorted(c, mean), start, end)
         up = mean * (w[middle] - w[:end]) - (wc[middle] - wc[:end])
         down = (wc[end] - wc[middle]) - mean * (w[end] - w[middle])

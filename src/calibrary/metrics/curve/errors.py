@@ -1,4 +1,4 @@
-"""Fit a calibration map, then summarise its distance from the diagonal (rows 64, 65, 67-69 and the general case)."""
+"""Errors of a fitted calibration map: its distance from the diagonal (rows 64, 65, 67-69 and the general case)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correc
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
-#: Up to so many rows it is kept what LOESS multiplies the label of each with.
+#: Largest number of rows for which the LOESS coefficients of all labels are stored.
 _MOST_KEPT = 50_000
 
-_ROWS_NOTE = "spans, knots and folds count rows, so weight 2 is not exactly the row written twice"
+_ROWS_NOTE = "spans, knots and folds count rows, so a row of weight 2 is not exactly the same as the row repeated"
 _LOESS_FACTS: dict[str, Any] = {
     "family": "curve",
     "range": (0.0, np.inf),
-    "range_note": "[0, 1] in practice; a LOESS curve may overshoot where data are few (clip=True keeps it inside)",
+    "range_note": "[0, 1] in practice; a LOESS curve may overshoot where rows are few (clip=True clips it to [0, 1])",
     "lenses": BINARY_LENSES,
     "weights": "rows",
     "weights_note": _ROWS_NOTE,
@@ -40,8 +40,8 @@ _COST = Correction(
 _FOTT_LOSS = Correction(
     "fit",
     "parameters and numbers of pieces minimise the ECE-FOTT loss (40)",
-    "that would give yhat(c) = c and error 0: a proper loss is minimised, the number of pieces is chosen by "
-    "cross-validated squared error, and (40) is only the final read-out",
+    "that would give yhat(c) = c and error 0: instead a proper loss is minimised, the number of pieces is chosen by "
+    "cross-validated squared error, and (40) is only the error of the fitted map",
 )
 
 
@@ -49,7 +49,7 @@ _FOTT_LOSS = Correction(
 
 
 def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> ReplicateForm:
-    """LOESS is linear in the labels: what multiplies them is found once, and read by ``read(view, gaps, setting)``."""
+    """LOESS is linear in the labels: coefficients are computed once, and ``read(view, gaps, setting)`` uses them."""
 
     def prepare(
         view: Predictions, *, map: Any = "loess", measure: str = "sample", norm: float = 1, percentile: float = 90.0,
@@ -61,7 +61,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> Repl
         def found() -> tuple[Array, Array] | None:
             try:
                 curve: Loess = fit_map(map, view, **options)
-            except RefusedError:  # too few rows for a curve: the metric itself says so
+            except RefusedError:  # too few rows for a curve: the metric itself raises the error
                 return None
             return curve.of_labels(view)
 
@@ -81,14 +81,14 @@ def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> Repl
 
 
 def _mean_gaps(view: Predictions, gaps: Array, setting: Any) -> Array:
-    """The mean power of the gap of every replicate."""
+    """The mean power of the gap in every replicate."""
     norm = setting["norm"]
     found: Array = (gaps if norm == 1 else gaps**norm) @ (view.ties.w / view.total)
     return found
 
 
 def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictions, Array, Any], Array]:
-    """The percentile of the gaps of every replicate, that of the options or a fixed one."""
+    """The percentile of the gaps in every replicate: the percentile of the options, or a fixed one."""
 
     def read(view: Predictions, gaps: Array, setting: Any) -> Array:
         at, copies = setting["percentile"] if percentile is None else percentile, _copies(view)
@@ -113,8 +113,8 @@ def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictio
     replicate=_of_redrawn_labels(_mean_gaps),
     equation="(40)",
     references=cited("kangsepp2022", "gupta2021", "rahimi2020"),
-    use="Measure calibration error with the calibration map you believe in, built in or your own.",
-    avoid="A flexible map on few rows fits noise, and the error is then too large.",
+    use="Use this error to measure miscalibration with a calibration map of your choice, built in or your own.",
+    avoid="A flexible map on few rows fits noise, so that the error is too large.",
     corrections=(_FOTT_LOSS,),
     **_LOESS_FACTS,
 )
@@ -139,14 +139,14 @@ def calibration_map_error(
     norm : float
         The power alpha; no root is taken.
     measure : "sample" or "uniform"
-        Average over the confidences of the rows, or over all confidences from 0 to 1 (LOESS and lowess: over
-        the range of the data).
+        Average over the confidences of the rows, or over all confidences from 0 to 1 (LOESS and lowess: over the range
+        of the data).
 
     Notes
     -----
-    Every family that section 5.10 names is here: "bins" with ``base="mass"`` (ECE-EM), "platt", "beta", "isotonic",
-    "pl", "pl3", splines ("cumulative_spline": a natural cubic spline of the cumulative difference) and
-    intra-order-preserving functions ("order_preserving": a curve of the log odds that never falls and is 0 at 0).
+    Every family of section 5.10 is available: "bins" with ``base="mass"`` (ECE-EM), "platt", "beta", "isotonic", "pl",
+    "pl3", splines ("cumulative_spline": a natural cubic spline of the cumulative difference) and intra-order-preserving
+    functions ("order_preserving": a non-decreasing curve of the log odds that is 0 at 0).
 
     Examples
     --------
@@ -206,14 +206,14 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
     replicate=_of_redrawn_labels(_mean_gaps),
     equation="(85), (86)",
     references=cited("austin2019", "cleveland1988"),
-    use="The clinician's calibration error: no bins, and the same number as R's loess gives.",
-    avoid="Fewer than about 200 rows: the curve follows noise and the index is biased upwards.",
+    use="Use this error as is customary in clinical prediction: it needs no bins and equals the value from R's loess.",
+    avoid="With fewer than about 200 rows the curve follows noise and the index is biased upwards.",
     corrections=(
         _COST,
         Correction(
             "LOESS",
-            "is the Savitzky-Golay filter where points are a fixed width apart",
-            "the weights must be uniform besides, and those of LOESS are tricube",
+            "the smoother is the Savitzky-Golay filter where points are a fixed width apart",
+            "that would also need uniform weights, and LOESS has tricube weights",
         ),
     ),
     **_LOESS_FACTS,
@@ -221,18 +221,18 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
 def integrated_calibration_index(
     view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]
 ) -> float:
-    r"""Average distance between confidence and a smooth curve of how often the event happened.
+    r"""Average distance between confidence and a smooth curve of the observed event frequency.
 
     .. math:: \frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|
 
-    with :math:`\hat y` the curve of R's ``loess(y ~ c)``, whose interpolating surface is the default because it is
-    what published values are; ``surface="direct"`` fits at every confidence.
+    Here :math:`\hat y` is the curve of R's ``loess(y ~ c)``, whose interpolating surface is the default because
+    published values use it; ``surface="direct"`` fits at every confidence.
 
     Parameters
     ----------
     map : str or object
-        Another map: "lowess" gives rms's Eavg, ``transform="logit"`` pmcalibration's value, "platt" calzone's
-        Cox ICI; see :func:`calibrary.calibration_map_error`.
+        Another map: "lowess" gives Eavg of rms, ``transform="logit"`` the value of pmcalibration, "platt" the Cox ICI
+        of calzone; see :func:`calibrary.calibration_map_error`.
     measure : "sample" or "uniform"
         Average over the rows, or over all confidences within the data's range.
 
@@ -252,7 +252,8 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     "section": "5.8",
     "equation": "in words",
     "references": cited("austin2019", "harrell2015"),
-    "avoid": "Fewer than about 200 rows; the maximum is ruled by the ends of the curve, where data are few.",
+    "avoid": "With fewer than about 200 rows the curve follows noise; the maximum depends on the ends of the curve, "
+    "where rows are few.",
 }
 
 
@@ -262,8 +263,12 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     aliases=("error percentile",),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps()),
-    use="How large is the error most predictions stay below? Reads in the units of probability.",
-    corrections=(_COST, Correction("MAE", "used for the largest error", "it means maximum here, not mean")),
+    use="Use this error to ask how large an error most predictions do not exceed. The value is in units of "
+    "probability.",
+    corrections=(
+        _COST,
+        Correction("MAE", "the review uses the name for the largest error", "here the name means maximum, not mean"),
+    ),
     **_PERCENTILE_FACTS,
 )
 def calibration_error_percentile(
@@ -276,16 +281,16 @@ def calibration_error_percentile(
 ) -> float:
     r"""The calibration error that ``percentile`` percent of the predictions do not exceed.
 
-    The percentile (linear interpolation) of :math:`|\hat y(c_i) - c_i|`, :math:`\hat y` the LOESS curve.
+    The percentile (linear interpolation) of :math:`|\hat y(c_i) - c_i|`, where :math:`\hat y` is the LOESS curve.
 
     Parameters
     ----------
     percentile : float
-        50 is the median error (E50), 90 is E90, 100 the largest (Emax).
+        50 gives the median error (E50), 90 gives E90, 100 the largest error (Emax).
     map : str or object
         Another map; see :func:`calibrary.calibration_map_error`.
     measure : "sample" or "uniform"
-        Over the rows, or over the grid 0, 1/2000, ..., 1 (with ``map="platt"``: Harrell's older Emax).
+        Percentile over the rows, or over the grid 0, 1/2000, ..., 1 (with ``map="platt"``: Harrell's older Emax).
 
     Examples
     --------
@@ -302,7 +307,7 @@ def calibration_error_percentile(
     preset_of=Alias("ep", percentile=50.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)),
-    use="The error of a typical prediction.",
+    use="Use this error for the error of a typical prediction.",
     **_PERCENTILE_FACTS,
 )
 def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
@@ -327,7 +332,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     preset_of=Alias("ep", percentile=90.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)),
-    use="The error that nine predictions in ten stay below.",
+    use="Use this error for the error that nine predictions in ten do not exceed.",
     **_PERCENTILE_FACTS,
 )
 def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
@@ -361,11 +366,11 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     },
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(100.0)),
-    use="The worst error over the predictions made.",
+    use="Use this error for the worst error among the predictions.",
     **_PERCENTILE_FACTS,
 )
 def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
-    """The largest distance between confidence and the fitted curve over the predictions made.
+    """The largest distance between confidence and the fitted curve among the predictions.
 
     Parameters
     ----------
@@ -382,7 +387,7 @@ def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **op
 
 
 def _percentile(view: Predictions, **options: Any) -> float:
-    """The one formula, of which the metrics with a percentile in their name are presets."""
+    """The formula that E50, E90 and Emax share; each metric fixes the percentile."""
     return float(calibration_error_percentile.entry.formula(view, **options))
 
 
@@ -402,18 +407,18 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
 
 
 def _copies(view: Predictions) -> Array:
-    """How often each distinct confidence counts; weights that are no counts are scaled to the number of rows."""
+    """How often each distinct confidence counts; weights that are not counts are scaled to the number of rows."""
     scaled: Array = view.ties.w * view.copies_per_weight
     return scaled
 
 
 def weighted_percentile(x: Array, w: Array, percentile: float) -> float:
-    """The linear percentile of x with x_i repeated w_i times."""
+    """The percentile of x by linear interpolation, with x_i repeated w_i times."""
     if (w == 1.0).all():
         return float(np.percentile(x, percentile))
     order = np.argsort(x)
     reached = np.cumsum(w[order])
-    # sums of scaled weights that miss a whole number by rounding are that number
+    # a sum of scaled weights that differs from a whole number by rounding counts as that number
     whole = np.rint(reached)
     reached = np.where(np.abs(reached - whole) <= 1e-9 * whole, whole, reached)
     place = max(float(reached[-1]) - 1.0, 0.0) * percentile / 100.0
@@ -429,9 +434,9 @@ def weighted_percentile(x: Array, w: Array, percentile: float) -> float:
 _PIECEWISE_FACTS: dict[str, Any] = {
     "family": "curve",
     "weights": "rows",
-    "weights_note": "cross-validation folds are made of rows",
+    "weights_note": "cross-validation folds consist of rows",
     "order_free": False,
-    "order_note": "rows are dealt to folds in their order",
+    "order_note": "rows are assigned to folds in their order",
     "equation": "(40)",
     "references": cited("kangsepp2022"),
     "cost": "O(N log N) per number of segments and fold",
@@ -455,8 +460,10 @@ _PIECEWISE_FACTS: dict[str, Any] = {
         "ECE-PL": "the plug-in estimate of the calibration error, which is 'plugin estimator' here (ece with norm=2)"
     },
     cells=CellFacts("copies"),
-    use="A curve of a few straight pieces whose number the data choose: less noise than bins.",
-    avoid="Fewer than about 200 rows: one piece cannot be steeper than the diagonal, so under-confidence is missed.",
+    use="Use this error for a curve of a few straight pieces whose number the data determine: it has less noise than "
+    "bins.",
+    avoid="With fewer than about 200 rows there is one piece, which cannot be steeper than the diagonal, so that "
+    "under-confidence is missed.",
     corrections=(_FOTT_LOSS,),
     **_PIECEWISE_FACTS,
 )
@@ -477,7 +484,7 @@ def piecewise_linear_calibration_error(
 
     :math:`\frac{1}{W} \sum_i w_i |\hat y(c_i) - c_i|^\alpha` with knots found by exchange, values at the knots that
     minimise ``loss``, and the number of pieces chosen by cross-validated squared error. The optimum is computed
-    exactly, where the authors train with random starts and stop early.
+    exactly, whereas the authors train from random starts and stop early.
 
     Parameters
     ----------
@@ -489,11 +496,11 @@ def piecewise_linear_calibration_error(
     cv : int
         Number of folds.
     tolerance : float
-        Take the fewest pieces whose score is within this share of the best; the authors try 0.001.
+        Use the fewest pieces whose score is within this share of the best; the authors use 0.001.
     ensemble : bool
-        Average the folds' curves (the authors' choice), or refit on all rows.
+        Average the curves of the folds (as the authors do), or refit on all rows.
     rng : int or Generator
-        How rows are dealt to folds.
+        Generator or seed for the assignment of rows to folds.
 
     Examples
     --------
@@ -520,14 +527,16 @@ def piecewise_linear_calibration_error(
         "piecewise linear in logit-logit space ECE",
     ),
     cells=CellFacts("copies"),
-    use="As ECE-PL, but straight in log odds: one piece already shows over- and under-confidence.",
-    avoid="Where confidences of exactly 0 and 1 abound, whose log odds are set by convention.",
+    use="Use this error as ECE-PL, with pieces that are straight in log odds: one piece is enough to show over- and "
+    "under-confidence.",
+    avoid="Do not use this error where many confidences are exactly 0 or 1, because their log odds are set by "
+    "convention.",
     corrections=(
         _FOTT_LOSS,
         Correction(
             "one piece",
             "PL3 with one piece is temperature scaling",
-            "it has slope and intercept (Platt scaling), as the review's own 5.11 says",
+            "PL3 with one piece has slope and intercept (Platt scaling), as section 5.11 of the review says",
         ),
     ),
     **_PIECEWISE_FACTS,
@@ -544,7 +553,7 @@ def piecewise_linear_logit_calibration_error(
     rng: Any = 0,
     **common: Unpack[Common],
 ) -> float:
-    r"""Average distance from the diagonal of a curve that is piecewise straight in log odds.
+    r"""Average distance from the diagonal of a curve that is piecewise linear in log odds.
 
     ``logit yhat = b0 + b1 x + sum_j b_j (x - t_j)+`` with x the log odds of c, fitted by log loss; otherwise as
     :func:`piecewise_linear_calibration_error`.
@@ -582,11 +591,15 @@ def piecewise_linear_logit_calibration_error(
     cells=CellFacts("smooth", (8e-9, 2e-11)),
     equation="(40)",
     references=cited("kull2017a", "kangsepp2022"),
-    use="Few rows: a curve of three parameters has little variance, and needs no bins.",
-    avoid="Miscalibration of a shape that three parameters cannot follow, such as bumps.",
+    use="Use this error with few rows: a curve with three parameters has little variance and needs no bins.",
+    avoid="Do not use this error for miscalibration of a shape that three parameters cannot describe, such as bumps.",
     cost="O(N) per Newton step",
     corrections=(
-        Correction("drawback", "needs cross-validation", "the authors fit the beta map once, on all data, without it"),
+        Correction(
+            "drawback",
+            "needs cross-validation",
+            "the authors fit the beta map once, on all data, without cross-validation",
+        ),
         _FOTT_LOSS,
     ),
 )
@@ -603,7 +616,7 @@ def fott_beta_calibration_error(
     norm : float
         The power alpha.
     parameters : "abm", "am", "ab" or "a"
-        Which are free: all three, a = b, a curve through (1/2, 1/2), or one.
+        Which parameters are free: all three, a = b, a curve through (1/2, 1/2), or one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What can be guaranteed about the calibration curve, and so about the error, if it rises with the confidence."""
+"""Guaranteed bounds for the calibration curve and the calibration error, if frequency rises with confidence."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 
-#: With more distinct confidences than this they are rounded outward to two digits: runs grow with their square.
+#: If there are more distinct confidences than this, they are rounded outward to two digits: the number of runs grows
+#: with their square.
 MOST_PLACES = 2000
 
 
 class HonestError(NamedTuple):
-    """Bounds that hold together at the confidence level.
+    """Bounds that hold jointly at the confidence level.
 
-    ``low`` and ``high`` bound the mean distance of confidence and frequency; no confidence stated is off by more than
-    ``certified``.
+    ``low`` and ``high`` bound the mean distance between confidence and frequency; no stated confidence is off by more
+    than ``certified``.
     """
 
     low: float
@@ -39,13 +40,13 @@ def honest_bounds(view: Predictions, confidence_level: float, digits: int | str 
     alpha, ties = 1.0 - confidence_level, view.ties
     if isinstance(digits, str):
         if digits != "auto":
-            raise RefusedError(f"digits={digits!r} is not known: pass a whole number, None or 'auto'")
+            raise RefusedError(f"digits={digits!r} is not valid: pass a whole number, None or 'auto'")
         digits = None if len(ties.c) <= MOST_PLACES else 2
     if digits is None:
         return rising_lower_bound(ties.w, ties.wy, alpha), rising_upper_bound(ties.w, ties.wy, alpha)
     scaled = np.round(ties.c * 10.0 ** whole("digits", digits), 9)  # 0.07 * 100 is 7.000000000000001
     below, above = np.floor(scaled), np.ceil(scaled)
-    # what bounds the curve from below at c bounds it at the next grid place, and from above at the one before
+    # a lower bound of the curve at c also holds at the next grid point, and an upper bound at the previous one
     place, n, ones = _gathered(above, ties.w, ties.wy)
     lower = np.append(0.0, rising_lower_bound(n, ones, alpha))[np.searchsorted(place, below, side="right")]
     place, n, ones = _gathered(below, ties.w, ties.wy)
@@ -54,13 +55,13 @@ def honest_bounds(view: Predictions, confidence_level: float, digits: int | str 
 
 
 def _gathered(place: Array, w: Array, wy: Array) -> tuple[Array, Array, Array]:
-    """Rows at the same (ascending) place taken together."""
+    """Rows at the same (ascending) grid point, combined."""
     first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
     return place[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)
 
 
 def _over_views(values: list[HonestError], views: Views, average: Any, options: dict[str, Any]) -> HonestError:
-    """All views at once: each gets its share of the chance to fail, so that the mean is guaranteed as well."""
+    """Bounds for all views together: each view has its share of the error probability, so the mean is covered too."""
     level = options.get("confidence_level", 0.95)
     shared = {**options, "confidence_level": 1.0 - (1.0 - level) / len(values)}
     each = [_honest_error(view, **shared) for view in views.views]
@@ -79,35 +80,37 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     combine=_over_views,
     fields=(("low", 0.0), ("high", 0.0), ("certified", 0.0)),
     null=False,
-    no_interval="it bounds the error itself, with a guarantee: use low and high, or ask for that of ece or ici",
-    null_note="it is a guarantee, not a statistic: where low is above 0 the predictions are not calibrated",
-    sign="the true mean error lies between low and high; no probability stated is off by more than certified",
+    no_interval="its values are already guaranteed bounds of the error: use low and high, or compute an interval for "
+    "ece or ici",
+    null_note="it is a guarantee, not a test statistic: where low is above 0, the predictions are not calibrated",
+    sign="the true mean error lies between low and high; no stated probability is off by more than certified",
     symmetric=True,
     cells=CellFacts("order"),
     cost="m^2 / 4 beta quantiles, m at most 2000 distinct confidences (101 when rounded)",
     equation="mean max(0, L - c, c - U), mean max(|L - c|, |U - c|), and the largest of these; [L, U] the honest band",
     references=cited("dimitriadis2023"),
-    use="A certificate: holds with the confidence level for any number of rows, if frequency rises with confidence.",
-    avoid="It is wide (1,000 rows: 0 to .3 where the truth is .07), and no everyday interval; an interval around it "
-    "makes no sense.",
+    use="Use these bounds as a certificate: they hold at the confidence level for any number of rows, if frequency "
+    "rises with confidence.",
+    avoid="The bounds are wide (1,000 rows: 0 to .3 where the true error is .07), so they do not replace an ordinary "
+    "interval; an interval around the bounds makes no sense.",
 )
 def honest_error(
     view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
 ) -> HonestError:
-    r"""Bounds of the calibration error that are guaranteed, and the largest error any confidence can have.
+    r"""Guaranteed bounds of the mean calibration error, and of the largest error of any confidence.
 
     .. math:: \overline{\max(0, L - c, c - U)} \;\le\; \overline{|T(c) - c|} \;\le\; \overline{\max(|L - c|, |U - c|)}
 
-    where [L, U] is the band of :func:`calibrary.honest_band`, which holds the whole curve T of frequencies with the
-    confidence level, if T rises. Through a lens of several views they hold for all of them at once.
+    Here [L, U] is the band of :func:`calibrary.honest_band`, which contains the whole curve T of frequencies at the
+    confidence level, if T is rising. With a lens of several views the bounds hold for all views together.
 
     Parameters
     ----------
     confidence_level : float
-        Chance, at least, that all three statements are true.
+        Probability, at least, that all three statements are true.
     digits : int, None or "auto"
-        Round confidences outward to so many digits, which keeps the guarantee and widens the band a little; None does
-        not, "auto" does so (2 digits) where there are more than 2000 distinct ones.
+        Round confidences outward to this number of digits, which preserves the guarantee and widens the band a little;
+        None does not round, "auto" rounds (to 2 digits) where there are more than 2000 distinct confidences.
 
     Returns
     -------

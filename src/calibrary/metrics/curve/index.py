@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.literature import cited
 
 
 def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
-    """The range on the scale that the options ask for."""
+    """The range on the scale that the options request."""
     return 0.0, {"percent": 100.0, "relative": np.inf}.get(options.get("scale", "review"), 1.0)
 
 
@@ -43,14 +43,15 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
     equation="(87)",
     references=cited("vanhoorde2015", "edlinger2022"),
-    use="Calibration of all classes together, with a smooth curve instead of bins.",
-    avoid="Many classes or few rows: it is biased upwards by about (parameters / N). The order of the classes "
-    "matters a little, through the reference class.",
+    use="Use this index for the calibration of all classes together, with a smooth curve instead of bins.",
+    avoid="With many classes or few rows the index is biased upwards by about (parameters / N). The order of the "
+    "classes has a small effect, through the reference class.",
     corrections=(
         Correction(
             "range",
             "[0, 1]",
-            "[0, 2/K]; the inventors report 100 K/2 times it. yhat is a function of the whole vector, not of c_ik",
+            "[0, 2/K]; the inventors report 100 K/2 times the value. yhat is a function of the whole vector, not of "
+            "c_ik",
         ),
     ),
 )
@@ -66,17 +67,18 @@ def estimated_calibration_index(
 
     .. math:: \frac{1}{W K} \sum_i w_i \sum_k (c_{ik} - q_{ik})^2
 
-    with q the fitted probabilities of a multinomial model whose log ratios are restricted cubic splines of the
-    predicted ones (``n_knots``, 3 by default).
+    Here q are the fitted probabilities of a multinomial model whose log ratios are restricted cubic splines of the
+    predicted log ratios (``n_knots``, 3 by default).
 
     Parameters
     ----------
     map : str or object
-        "multinomial_spline", or any map of :func:`calibrary.calibration_map_error`: then one per class, not
-        renormalised ("loess" for two classes is CalibrationCurves' ECI).
+        "multinomial_spline", or any map of :func:`calibrary.calibration_map_error`, fitted to each class and not
+        renormalised ("loess" for two classes is the ECI of CalibrationCurves).
     scale : "review", "percent" or "relative"
-        As above; times 100 K/2 (the inventors', and what R packages print); divided by the same sum with the class
-        shares in place of q (1 is as bad as no model).
+        "review": the formula above. "percent": times 100 K/2 (the inventors' scale, which R packages print).
+        "relative": divided by the same sum with the class shares in place of q (1 is as bad as predicting the class
+        shares).
     reference : int
         The class in the denominator of the log ratios.
 
@@ -94,7 +96,10 @@ def estimated_calibration_index(
     if scale == "relative":
         worst = view.mean(np.sum((view.p - view.class_share) ** 2, axis=1))
         if worst == 0.0:
-            return undefined("every prediction equals the class shares, so there is nothing to compare with")
+            return undefined(
+                "every prediction equals the class shares, so the relative scale is undefined: use scale='review' or "
+                "'percent'"
+            )
         return float(distance / worst)
     return float(distance / view.k)
 

@@ -1,4 +1,4 @@
-"""What the curve metrics share: the options of calibration maps, and results that are never averaged."""
+"""Options of calibration maps that the curve metrics share, and results that are never averaged."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from calibrary.metrics.machinery.declare import Common, Options
 MAP_OPTIONS = Options(
     """\
 span, degree, surface, cell, transform, clip : optional
-    Of ``map="loess"``: share of the rows in a window (0.75), degree of the local polynomial (2), "interpolate" (R's
+    For ``map="loess"``: share of the rows in a window (0.75), degree of the local polynomial (2), "interpolate" (R's
     default) or "direct" (exact at every point), size of R's cells (0.2), "logit" to fit on log odds, and whether the
-    curve is kept within [0, 1]. ``span``, ``delta`` and ``clip`` also of "lowess".
+    curve is clipped to [0, 1]. ``span``, ``delta`` and ``clip`` also apply to "lowess".
 bandwidth, kernel : optional
-    Of "local_linear" and "nadaraya_watson".
+    For "local_linear" and "nadaraya_watson".
 n_knots : int, optional
-    Of "rcs": number of knots, 3 to 7 (5). Of "cumulative_spline": number of knots, 2 or more (6).
+    For "rcs": number of knots, 3 to 7 (5). For "cumulative_spline": number of knots, 2 or more (6).
 invariant : bool, optional
-    Of "order_preserving", as ``segments`` (6): whether both sides of 1/2 share one curve (True).
+    For "order_preserving", with ``segments`` (6): whether both sides of 1/2 share one curve (True).
 parameters, target_smoothing : optional
-    Of "beta" ("abm", "am", "ab", "a") and of "platt".
+    For "beta" ("abm", "am", "ab", "a") and for "platt".
 segments, max_segments, loss, cv, tolerance, ensemble, rng : optional
-    Of "pl" and "pl3": see :func:`calibrary.piecewise_linear_calibration_error`.
+    For "pl" and "pl3": see :func:`calibrary.piecewise_linear_calibration_error`.
 n_bins, base, roof, empty, max_bins, folds : optional
-    Of "bins": see :class:`calibrary.maps.binned.Binned`.""",
+    For "bins": see :class:`calibrary.maps.binned.Binned`.""",
     span=None,
     degree=None,
     surface=None,
@@ -55,7 +55,7 @@ n_bins, base, roof, empty, max_bins, folds : optional
 
 
 class MapOptions(Common, total=False):
-    """The keywords of calibration maps; None keeps a map's own default."""
+    """Keywords of calibration maps; None uses the map's own default."""
 
     span: float | None
     degree: int | None

@@ -1,4 +1,4 @@
-"""The nearest-neighbour chi-squared test: is the model right around one probability vector?"""
+"""The nearest-neighbour chi-squared test: whether predictions near one probability vector are calibrated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrary.metrics.machinery.literature import cited
 
 @dataclass(frozen=True)
 class NeighborTestResult(TestResult):
-    """Nearest-neighbour test: degrees of freedom, what the neighbours' labels were and should have been."""
+    """Nearest-neighbour test: degrees of freedom, and observed and expected label counts of the neighbours."""
 
     df: int
     observed: Array
@@ -47,8 +47,8 @@ class NeighborTestResult(TestResult):
     cost="O(NK) per query",
     equation="in words",
     references=cited("gweon2022"),
-    use="Ask whether the model can be trusted at one given prediction.",
-    avoid="Several queries need a correction for multiple tests; k must be chosen beforehand.",
+    use="Use this statistic to ask whether the model can be trusted at one given prediction.",
+    avoid="Several queries need an adjustment for multiple tests; k must be chosen in advance.",
 )
 def knn_chi_squared_reliability(
     view: Predictions,
@@ -58,20 +58,21 @@ def knn_chi_squared_reliability(
     expected: str = "neighbours",
     **common: Unpack[Common],
 ) -> float:
-    r"""Chi-squared distance between the labels of the k nearest predictions and what was predicted there.
+    r"""Chi-squared distance between the observed labels of the k nearest predictions and their predicted counts.
 
     :math:`(O - E)' V^{-1} (O - E)` with O the label counts, E and V the mean and covariance that the neighbours' own
-    vectors imply; or :math:`\sum_j (O_j - k p_j)^2 / (k p_j)`, p the query.
+    vectors imply; or :math:`\sum_j (O_j - k p_j)^2 / (k p_j)`, where p is the query.
 
     Parameters
     ----------
     query : array-like of shape (K,), optional
-        The probability vector to ask about, every entry above 0 (for two classes also one number, P(class 1)); the
-        mean prediction by default.
+        The probability vector of interest, every entry above 0 (for two classes also one number, P(class 1)); by
+        default the mean prediction.
     k : int
-        Number of neighbours (Euclidean distance); must be given, and fixed before looking at the data.
+        Number of neighbours (Euclidean distance); required, and to be fixed before the data are seen.
     expected : "neighbours" or "query"
-        Compare with the neighbours' own vectors, which keeps the level; or with k times the query (the authors').
+        Compare with the neighbours' own vectors, which gives the nominal level; or with k times the query (as the
+        authors do).
 
     Examples
     --------
@@ -112,10 +113,10 @@ def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> Nei
     one_of("expected", expected, ("neighbours", "query"))
     center = _center(view, query)
     if k is None or k != int(k) or not 1 <= k <= view.total:
-        raise RefusedError(f"k={k!r} must be a whole number from 1 to the {view.total:g} rows, chosen beforehand")
+        raise RefusedError(f"k={k!r} must be a whole number from 1 to the {view.total:g} rows, chosen in advance")
     distance = np.sqrt(np.sum((view.p - center) ** 2, axis=1))
     order = np.argsort(distance, kind="stable")
-    # copies of a row are neighbours one by one, so the last row may count in part
+    # copies of a row are neighbours one by one, so the last row may count partly
     weight = view.weight[order]
     taken = np.clip(k - (np.cumsum(weight) - weight), 0.0, weight)
     near, w = order[taken > 0.0], taken[taken > 0.0]
@@ -147,5 +148,8 @@ def _quadratic_form(away: Array, covariance: Array) -> float:
     # the last class follows from the others
     away, v = away[:-1], covariance[:-1, :-1]
     if np.linalg.matrix_rank(v) < len(v):
-        return undefined("the neighbours' predictions leave a class no chance, so their covariance is singular")
+        return undefined(
+            "the neighbours give a class probability 0, so their covariance is singular: use another query or a "
+            "larger k"
+        )
     return float(away @ np.linalg.solve(v, away))

@@ -1,4 +1,4 @@
-"""The mean of the reliability map (row 60): how far the true probability still varies at a given confidence."""
+"""The mean of the reliability map (row 60): how much the true probability varies at a given confidence."""
 
 from __future__ import annotations
 
@@ -28,38 +28,41 @@ from calibrary.metrics.machinery.literature import cited
     range=(0.001, 0.999),
     perfect=None,
     better="higher",
-    sign="higher is better: 1 means that the true probability is known once the confidence is; smaller means that "
-    "cases of equal confidence differ",
+    sign="higher is better: 1 means that the confidence determines the true probability; smaller means that inputs of "
+    "equal confidence have different true probabilities",
     tail="less",
     lenses=(*BINARY_LENSES, "full"),
     default_lens="full",
     weights="rows",
-    weights_note="clusters are made of rows; weights enter the calibration map and the final mean",
+    weights_note="clusters consist of rows; weights enter the calibration map and the final mean",
     order_free=False,
-    order_note="rows of equal confidence are put in blocks and cells in their order",
+    order_note="rows of equal confidence are assigned to blocks and cells in their order",
     cells=CellFacts("sample"),
     cost="O(N log N)",
     equation="(80), (81)",
     references=cited("kull2014"),
-    use="With features: see grouping loss, which calibration errors cannot. The reliability map itself says where.",
-    avoid="Without features it carries no information about grouping. Below a few thousand rows raise the bandwidth.",
+    use="With features, use this score to detect grouping loss, which calibration errors cannot detect. The "
+    "reliability map itself shows where grouping loss occurs.",
+    avoid="Without features the score contains no information about grouping. Below a few thousand rows use a larger "
+    "bandwidth.",
     corrections=(
-        Correction("type", "Kernel", "a curve: the map is fitted, and the kernel only smooths it"),
+        Correction("type", "Kernel", "the metric belongs to the curves: the map is fitted, and the kernel only "
+        "smooths it"),
         Correction("range", "[0, 1]", "[0.001, 0.999], where section 5.5 clips the map"),
         Correction(
             "r = 1",
             "the true probability equals c",
-            "it equals yhat(c), the calibrated confidence",
+            "the true probability equals yhat(c), the calibrated confidence",
         ),
         Correction(
             "clusters",
             "points of similar c and yhat(c)",
-            "that makes (81) vacuous (its expectation is 1 whatever the data): clusters must be similar in features",
+            "with those (81) is always 1 in expectation, whatever the data: clusters must be similar in features",
         ),
         Correction(
             "what it is",
             "a metric with low bias and better results",
-            "LS-ECOC-R is a combiner of probabilities and the praise is of that; the number here, the mean of the "
+            "LS-ECOC-R combines probabilities, and the review praises that method; the value here, the mean of the "
             "reliability map, is this library's definition",
         ),
     ),
@@ -76,17 +79,17 @@ def reliability_map_score(
     calibration: str = "map",
     **common: Unpack[Common],
 ) -> float:
-    """Mean reliability: do cases of equal confidence really have equal probability?
+    """Mean reliability: whether inputs of equal confidence have equal true probability.
 
-    Mean of :class:`ReliabilityMap` over the rows of each binary sub-problem, then over the sub-problems. The review
-    gives no number; this is ours.
+    The mean of :class:`ReliabilityMap` over the rows of each binary sub-problem, then over the sub-problems. The review
+    defines no single number; this one is our definition.
 
     Parameters
     ----------
     features : array-like of shape (N, d), optional
-        What distinguishes the cases: clusters are made of similar ones.
+        Features of the inputs: clusters consist of inputs with similar features.
     clusters : array-like of shape (N,), optional
-        Ready clusters, in place of ``features``.
+        Clusters already computed, in place of ``features``.
     code : "one-vs-rest", "pairwise" or matrix
         The sub-problems of several classes.
     bandwidth, map_bandwidth, cluster_size, calibration : see :class:`ReliabilityMap`
@@ -99,7 +102,7 @@ def reliability_map_score(
     True
     """
     if features is None and clusters is None and calibration == "map":
-        warn("without features or clusters the reliability carries no information about grouping")
+        warn("without features or clusters the score contains no information about grouping: pass features=")
     if view.n * bandwidth < 20:
         warn(f"bandwidth={bandwidth:g} is narrow for {view.n} rows: raise it until N * bandwidth is 20 or more")
     means = []

@@ -1,4 +1,4 @@
-"""The parabolic Wald test (row 72): is the regression of the outcome on 1, c, c^2 the diagonal?"""
+"""The parabolic Wald test (row 72): whether the regression of the outcome on 1, c, c^2 is the diagonal."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ class ParabolicWaldResult(TestResult):
     cost="O(N)",
     equation="(90)",
     references=cited("galbraith2011"),
-    use="A quick test with power against bias, wrong slope and bending.",
-    avoid="It detects only parabolas; with covariance='HC0' it rejects too often below about 1000 rows.",
+    use="Use this test for a quick test with power against bias, wrong slope and curvature.",
+    avoid="The test detects only deviations of parabolic shape; with covariance='HC0' it rejects too often below "
+    "about 1000 rows.",
 )  # fmt: skip
 def parabolic_wald(
     view: Predictions,
@@ -57,7 +58,7 @@ def parabolic_wald(
     lags: int | None = None,
     **common: Unpack[Common],
 ) -> float:
-    r"""Wald statistic of a parabola fitted to the outcomes against the diagonal.
+    r"""Wald statistic that compares a parabola fitted to the outcomes with the diagonal.
 
     :math:`(\hat\theta - (0,1,0))' V^{-1} (\hat\theta - (0,1,0))` for least squares of y on 1, c, c^2; it equals
     :math:`g' M^{-1} g` with :math:`g = X'(y - c)` and M the sum of :math:`x x'` times each residual's variance.
@@ -65,12 +66,12 @@ def parabolic_wald(
     Parameters
     ----------
     covariance : "null", "HC0", "HC1", "HC3" or "hac"
-        c(1-c), exact for calibrated predictions; White's squared residuals and its small-sample corrections; or
-        Newey-West for forecasts in the order of time.
+        "null" is c(1-c), exact for calibrated predictions; "HC0", "HC1" and "HC3" are White's squared residuals and
+        their small-sample corrections; "hac" is Newey-West, for forecasts in order of time.
     weight_type : "frequency" or "importance"
         Whole weights count copies of rows; importance weights enter the variance squared.
     lags : int, optional
-        Of "hac"; floor(4 (N/100)^(2/9)) by default.
+        Number of lags of "hac"; floor(4 (N/100)^(2/9)) by default.
 
     Examples
     --------
@@ -84,9 +85,12 @@ def parabolic_wald(
     c = view.ties.c
     distinct = len(c) - int(c[0] == 0.0) - int(c[-1] == 1.0) if covariance == "null" else len(c)
     if distinct < 3:
-        return undefined("a parabola needs three distinct confidences" + " inside (0, 1)" * (covariance == "null"))
+        return undefined(
+            "a parabola needs three distinct confidences: these rows have "
+            "fewer" + " inside (0, 1)" * (covariance == "null")
+        )
     if c[-1] - c[0] < SMALLEST_SPREAD:
-        return undefined("confidences that differ by less than can be squared have no parabola")
+        return undefined("the confidences are too close together to fit a parabola: their squares do not differ")
     if covariance == "null" and weight_type == "frequency":
         return _of_distinct(view)
     x = _columns(view.c)
@@ -106,7 +110,7 @@ def parabolic_wald(
     return _quadratic_form(meat, score)
 
 
-# with 50 rows like a coin's toss the Wald test still rejects 7% of nearly certain models
+# with fewer than 50 uncertain rows (probability near 1/2) the Wald test still rejects 7% of nearly certain models
 @calibration_test("pws", trusted=enough_uncertain(100.0))
 def parabolic_wald_test(
     view: Predictions,
@@ -135,14 +139,14 @@ def parabolic_wald_test(
 
 
 def _of_distinct(view: Predictions) -> float:
-    """The statistic from sums over equal confidences: copies of rows and weights then are the same numbers."""
+    """The statistic from sums over equal confidences, so that copies of rows and weights give the same values."""
     ties = view.ties
     x = _columns(ties.c)
     return _quadratic_form(_gram(x, ties.w * ties.c * (1.0 - ties.c)), x @ (ties.wy - ties.w * ties.c))
 
 
 def _columns(c: Array) -> Array:
-    # the statistic is the same in any basis of the parabolas; this one is nearly orthogonal
+    # the statistic is the same in any basis of the parabolas; this basis is nearly orthogonal
     x = np.ones((3, len(c)))
     np.subtract(c, c.mean(), out=x[1])
     x[1] /= c.std()
@@ -153,7 +157,7 @@ def _columns(c: Array) -> Array:
 
 def _gram(x: Array, v: Array) -> Array:
     gram = np.zeros((len(x), len(x)))
-    for i in range(0, len(v), _BLOCK):  # in the cache, and too short for BLAS to start threads
+    for i in range(0, len(v), _BLOCK):  # small enough for the cache, and too short for BLAS to start threads
         part = x[:, i : i + _BLOCK]
         gram += (part * v[i : i + _BLOCK]) @ part.T
     return gram
@@ -170,7 +174,7 @@ def _solved(gram: Array, x: Array) -> Array:
     try:
         found: Array = np.linalg.solve(gram, x).astype(np.float64, copy=False)
     except np.linalg.LinAlgError as error:
-        raise RefusedError("covariance='HC3' needs three different confidences: these rows have fewer") from error
+        raise RefusedError("covariance='HC3' needs three distinct confidences: these rows have fewer") from error
     return found
 
 
@@ -179,7 +183,7 @@ def _white(view: Predictions, x: Array, e: Array, weight: Array, covariance: str
         leverage = np.einsum("in,in->n", x, _solved(_gram(x, view.weight), x))
         if weight_type == "importance":
             leverage *= view.weight
-        # a row the parabola must pass through has residual 0 and says nothing
+        # a row through which the parabola must pass has residual 0 and contains no information
         e = np.where(leverage < 1.0 - 1e-12, e / np.maximum(1.0 - leverage, 1e-12), 0.0)
     meat = _gram(x, weight * e * e)
     if covariance == "HC1":
@@ -190,7 +194,7 @@ def _white(view: Predictions, x: Array, e: Array, weight: Array, covariance: str
 
 def _newey_west(view: Predictions, x: Array, e: Array, lags: int | None) -> Array:
     if view.w is not None:
-        raise RefusedError("covariance='hac' takes no sample_weight: forecasts in the order of time are single rows")
+        raise RefusedError("covariance='hac' does not accept sample_weight: forecasts in order of time are single rows")
     n = view.n
     depth = int(4.0 * (n / 100.0) ** (2.0 / 9.0)) if lags is None else int(lags)
     if not 0 <= depth < n:
@@ -208,6 +212,6 @@ def _quadratic_form(meat: Array, score: Array) -> float:
     scaled = meat * np.outer(scale, scale)
     eigenvalues, vectors = np.linalg.eigh(scaled)
     if not np.isfinite(eigenvalues).all() or eigenvalues[0] <= 1e-13 * eigenvalues[-1]:
-        return undefined("the covariance of the parabola is singular: too few rows with a residual")
+        return undefined("the covariance of the parabola is singular: too few rows have a residual")
     along = vectors.T @ (scale * score)
     return float(np.sum(along**2 / eigenvalues))

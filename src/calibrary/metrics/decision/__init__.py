@@ -1,1 +1,1 @@
-"""Decisions: what acting on the probabilities costs, at one threshold, over a range of them, or at the worst."""
+"""Decision metrics: the cost of acting on the probabilities, at one threshold, over a range, or in the worst case."""

@@ -1,4 +1,4 @@
-"""Net benefit: true positives less false positives at the exchange rate of the threshold."""
+"""Net benefit: true positives minus false positives, weighted by the odds of the threshold."""
 
 from __future__ import annotations
 
@@ -27,30 +27,33 @@ from calibrary.metrics.machinery.literature import cited
     perfect=None,
     better="higher",
     tail="two-sided",
-    sign="true positives per row, less false ones at the threshold's exchange rate; treating nobody is 0",
+    sign="true positives per row, minus false positives weighted by the odds of the threshold; treating nobody gives 0",
     proper="proper",
     cells=CellFacts("exact", (0.0, 0.0)),
     equation="TP/N - FP/N t/(1-t), acting where c >= t",
     references=cited("vickers2006", "vickers2019"),
-    use="Would acting on the model at the threshold in use do more good than acting on nobody or on everybody?",
-    avoid="One threshold says nothing about others: draw plots.plot_decision, with both strategies that need no model.",
+    use="Use net benefit to ask whether acting on the model at a given threshold does more good than acting on nobody "
+    "or on everybody.",
+    avoid="The value at one threshold does not hold for others: plots.plot_decision draws all thresholds, with both "
+    "strategies that need no model.",
 )
 def net_benefit(
     view: Predictions, *, threshold: float = 0.5, standardized: bool = False, **common: Unpack[Common]
 ) -> float:
-    r"""What acting on the model at a threshold is worth, in true positives per row.
+    r"""The benefit of acting on the model at a threshold, in true positives per row.
 
     .. math:: \frac{TP}{N} - \frac{FP}{N} \frac{t}{1-t}, \qquad \text{acting where } c \ge t
 
-    Acting at t says that one true positive is worth (1-t)/t false ones. Acting on nobody is worth 0, acting on
-    everybody the prevalence less (1 - prevalence) t / (1-t): a model is useful where it exceeds both.
+    Acting at t implies that one true positive is worth (1-t)/t false positives. The benefit of acting on nobody is 0,
+    that of acting on everybody the prevalence minus (1 - prevalence) t / (1-t): a model is useful where its benefit
+    exceeds both.
 
     Parameters
     ----------
     threshold : float
         Between 0 and 1, both excluded.
     standardized : bool
-        Divide by the prevalence, so that 1 is the best possible.
+        Divide by the prevalence, so that 1 is the best possible value.
 
     Examples
     --------
@@ -68,11 +71,11 @@ def net_benefit(
     return value / prevalence if prevalence else undefined(_NOBODY)
 
 
-_NOBODY = "the standardized net benefit is undefined: no row has the event, so that there is nothing to gain"
+_NOBODY = "the standardized net benefit is undefined, because no row has the event"
 
 
 def checked_threshold(threshold: Any) -> float:
-    """One threshold inside (0, 1), or a sentence."""
+    """Check that the threshold is one number inside (0, 1)."""
     if not (np.ndim(threshold) == 0 and 0.0 < float(threshold) < 1.0):
         raise RefusedError(
             f"threshold={threshold!r} must be one number between 0 and 1, both excluded; for a curve over several use "

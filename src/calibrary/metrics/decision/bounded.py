@@ -1,4 +1,4 @@
-"""Brier and log score over the thresholds in use: the cost of decisions, averaged between two of them."""
+"""Brier and log score over the thresholds in use: the cost of decisions, averaged between two thresholds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FACTS: dict[str, Any] = {
     "cost": "O(N)",
     "status": "emerging",
     "since": "0.2",
-    "sign": "lower is better; 0: no decision at a threshold in the range went wrong",
+    "sign": "lower is better; 0: no decision at a threshold in the range was wrong",
     "proper": "proper",
     "references": cited("flores2025", "shen2005"),
 }
@@ -35,8 +35,10 @@ _FACTS: dict[str, Any] = {
     aliases=("bounded threshold brier score",),
     cells=CellFacts("smooth", (3e-9, 1e-11)),
     equation="2 x integral of e(t) dt from low to high",
-    use="Only thresholds between low and high are ever used: compares models by what decisions there cost.",
-    avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",
+    use="Use this score if only thresholds between low and high are ever used: it compares models by the cost of "
+    "decisions there.",
+    avoid="The score rewards discrimination and calibration together, and does not depend on predictions beyond the "
+    "range.",
     **_FACTS,
 )
 def bounded_brier(
@@ -47,19 +49,19 @@ def bounded_brier(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""The part of the Brier score that decisions at thresholds between ``low`` and ``high`` cause.
+    r"""The part of the Brier score that is due to decisions at thresholds between ``low`` and ``high``.
 
     .. math:: 2 \int_{low}^{high} e(t)\, dt = \text{mean of } (1-q)^2 - (1-high)^2 \text{ if } y=1,\;
               q^2 - low^2 \text{ if } y=0, \qquad q = \min(\max(c, low), high)
 
-    From 0 to 1 it is the Brier score.
+    With the range 0 to 1 the value is the Brier score.
 
     Parameters
     ----------
     low, high : float
         The range of thresholds, 0 <= low < high <= 1.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -83,8 +85,9 @@ def bounded_brier(
     range_note="at most max(log(high/low), log((1-low)/(1-high)))",
     cells=CellFacts("smooth", (2e-8, 4e-11)),
     equation="integral of e(t) / (t (1-t)) dt from low to high",
-    use="As the bounded Brier score, with thresholds spread evenly in log odds: for rare events.",
-    avoid="It rewards discrimination and calibration together, and says nothing about predictions beyond the range.",
+    use="Use this score like the bounded Brier score, with thresholds weighted evenly in log odds: for rare events.",
+    avoid="The score rewards discrimination and calibration together, and does not depend on predictions beyond the "
+    "range.",
     **_FACTS,
 )
 def bounded_log(
@@ -95,19 +98,19 @@ def bounded_log(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""The part of the log score that decisions at thresholds between ``low`` and ``high`` cause.
+    r"""The part of the log score that is due to decisions at thresholds between ``low`` and ``high``.
 
     .. math:: \int_{low}^{high} \frac{e(t)}{t (1-t)}\, dt = \text{mean of } \log(high/q) \text{ if } y=1,\;
               \log\frac{1-low}{1-q} \text{ if } y=0, \qquad q = \min(\max(c, low), high)
 
-    From 0 to 1 it is the log score; with 0 < low and high < 1 it is always finite.
+    With the range 0 to 1 the value is the log score; with 0 < low and high < 1 it is always finite.
 
     Parameters
     ----------
     low, high : float
         The range of thresholds, 0 <= low < high <= 1.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -118,7 +121,7 @@ def bounded_log(
     """
     low, high = _checked(low, high)
     q = np.clip(view.c, low, high)
-    with np.errstate(divide="ignore"):  # a certain prediction that failed costs infinitely much
+    with np.errstate(divide="ignore"):  # a wrong prediction stated with certainty has infinite cost
         kept = np.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low))
         rows: Array = -np.log(kept)
     return reduced(view, rows, reduction)

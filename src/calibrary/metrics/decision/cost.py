@@ -1,8 +1,8 @@
-"""The cost of acting on a score, for every threshold: the one curve behind all metrics of decisions.
+"""The cost of acting on a score, as a function of the threshold: the curve from which all decision metrics follow.
 
-A user who acts when the score exceeds t weighs a false alarm with t and a miss with 1 - t, and pays
-``e(t) = (1-t) P(y=1, c<=t) + t P(y=0, c>t)``. Twice this is the Brier curve; as a diagram it is named after Murphy.
-Between neighboring scores it is straight, and at a score it jumps.
+A user who acts if the score exceeds t weights a false alarm by t and a missed event by 1 - t, and has the cost ``e(t) =
+(1-t) P(y=1, c<=t) + t P(y=0, c>t)``. Twice this is the Brier curve; its plot is called the Murphy diagram. Between
+neighbouring scores the curve is linear, and at a score it jumps.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from calibrary.data.predictions import Predictions
 
 @dataclass(frozen=True)
 class CostCurve:
-    """Distinct scores, ascending, and the shares of misses and false alarms of acting above each.
+    """Distinct scores, ascending, and the shares of missed events and false alarms if one acts above each score.
 
-    ``misses[k]`` and ``alarms[k]`` belong to not acting on the k lowest scores.
+    ``misses[k]`` and ``alarms[k]`` are for not acting on the k lowest scores.
     """
 
     score: Array
@@ -31,7 +31,7 @@ class CostCurve:
         return self._with(t, np.searchsorted(self.score, t, side="right"))
 
     def before(self, t: Array) -> Array:
-        """Its limit from below, the cost of acting where the score is t or more."""
+        """The limit of the cost from below: the cost of acting where the score is t or more."""
         return self._with(t, np.searchsorted(self.score, t, side="left"))
 
     def _with(self, t: Array, k: Indices) -> Array:
@@ -40,7 +40,7 @@ class CostCurve:
 
 
 def cost_curve(score: Array, w: Array, wy: Array) -> CostCurve:
-    """The curve of scores with their weights and weights of ones; equal scores are taken together."""
+    """The cost curve of scores with their weights and weights of ones; equal scores are taken together."""
     if (score[1:] < score[:-1]).any():
         order = np.argsort(score, kind="stable")
         score, w, wy = score[order], w[order], wy[order]

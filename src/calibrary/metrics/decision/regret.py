@@ -1,4 +1,4 @@
-"""What a decision maker loses by trusting the probabilities as they are, instead of recalibrated."""
+"""The loss of a decision maker from acting on the probabilities as they are, instead of recalibrated ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.literature import cited
 
 @dataclass(frozen=True)
 class Regret:
-    """Cost of acting on the confidences less that of acting on the map; straight between ``breaks``."""
+    """Cost of acting on the confidences minus that of acting on the map; linear between ``breaks``."""
 
     given: CostCurve
     mapped: CostCurve
@@ -33,22 +33,24 @@ class Regret:
         return apart
 
     def at(self, t: Array) -> Array:
-        """The regret at t, acting above it."""
+        """The regret at threshold t, acting above t."""
         return self.given.at(t) - self.mapped.at(t)
 
     def before(self, t: Array) -> Array:
-        """Its limit from below."""
+        """The limit of the regret from below."""
         return self.given.before(t) - self.mapped.before(t)
 
     @property
     def largest(self) -> tuple[float, float]:
-        """Largest regret in units of the larger of the two stakes, max(t, 1-t), and its threshold.
+        """Largest regret in units of the larger of the two costs, max(t, 1-t), and its threshold.
 
-        The ratio of two straight lines is monotone, so that it is largest at an end of a piece.
+        The ratio of two linear functions is monotone, so that it is largest at an end of a piece.
         """
         breaks = self.breaks
         worst, where = -np.inf, 0.0
-        for part in slices(len(breaks)):  # in the cache: of many rows the curves at all breaks would fill the memory
+        for part in slices(
+            len(breaks)
+        ):  # in blocks that fit the cache: for many rows the curves at all breaks would fill the memory
             t = breaks[part]
             ratio = np.maximum(self.at(t), self.before(t)) / np.maximum(t, 1.0 - t)
             place = int(ratio.argmax())
@@ -60,7 +62,7 @@ class Regret:
 def regret_of(
     view: Predictions, map: Any = "isotonic", cross_fit: bool = False, folds: Any = 5, rng: Any = 0
 ) -> Regret:
-    """The regret of one binary view against a map fitted to it, or to the other folds."""
+    """The regret of one binary view against a map fitted to it, or fitted to the other folds."""
     if cross_fit:
         view.refuse_shares("cross_fit=True")
         w = view.weight
@@ -76,16 +78,18 @@ def regret_of(
     aliases=("CDL", "V-shaped decision loss", "threshold decision loss"),
     status="emerging",
     since="0.2",
-    sign="0 is perfect; the most that anybody who acts on a threshold loses by trusting the probabilities",
+    sign="0 is perfect; the largest loss of any decision maker with a threshold from using the probabilities as they "
+    "are",
     fractional="binary",
     symmetric=True,
     cells=CellFacts("order", (2e-5, 9e-7)),
     cost="O(N log N), one sort",
     equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
     references=cited("hu2024", "kleinberg2023"),
-    use="Who decides by a threshold, and which, is not known: it bounds the loss of every such decision maker.",
-    avoid="On the rows the map is fitted to it is biased upwards, up to 10,000 rows by more than its spread: compare "
-    "it with null_mean of calibrary.test, or use cross_fit=True.",
+    use="Use this loss if it is not known who decides by a threshold, and by which: it bounds the loss of every such "
+    "decision maker.",
+    avoid="On the rows that the map is fitted to, the value is biased upwards, up to 10,000 rows by more than its "
+    "standard error: compare it with null_mean of calibrary.test, or use cross_fit=True.",
 )
 def decision_loss(
     view: Predictions,
@@ -96,22 +100,22 @@ def decision_loss(
     rng: Any = 0,
     **common: Unpack[Common],
 ) -> float:
-    r"""Most that a decision maker with a threshold loses by acting on the probabilities instead of recalibrated ones.
+    r"""Largest loss of any decision maker with a threshold from acting on the probabilities as they are.
 
     .. math:: \max_t \frac{e_c(t) - e_g(t)}{\max(t, 1-t)}, \qquad
               e_c(t) = (1-t) P(y=1, c \le t) + t P(y=0, c > t)
 
-    with g the isotonic fit. The loss is in units of the larger stake: of a miss below 1/2, of a false alarm above. It
-    is the calibration decision loss over threshold (V-shaped) scores, which is within a factor of two of that over all
-    bounded proper scores, and at most 2 mean \|g - c\|. The area under the same curve is half the miscalibration (MCB)
-    of CORP; :func:`calibrary.regret_curve` gives the curve.
+    Here g is the isotonic fit. The loss is in units of the larger cost: of a missed event below 1/2, of a false alarm
+    above. It is the calibration decision loss over threshold (V-shaped) scores, which is within a factor of two of that
+    over all bounded proper scores, and at most 2 mean \|g - c\|. The area under the same curve is half the
+    miscalibration (MCB) of CORP; :func:`calibrary.regret_curve` gives the curve.
 
     Parameters
     ----------
     map : str or object
-        What the decision maker could act on instead.
+        The map that gives the recalibrated probabilities.
     cross_fit : bool
-        Map every row by a fit to the other folds: not biased upwards, but it depends on ``folds`` and row order.
+        Map every row by a fit to the other folds: this is not biased upwards, but depends on ``folds`` and row order.
     folds, rng
         For ``cross_fit``: as in :func:`calibrary.calibration_loss`.
 

@@ -1,4 +1,4 @@
-"""Detection family (rows 75-82 of Table 2): do the scores of detected boxes mean what they say?"""
+"""Detection family (rows 75-82 of Table 2): whether the scores of detected boxes equal their precision."""
 
 from __future__ import annotations
 

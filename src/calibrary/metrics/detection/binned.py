@@ -1,4 +1,4 @@
-"""Detection errors over bins of score, and of where and how large the box is (rows 75-78 of Table 2)."""
+"""Detection errors over bins of score, position and size of the box (rows 75-78 of Table 2)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from calibrary.metrics.machinery.literature import cited
 FEATURES: dict[str, tuple[str, ...]] = {
     "confidence": (), "location": ("cx", "cy"), "shape": ("w", "h"), "full": ("cx", "cy", "w", "h"),
 }  # fmt: skip
-#: Bins per dimension by number of features: those of netcal's evaluation script.
+#: Number of bins per dimension by number of features, as in netcal's evaluation script.
 _USUAL_BINS = {0: 20, 1: 8, 2: 8, 3: 5, 4: 5}
 
-_WEIGHTS_NOTE = "min_count counts rows, not weights"
+_WEIGHTS_NOTE = "min_count is a number of rows, not of weight"
 _EMPTY = "there are no detections, so precision is undefined"
 
 
@@ -38,12 +38,12 @@ _EMPTY = "there are no detections, so precision is undefined"
     cost="O(V)",
     equation="(95)",
     references=cited("neumann2018", "kuppers2020"),
-    use="See every part of the score range alike, also where a detector has few boxes.",
-    avoid="A bin of three boxes counts as much as one of three thousand: noisy with few detections. Missed objects do "
-    "not count: see egce, qgc.",
+    use="Use this error to weight every part of the score range equally, also where a detector has few boxes.",
+    avoid="A bin of three boxes counts as much as one of three thousand, so the value is noisy with few detections. "
+    "Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction(
-            "(95)", "divides by the number of bins B", "an empty bin has no precision: non-empty bins are counted"
+            "(95)", "divides by the number of bins B", "an empty bin has no precision: only non-empty bins are counted"
         ),
     ),
 )
@@ -62,11 +62,11 @@ def average_calibration_error(
     Parameters
     ----------
     n_bins : int
-        Bins of equal width (``bins`` is another name).
+        Number of equal-width bins (``bins`` is another name).
     closed : "left" or "right"
         Which end belongs to a bin.
     empty : "skip" or "zero"
-        Leave empty bins out of the mean, or count them as zero, which is the literal (95).
+        Leave empty bins out of the mean, or count them as zero, as in (95) literally.
 
     Examples
     --------
@@ -104,14 +104,15 @@ def average_calibration_error(
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",
     references=cited("kuppers2020"),
-    use="The usual detection error; with location or shape features it shows where in the image scores fail.",
-    avoid="A sparse grid pulls it towards 0 (dropped bins count as perfect): watch kept_share, use denominator='kept'. "
-    "Missed objects do not count: see egce, qgc.",
+    use="Use this error as the usual detection error; with features of position or shape it shows where in the image "
+    "scores are wrong.",
+    avoid="In a sparse grid the value is too close to 0 (dropped bins count as perfect): check kept_share, or use "
+    "denominator='kept'. Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction(
-            "value when no bin has min_count detections",
+            "value if no bin has min_count detections",
             "not said",
-            "undefined (NaN): 0 would read as perfect",
+            "the value is undefined (NaN): 0 would mean perfect",
         ),
     ),
 )
@@ -129,23 +130,24 @@ def detection_expected_calibration_error(
 
     .. math:: \sum_{b:\ n_b \ge m} \frac{n_b}{V} |\text{precision}_b - \text{mean score}_b|
 
-    over the product grid of the score and the features. With ``min_count=1`` and the score alone it is the expected
-    calibration error with precision in place of accuracy.
+    The bins are the product grid of the score and the features. With ``min_count=1`` and the score alone the value is
+    the expected calibration error with precision in place of accuracy.
 
     Parameters
     ----------
     features : "confidence", "location", "shape", "full" or names of features
-        The score alone; with the centre of the box (cx, cy); with its size (w, h); with both; or any of
-        "cx", "cy", "w", "h", all relative to the image.
+        "confidence": the score alone. "location": also the centre of the box (cx, cy). "shape": also its size (w, h).
+        "full": all of these. Or any of "cx", "cy", "w", "h", all relative to the image.
     n_bins : int or list of int, optional
-        Bins per dimension, the score first (``bins`` is another name). Default: 20 without features, 8 with one or
-        two, 5 with more.
+        Number of bins per dimension, the score first (``bins`` is another name). By default 20 without features, 8 with
+        one or two, 5 with more.
     min_count : int
-        Bins with fewer detections are dropped. :func:`d_ece_map` gives ``kept_share``, the share in kept bins.
+        Bins with fewer detections are dropped. :func:`d_ece_map` gives ``kept_share``, the share of detections in the
+        remaining bins.
     closed : "left" or "right"
         Which end belongs to a bin.
     denominator : "all" or "kept"
-        Divide by all detections, so that dropped bins count as perfect (netcal), or by those in kept bins.
+        Divide by all detections, so that dropped bins count as perfect (netcal), or by those in the remaining bins.
 
     Examples
     --------
@@ -159,7 +161,7 @@ def detection_expected_calibration_error(
     cells = DetectionCells.of(code, matches.weight, matches.score, matches.correct)
     kept = (cells.weight if matches.counted else cells.rows) >= whole("min_count", min_count)
     if not kept.any():
-        reason = f"no bin holds {min_count} detections: use fewer bins or a smaller min_count"
+        reason = f"no bin has {min_count} detections: use fewer bins or a smaller min_count"
         return no_value(matches, reason if len(matches) else _EMPTY)
     total, counted = float(cells.weight.sum()), float(cells.weight[kept].sum())
     if counted < 0.5 * total and matches.only is None:
@@ -173,11 +175,14 @@ _CLASSES = ("present", "listed", "saod", "kuzucu")
 
 
 def _over_classes(values: list[float], views: Views, average: Any, options: Mapping[str, Any]) -> Any:
-    """Mean over the classes a convention counts; said aloud where there is nothing to count."""
+    """Mean over the classes that a convention counts, with a warning if there is no class to count."""
     if not any(len(view) for view in views.views):
         if not any(view.objects.real.any() for view in views.views):
             return undefined("there are neither detections nor objects")
-        warn("there are no detections: every class adds 0 by the review's rule, which is nothing to be proud of")
+        warn(
+            "there are no detections: by the review's rule every class adds 0, so the value 0 does not mean a good "
+            "detector"
+        )
     if np.isnan(values).all():
         word = options.get("classes", "present")
         return undefined(f"classes={word!r} leaves no class: none has objects, detections and an error")
@@ -211,12 +216,15 @@ _CLASSES_CORRECTION = Correction(
     cost="O(V log V)",
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
-    use="Asks that a score equal precision times overlap: one number for 'is it there' and 'is the box right'.",
-    avoid="Not comparable between files that list different classes, or with D-ECE, where overlap does not count. Many "
-    "low scores drown the others: choose a score threshold on validation data first (detection_thresholds). Missed "
-    "objects do not count: see egce, qgc.",
+    use="Use this error if a score should equal precision times overlap: one number for whether the object is there "
+    "and whether the box is right.",
+    avoid="Values are not comparable between files that list different classes, nor with D-ECE, which ignores "
+    "overlap. Many low scores dominate the value: choose a score threshold on validation data first "
+    "(detection_thresholds). Missed objects do not count: egce and qgc count them.",
     corrections=(
-        Correction("(96)", "mean IoU for bin b and class k", "over true positives only, else precision counts twice"),
+        Correction(
+            "(96)", "mean IoU for bin b and class k", "mean over true positives only, otherwise precision counts twice"
+        ),
         Correction("IoU threshold", "left open", "0.10, the authors' default; LAECE0 is iou_threshold=0"),
         _CLASSES_CORRECTION,
     ),
@@ -234,17 +242,18 @@ def localization_aware_expected_calibration_error(
     .. math:: \frac{1}{K} \sum_k \sum_b \frac{n_{bk}}{N_k}
               |\text{precision}_{bk} \cdot \text{mean IoU}_{bk} - \text{mean score}_{bk}|
 
-    The mean IoU is that of the true positives. LAECE0 is ``iou_threshold=0``.
+    The mean IoU is over the true positives. LAECE0 is ``iou_threshold=0``.
 
     Parameters
     ----------
     n_bins : int
-        Bins of equal width (``bins`` is another name).
+        Number of equal-width bins (``bins`` is another name).
     closed : "left" or "right"
         Which end belongs to a bin.
     classes : "present", "listed", "saod" or "kuzucu"
-        Which classes are averaged: those with an object or a detection; all of the file; all, where a class
-        without objects adds 0; those with both, less those without any error. No detections add 0.
+        Which classes are averaged. "present": those with an object or a detection. "listed": all classes of the file.
+        "saod": all, where a class without objects adds 0. "kuzucu": those with both objects and detections, except
+        those without any error. A class without detections adds 0.
 
     Examples
     --------
@@ -273,20 +282,24 @@ def localization_aware_expected_calibration_error(
         Alias("LAACE0", iou_threshold=0.0),
     ),
     perfect=None,
-    sign="0 needs every overlap to equal its score; larger is worse",
+    sign="0 only if every overlap equals its score; larger is worse",
     null=False,
-    null_note="an absolute error of single boxes: it is 0 only if every IoU equals its score, and large for a "
+    null_note="this is an absolute error of single boxes: it is 0 only if every IoU equals its score, and large for a "
     "calibrated detector",
     cells=CellFacts("detection"),
     cost="O(V)",
     equation="(97)",
     references=cited("kuzucu2024"),
-    use="No bins to choose; compares detectors whose scores are meant to predict the overlap of each box.",
-    avoid="Never 0 for a calibrated detector: overlaps scatter around the score. It measures prediction, not bias. "
-    "Missed objects do not count: see egce, qgc.",
+    use="Use this error without bins to compare detectors whose scores should predict the overlap of each box.",
+    avoid="The value is never 0 for a calibrated detector, because overlaps vary around the score. It measures the "
+    "accuracy of single predictions, not bias. Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction("Table 2", "does not take a balanced view over all classes", "(97) averages over classes as (96)"),
-        Correction("detections on crowds", "not said", "dropped, as everywhere; the authors' code gives them IoU 0"),
+        Correction(
+            "detections on crowds",
+            "not said",
+            "such detections are dropped, as everywhere; the authors' code gives them IoU 0",
+        ),
         _CLASSES_CORRECTION,
     ),
 )
@@ -297,13 +310,14 @@ def localization_aware_adaptive_calibration_error(
 
     .. math:: \frac{1}{K} \sum_k \frac{1}{V_k} \sum_v |\text{IoU}_{vk} - \text{score}_{vk}|
 
-    A false positive has IoU 0. The default threshold 0 (LAACE0) lets every touching pair match.
+    A false positive has IoU 0. The default threshold 0 (LAACE0) allows every overlapping pair to match.
 
     Parameters
     ----------
     classes : "present", "listed", "saod" or "kuzucu"
-        Which classes are averaged: those with an object or a detection; all of the file; all, where a class
-        without objects adds 0; those with both, less those without any error. No detections add 0.
+        Which classes are averaged. "present": those with an object or a detection. "listed": all classes of the file.
+        "saod": all, where a class without objects adds 0. "kuzucu": those with both objects and detections, except
+        those without any error. A class without detections adds 0.
 
     Examples
     --------
@@ -317,7 +331,7 @@ def localization_aware_adaptive_calibration_error(
 
 
 def _error_of_class(matches: Matches, gap: float, classes: str) -> float:
-    """Summed gaps per detection of one class, or NaN where the convention does not count the class."""
+    """Sum of the gaps per detection of one class, or NaN if the convention does not count the class."""
     one_of("classes", classes, _CLASSES)
     detected, labeled = float(matches.weights.sum()), bool(matches.objects.real.any())
     error = gap / detected if detected else 0.0
@@ -335,7 +349,7 @@ def _error_of_class(matches: Matches, gap: float, classes: str) -> float:
 
 @dataclass(frozen=True)
 class DetectionCells:
-    """Detections in the cells of a grid. One entry per occupied cell: its code, rows, weight, and weighted sums."""
+    """Detections in the cells of a grid. One entry per non-empty cell: its code, rows, weight, and weighted sums."""
 
     code: Indices
     rows: Indices
@@ -346,7 +360,7 @@ class DetectionCells:
     @classmethod
     def of(cls, code: Indices, weight: Array | None, score: Array, value: Any) -> DetectionCells:
         names = None
-        if code.max(initial=0) > 4 * len(code):  # a vast grid: its occupied cells are numbered first
+        if code.max(initial=0) > 4 * len(code):  # a very large grid: its non-empty cells are numbered first
             names, code = np.unique(code, return_inverse=True)
         rows = np.bincount(code)
         occupied = np.flatnonzero(rows)
@@ -369,13 +383,13 @@ class DetectionCells:
         return self.score / self.weight
 
 
-Cells = DetectionCells  # its name in 0.2, which pickles and imports may have
+Cells = DetectionCells  # the name of this class in version 0.2, which old pickles and imports may still use
 
 
 def bins_of(values: Array, n_bins: int, closed: str) -> Indices:
     """Bin of every value in [0, 1], all bins equally wide."""
     rule = EqualWidth(n_bins, closed)
-    return rule.fit([0.5]).assign(values)  # the bins do not depend on the values, which are checked already
+    return rule.fit([0.5]).assign(values)  # the bins do not depend on the values, which are already checked
 
 
 def feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
@@ -390,7 +404,7 @@ def feature_names(features: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def default_bins(n_features: int) -> int:
-    """Bins per dimension where none are named."""
+    """Number of bins per dimension if none is given."""
     return _USUAL_BINS[n_features]
 
 

@@ -1,4 +1,4 @@
-"""How detections enter a metric: matches, two files of boxes, or arrays."""
+"""How detections are passed to a metric: as matches, two files of boxes, or arrays."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from calibrary.metrics.machinery.declare import Entry, Front, metric
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
-#: Views of detections: all classes together, or one for each.
+#: Views of detections: all classes together, or one view per class.
 DETECTION_LENSES = ("pooled", "class-wise")
 
-#: COCO's ten thresholds .50, .55, ..., .95: the metric is the mean of its values at them.
+#: COCO's ten thresholds .50, .55, ..., .95: the value is the mean over these thresholds.
 COCO_THRESHOLDS = tuple(float(t) for t in np.arange(50, 100, 5) / 100)
 
 
 class Overlapping(TypedDict, total=False):
-    """Keywords of the data: which boxes there are, or what is known of detections given as arrays."""
+    """Keywords of the data: the boxes, or the known properties of detections given as arrays."""
 
     matching: str
     max_detections: int | None
@@ -51,7 +51,7 @@ class Overlapping(TypedDict, total=False):
 
 
 class Matching(Overlapping, total=False):
-    """The same, and the overlap from which a box and an object match."""
+    """The same keywords, and the smallest overlap of a matching box and object."""
 
     iou_threshold: Any
 
@@ -67,36 +67,37 @@ _ARRAY_OPTIONS: dict[str, Any] = {
 
 _DOC_DATA = """\
 ground_truth : Matches, dict, path, boxes or array-like
-    Matched detections from :func:`calibrary.match_detections`, used as they are matched; or COCO annotations, a
-    YOLO folder or :func:`calibrary.boxes`, matched here; or, as arrays, whether each detection is correct.
+    Matched detections from :func:`calibrary.match_detections`, used as they are; or COCO annotations, a YOLO folder or
+    :func:`calibrary.boxes`, which are matched here; or, as arrays, whether each detection is correct.
 results : list, dict, path, boxes or array-like, optional
-    The detections that belong to it; with arrays, the scores."""
+    The detections for the ground truth; with arrays, the scores."""
 
 _DOC_COMMON = """\
 iou_threshold : float or "coco"
-    Smallest overlap that counts as found; "coco" averages the metric over .50, .55, ..., .95.
+    Smallest overlap of a correct detection; "coco" averages the metric over .50, .55, ..., .95.
 matching, max_detections, score_threshold, zero_overlap, area_range, unknown_images, image_weight
     See :func:`calibrary.match_detections`.
 iou, category, image, box, box_format, image_size, n_missed, missed_image, missed_weight, sample_weight
     For detections given as arrays: see :func:`calibrary.matched_detections`.
 lens : "auto", "pooled" or "class-wise"
-    All classes together, or each by itself; "auto" is "pooled" for ``average="micro"``, else "class-wise".
+    All classes together, or each by itself; "auto" is "pooled" for ``average="micro"``, otherwise "class-wise".
 average : "micro", "uniform", "prevalence", "max", array or None
-    Pool all classes; mean of the classes that have a value, plain ("macro") or weighted by detections ("weighted") or
-    as given; the largest; or one value per class. Here "{average}" unless told otherwise.
+    "micro": pool all classes. "uniform" ("macro"), "prevalence" ("weighted") or an array: mean of the classes that have
+    a value, plain, weighted by detections, or with the given weights. "max": the largest. None: one value per class.
+    The default here is "{average}".
 by : "image", array-like or mapping of one value per image, optional
-    Split the images: the answer is a :class:`calibrary.Parts` with one value for each part, their mean, median,
+    Split the images: the result is a :class:`calibrary.Parts` with one value for each part, their mean, median,
     quantiles and the worst."""
 
 
 class BinnedMatching(Matching, total=False):
-    """The same for a metric with bins."""
+    """The same keywords for a metric with bins."""
 
     bins: Any
 
 
 class DetectionMetric(Protocol[P, R]):
-    """A public detection metric: matches or boxes in, number out."""
+    """A public detection metric: it takes matches or boxes and returns a number."""
 
     entry: Entry
     __name__: str
@@ -107,10 +108,10 @@ class DetectionMetric(Protocol[P, R]):
 def detection_metric(
     id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", by_object: bool = False, **facts: Any
 ) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
-    """A metric of matched detections, declared like any other; ``iou_threshold`` is its own default.
+    """Declare a metric of matched detections like any other metric; ``iou_threshold`` is its own default.
 
-    One ``by_object`` uses every overlap of an object, with thresholds of its own, so that how detections were
-    matched does not matter and ``iou_threshold`` is no option.
+    A metric ``by_object`` uses every overlap of an object, with its own thresholds, so that the matching of detections
+    does not matter and ``iou_threshold`` is not an option.
     """
     common = {
         **_BOX_OPTIONS, "iou_threshold": iou_threshold, "image_weight": None, **_ARRAY_OPTIONS, "lens": "auto",
@@ -132,12 +133,12 @@ def detection_metric(
 
 
 def no_value(matches: Matches, reason: str) -> float:
-    """NaN, said aloud unless these are one class of several, which an average leaves out."""
+    """NaN, with a warning unless these detections are one class of several, which an average leaves out."""
     return math.nan if matches.only is not None else undefined(reason)
 
 
 def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, iou_threshold: float = 0.5) -> Matches:
-    """Matches from matches, boxes or arrays; ``iou_threshold`` is used where none is given."""
+    """Matches from matches, boxes or arrays; ``iou_threshold`` is the default threshold."""
     _one_name_for_bins(keywords)
     by_box = {name: keywords.pop(name) for name in _BOX_OPTIONS if name in keywords}
     by_array = {name: keywords.pop(name) for name in _ARRAY_OPTIONS if name in keywords}
@@ -148,13 +149,13 @@ def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, i
     given = as_matches(ground_truth)
     if given is not None:
         if results is not None:
-            raise RefusedCallError("ground_truth is a Matches object already: leave results out")
+            raise RefusedCallError("ground_truth is already a Matches object: leave results out")
         _refuse(by_array, "is for detections given as arrays, and these are matched already")
         matches = given.rematched(**by_box) if by_box else given
     elif hasattr(ground_truth, "as_predictions") or is_data(ground_truth):
-        raise RefusedError("ground_truth holds predictions, not detections: pass a Matches object, boxes or arrays")
+        raise RefusedError("ground_truth contains predictions, not detections: pass a Matches object, boxes or arrays")
     elif _are_arrays(ground_truth):
-        _refuse(by_box, "needs boxes to match, and these detections came as arrays")
+        _refuse(by_box, "needs boxes to match, and these detections are arrays")
         matches = matched_detections(ground_truth, results, **by_array)
     else:
         _refuse(by_array, "is for detections given as arrays; boxes have image_weight=")
@@ -169,7 +170,7 @@ def _one_name_for_bins(keywords: dict[str, Any]) -> None:
     bins = keywords.pop("bins", None)
     if bins is not None:
         if keywords.get("n_bins") is not None:
-            raise RefusedCallError("bins is another name of n_bins: give one of them")
+            raise RefusedCallError("bins is another name of n_bins: pass one of them")
         keywords["n_bins"] = bins
 
 

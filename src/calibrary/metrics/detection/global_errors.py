@@ -16,12 +16,12 @@ from calibrary.metrics.detection.front import BinnedMatching, Matching, detectio
 from calibrary.metrics.machinery.facts import CellFacts, Correction
 from calibrary.metrics.machinery.literature import cited
 
-#: Facts that all three share, and those of the two scores.
+#: Facts that all three metrics share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {
-    "range_note": "the mean; reduction='sum' grows with the number of detections and objects",
+    "range_note": "this is the mean; reduction='sum' grows with the number of detections and objects",
     "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0),
     "null": False,
-    "null_note": "missed objects have no confidence to draw from",
+    "null_note": "missed objects have no confidence from which labels could be drawn",
     "references": cited("conde2023"),
 }
 _SCORE: dict[str, Any] = {
@@ -30,15 +30,18 @@ _SCORE: dict[str, Any] = {
     "measures": "calibration and sharpness",
     "proper": "strictly",
     "cost": "O(V)",
-    "avoid": "Do not read it as calibration alone: vague but calibrated scores and every miss cost as well.",
+    "avoid": "Do not interpret the value as calibration alone: calibrated scores without sharpness and every missed "
+    "object increase it too.",
 }
-_MEAN_ONLY = Correction("range", "[0, 1]", "true of the mean (the default); the equation is a sum: reduction='sum'")
+_MEAN_ONLY = Correction(
+    "range", "[0, 1]", "this is true of the mean (the default); the equation is a sum: reduction='sum'"
+)
 _NOTHING = "there are neither detections nor objects"
 
 
 @detection_metric(
     "egce",
-    advised={"detection": "7.6: together with QGC or SGC, which show another side"},
+    advised={"detection": "7.6: together with QGC or SGC, which measure another aspect"},
     misses=True,
     row=80,
     cells=CellFacts("detection"),
@@ -46,14 +49,17 @@ _NOTHING = "there are neither detections nor objects"
     extra_options=("bins",),
     **_GLOBAL,
     cost="O(V log V)",
-    use="One number for over-confidence and misses together; its inventors advise it beside qgc or sgc.",
-    avoid="Depends on confidence_threshold; the mean falls when a detector adds cheap low-score boxes: read both sums.",
+    use="Use this error for over-confidence and missed objects together; its inventors recommend it with qgc or sgc.",
+    avoid="The value depends on confidence_threshold; the mean falls if a detector adds many boxes of low score: "
+    "compare the sums as well.",
     corrections=(
-        Correction("range", "[0, 1]", "true of the mean (the default); the sum of section 7.6 is reduction='sum'"),
+        Correction(
+            "range", "[0, 1]", "this is true of the mean (the default); the sum of section 7.6 is reduction='sum'"
+        ),
         Correction(
             "section 7.6",
             "detections below 0.1 are discarded",
-            "a discarded true positive makes its object a miss, as in the authors' code",
+            "if a true positive is discarded its object counts as missed, as in the authors' code",
         ),
     ),
 )
@@ -66,22 +72,22 @@ def expected_global_calibration_error(
     reduction: str = "mean",
     **data: Unpack[BinnedMatching],
 ) -> float:
-    r"""Gap between score and precision over score bins, with every missed object a wrong detection of score 1.
+    r"""Gap between score and precision over score bins; every missed object counts as a wrong detection of score 1.
 
     .. math:: \frac{1}{n} \sum_b n_b |\text{mean correct}_b - \text{mean score}_b|
 
-    over the n detections and missed objects.
+    The mean is over the n detections and missed objects.
 
     Parameters
     ----------
     n_bins : int
-        Bins of equal width (``bins`` is another name).
+        Number of equal-width bins (``bins`` is another name).
     closed : "right" or "left"
         Which end belongs to a bin.
     confidence_threshold : float
-        Detections with a lower score are discarded after matching; objects only they had found become misses.
+        Detections with a lower score are discarded after matching; objects found only by them become missed objects.
     reduction : "mean" or "sum"
-        Per detection or missed object, or their sum.
+        Mean per detection or missed object, or the sum.
 
     Examples
     --------
@@ -109,21 +115,26 @@ def expected_global_calibration_error(
     **_SCORE,
     cells=CellFacts("detection"),
     equation="(99)",
-    use="A proper score: with the boxes given, the best score of a box is its chance of being correct.",
+    use="Use this proper score for detectors: for given boxes, the optimal score of a box is its probability of being "
+    "correct.",
     corrections=(
         _MEAN_ONLY,
-        Correction("(99)", "confidence of a false negative left open", "0, so that each miss adds 1 (authors' code)"),
+        Correction(
+            "(99)",
+            "confidence of a false negative left open",
+            "it is 0, so that each missed object adds 1 (authors' code)",
+        ),
     ),
 )
 def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
-    r"""Squared error of the scores, with a full unit for every missed object: a Brier score for detectors.
+    r"""Squared error of the scores, plus 1 for every missed object: a Brier score for detectors.
 
     .. math:: \sum_{TP} (1 - c)^2 + \sum_{FP} c^2 + \#FN
 
     Parameters
     ----------
     reduction : "mean" or "sum"
-        Per detection or missed object, or the equation's sum.
+        Mean per detection or missed object, or the sum of the equation.
 
     Examples
     --------
@@ -144,25 +155,26 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
     **_SCORE,
     cells=CellFacts("detection"),
     equation="(100), (101)",
-    use="A proper score like qgc, a little more sensitive: a false alarm of score 0.9 costs 0.89, in qgc 0.81.",
+    use="Use this proper score like qgc; it is a little more sensitive: a false alarm of score 0.9 costs 0.89, in qgc "
+    "0.81.",
     corrections=(
         _MEAN_ONLY,
         Correction(
             "(101)",
             "the sum over false positives is added",
-            "it is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
+            "the sum is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
         ),
     ),
 )
 def spherical_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
-    r"""Spherical loss of the scores, with a full unit for every missed object.
+    r"""Spherical loss of the scores, plus 1 for every missed object.
 
     .. math:: \sum_{TP} (1 - c/r) + \sum_{FP} (1 - (1 - c)/r) + \#FN, \quad r = \sqrt{c^2 + (1 - c)^2}
 
     Parameters
     ----------
     reduction : "mean" or "sum"
-        Per detection or missed object, or the equation's sum.
+        Mean per detection or missed object, or the sum of the equation.
 
     Examples
     --------
@@ -182,7 +194,7 @@ def _missed(matches: Matches, kept: Flags | None = None) -> Array:
 
 
 def _scored(matches: Matches, loss: Array, reduction: str) -> float:
-    """Sum or mean of a loss per detection, and 1 for every miss."""
+    """Sum or mean of a loss per detection, with 1 for every missed object."""
     misses = float(_missed(matches).sum())
     total = float(np.dot(matches.weights, loss)) + misses
     return _reduced(matches, total, float(matches.weights.sum()) + misses, reduction)

@@ -18,12 +18,12 @@ from calibrary.metrics.machinery.literature import cited
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
-#: More repeated scores than this make the likelihood favour ever smaller bandwidths.
+#: If the share of repeated scores is larger than this, the likelihood favours ever smaller bandwidths.
 _MANY_REPEATED = 0.05
 
 
 def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) -> dict[str, Any]:
-    """The bandwidth as chosen on the scores of these detections."""
+    """The bandwidth chosen on the scores of these detections."""
     if not _measurable(matches):
         return {}
     order = np.argsort(matches.score, kind="stable")
@@ -46,8 +46,8 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     equation="(98)",
     references=cited("popordanoska2024"),
     use="D-ECE (threshold link) or LAECE (identity link) without bins.",
-    avoid="Rounded or saturated scores make the automatic bandwidth too small: give bandwidth= there. Missed objects "
-    "do not count: see egce, qgc.",
+    avoid="Rounded or saturated scores make the automatic bandwidth too small: pass bandwidth= there. Missed objects "
+    "do not count: egce and qgc count them.",
     corrections=(
         Correction("(98)", "arguments of k in the opposite order of (67)-(70)", "density at c_v, shape from c_u"),
         Correction(
@@ -58,7 +58,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
         Correction(
             "identity link",
             "matched overlap",
-            "of every detection; the authors' code reads it for the first G detections of an image with G objects",
+            "of every detection; the authors' code uses it for the first G detections of an image with G objects",
         ),
     ),
 )
@@ -74,17 +74,19 @@ def detection_kernel_calibration_error(
     .. math:: \frac{1}{V} \sum_v \left| \frac{\sum_{u \ne v} k_h(c_v; c_u)\, \psi_u}{\sum_{u \ne v} k_h(c_v; c_u)}
               - c_v \right|
 
-    with the beta kernel. ``iou_threshold="coco"`` is the authors' headline number.
+    The kernel is the beta kernel. ``iou_threshold="coco"`` gives the main number of the authors' paper.
 
     Parameters
     ----------
     link : "threshold", "identity" or callable
-        What a score should equal: the chance of being correct, or the expected overlap (0 when wrong); or the mean of
-        your own ``psi(overlap)``, a function of an array of overlaps (0 for detections that are not correct) with
-        values from 0 to 1. Tests redraw outcomes, which a function of your own leaves open: they take the words only.
+        What a score should equal: the probability of being correct, or the expected overlap (0 if wrong); or the mean
+        of your own ``psi(overlap)``, a function of an array of overlaps (0 for detections that are not correct) with
+        values from 0 to 1. Tests redraw outcomes, which is not possible with your own function: they accept "threshold"
+        and "identity" only.
     bandwidth : float, "loo-mle" or "loo-authors"
         A number; the one of ten with the largest leave-one-out likelihood of the scores; or the same by the authors'
-        code, which favours small ones. Chosen anew for each class that is averaged; a tuple gives one for each.
+        code, which favours small ones. The bandwidth is chosen for each class that is averaged; a tuple gives one for
+        each class.
 
     Examples
     --------
@@ -95,28 +97,30 @@ def detection_kernel_calibration_error(
     """
     psi = _linked(matches, link)
     if not _measurable(matches):
-        return no_value(matches, "a kernel error needs two detections")
+        return no_value(matches, "a kernel error needs at least two detections")
     return _kernel_error(matches.score, psi, matches.weights, _own_width(matches, bandwidth))
 
 
 def _linked(matches: Matches, link: str | Callable[..., Any]) -> Array:
-    """psi of every detection: what its score should equal on average."""
+    """psi of every detection: the value that its score should equal on average."""
     if callable(link):
         psi = np.asarray(link(matches.located), dtype=np.float64)
         if psi.shape != (len(matches),) or not are_probabilities(psi).all():
-            raise RefusedError("link must give one number from 0 to 1 for each overlap: check the function you passed")
+            raise RefusedError(
+                "link must return one number from 0 to 1 for each overlap: check the function you passed"
+            )
         return psi
     one_of("link", link, ("threshold", "identity"))
     return matches.located if link == "identity" else matches.correct.astype(np.float64)
 
 
 def _measurable(matches: Matches) -> bool:
-    """Are there two detections, or copies of one?"""
+    """Whether there are two detections, or copies of one."""
     return len(matches) >= 2 or float(matches.weights.sum()) >= 2.0
 
 
 def _own_width(matches: Matches, bandwidth: float | str | tuple[float | str, ...]) -> float | str:
-    """The width of the class these are a view of, where one is given for each."""
+    """The bandwidth of the class of this view, if one is given for each class."""
     return bandwidth[matches.only or 0] if isinstance(bandwidth, tuple) else bandwidth
 
 
@@ -137,7 +141,7 @@ def _smooth_mean(score: Array, psi: Array, weight: Array, bandwidth: float | str
 
 
 def _lone(score: Array, weight: Array) -> NDArray[np.bool_]:
-    """Scores of exactly 0 or 1 without a twin, where every other kernel vanishes."""
+    """Scores of exactly 0 or 1 that occur once, where every other kernel vanishes."""
     lone = np.zeros(len(score), dtype=bool)
     for end in (0.0, 1.0):
         there = score == end
@@ -162,13 +166,13 @@ def _width(score: Array, weight: Array, bandwidth: float | str) -> float:
     if bandwidth == "loo-mle" and best == 0 and _repeated(score, weight) > _MANY_REPEATED:
         warn(
             f"more than {_MANY_REPEATED:.0%} of the scores are repeated and the smallest bandwidth {BANDWIDTHS[0]:g} "
-            "was chosen: the likelihood favours ever smaller ones there; pass bandwidth="
+            "was chosen, because the likelihood then favours ever smaller ones: pass bandwidth="
         )
     return BANDWIDTHS[best]
 
 
 def _repeated(score: Array, weight: Array) -> float:
-    """Share of detections whose score another one has as well."""
+    """Share of detections whose score occurs more than once."""
     same = np.diff(score) == 0.0
     twin = np.concatenate([same, [False]]) | np.concatenate([[False], same]) | (weight > 1.0)
     return float(weight[twin].sum() / weight.sum())

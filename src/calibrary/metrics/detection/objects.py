@@ -1,4 +1,4 @@
-"""Calibration object by object: what all boxes on an object say together, and objects nobody found."""
+"""Calibration per object: the mean class vector of all boxes on an object, and objects that were missed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ _AGGREGATIONS = ("mean", "iou", "best")
     by_object=True,
     aliases=("object-level calibration error",),
     range=(0.0, 2.0),
-    range_note="1 is what a missed object costs; more needs confident boxes of the wrong class",
+    range_note="a missed object costs 1; a higher cost needs confident boxes of the wrong class",
     perfect=None,
     tail="two-sided",
-    sign="lower is better; 0 needs every object found with certainty and in the right class",
+    sign="lower is better; 0 only if every object is found with certainty and in the right class",
     null=False,
-    null_note="redrawn outcomes say nothing about the objects that are missed",
+    null_note="redrawn outcomes contain no information about missed objects",
     cells=CellFacts("boxes"),
     cost="O(overlapping pairs)",
     equation="mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
     references=cited("park2026"),
-    use="Choose a score threshold or a way of suppressing boxes: leftovers and misses both cost, unlike in D-ECE.",
-    avoid="Not calibration alone: like a Brier score it rewards certainty. Boxes on no object cost nothing.",
+    use="Use this error to choose a score threshold or a method of suppressing boxes: duplicate boxes and missed "
+    "objects both count, unlike in D-ECE.",
+    avoid="The error does not measure calibration alone: like a Brier score it rewards certainty. Boxes that are on "
+    "no object cost nothing.",
     status="emerging",
     since="0.2",
 )
@@ -49,22 +51,22 @@ def object_calibration_error(
 
     .. math:: \frac{1}{|O|} \sum_{o} \sum_k \big([k = k_o] - \bar p_{ok}\big)^2
 
-    :math:`\bar p_o` is the mean over the detections, of any class, that overlap the object at least that much; without
-    any it is 0, so that a miss costs 1. The mean over the thresholds is taken last. Without ``probabilities`` a
-    detection's class vector has its score at its own class and 0 elsewhere.
+    :math:`\bar p_o` is the mean over the detections, of any class, whose overlap with the object is at least the
+    threshold; without any it is 0, so that a missed object costs 1. The mean over the thresholds is taken last. Without
+    ``probabilities`` a detection's class vector has its score at its own class and 0 elsewhere.
 
     Parameters
     ----------
     iou_thresholds : float or sequence of float
-        Overlaps from which a box is on an object.
+        Overlaps from which a box counts as on an object.
     aggregation : "mean", "iou" or "best"
-        Plain mean of the boxes on an object, mean weighted by overlap, or the one that overlaps most.
+        Plain mean of the boxes on an object, mean weighted by overlap, or the box with the largest overlap.
     probabilities : array-like of shape (number of results, number of categories), optional
         The whole class vector of every detection, in the order of the results and of the listed categories.
 
     Notes
     -----
-    Detections that came matched, as arrays, have one box on each object that was found.
+    Detections given as matched arrays have one box on each object that was found.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def _checked(iou_thresholds: Any) -> list[float]:
     bad = given[~are_probabilities(given)]
     if given.ndim != 1 or not len(given) or len(bad):
         wrong = bad[0] if len(bad) else iou_thresholds
-        raise RefusedError(f"iou_thresholds holds {wrong}, outside [0, 1]: an overlap is a share of the union")
+        raise RefusedError(f"iou_thresholds contains {wrong}, outside [0, 1]: pass overlaps as shares of the union")
     return [float(t) for t in given]
 
 
@@ -108,12 +110,14 @@ def _object_errors(matches: Matches, least: float, aggregation: str, probabiliti
 def _on_objects(matches: Matches, least: float) -> Overlaps:
     if matches.overlapping is not None:
         return matches.overlapping(least)
-    hit = np.flatnonzero(matches.correct & ~(matches.iou < least))  # an overlap nobody stated counts as enough
+    hit = np.flatnonzero(
+        matches.correct & ~(matches.iou < least)
+    )  # an overlap that is not given counts as large enough
     return Overlaps(matches.object[hit], matches.iou[hit], matches.category[hit], matches.score[hit], matches.row[hit])
 
 
 def _shares(pairs: Overlaps, aggregation: str, n: int) -> Array:
-    """How much every pair counts in the vector of its object; they sum to one for each."""
+    """Weight of every pair in the vector of its object; the weights of an object sum to one."""
     if aggregation == "best":
         order = np.lexsort((-pairs.iou, pairs.object))
         share = np.zeros(len(order))
@@ -140,7 +144,7 @@ def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: 
     k = len(matches.categories)
     if p.ndim != 2 or p.shape[1] != k or p.shape[0] <= pairs.row.max(initial=-1):
         raise RefusedError(
-            f"probabilities has shape {p.shape}: give one row per result, one column for each of {k} classes"
+            f"probabilities has shape {p.shape}: pass one row per result, and one column for each of the {k} classes"
         )
     bad = np.argwhere(~are_probabilities(p))
     if len(bad):

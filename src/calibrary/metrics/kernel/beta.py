@@ -1,4 +1,4 @@
-"""The beta kernel calibration error (row 54): a curve smoothed by kernels that respect the ends of [0, 1]."""
+"""The beta kernel calibration error (row 54): a calibration curve smoothed by kernels that stay within [0, 1]."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
-#: One neighbour outweighs the others: below the first, pairs are summed directly; below the second, there are none.
+#: Shares of all pairs. Below the first, one neighbour dominates and pairs are summed directly; below the second, no
+#: pairs remain.
 _DOMINATED, _SINGLE = 1e-5, 1e-12
 
 
@@ -35,7 +36,7 @@ def _same_width(
 
 
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
-    """A label drawn once more is off by at most sqrt(2 / pi) / 2 = 0.4 on average."""
+    """Range with the bias correction: redrawn labels differ by at most sqrt(2 / pi) / 2 = 0.4 on average."""
     if options.get("cross_term") == "label":
         return -1.0, 2.0
     return (-0.4, 1.0) if options.get("debias") and options.get("norm") == 1 else (-0.25, 1.0)
@@ -60,19 +61,19 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     range=(-0.25, 1.0),
     range_note="[0, 1] with debias=False; [-0.4, 1] with norm=1, debias=True; [-1, 2] with cross_term='label'",
     range_with=_range,
-    sign="0 is perfect; larger is worse; small negative values are the noise of an unbiased estimate",
+    sign="0 is perfect; larger is worse; small negative values are noise of an unbiased estimate",
     symmetric=True,
     cells=CellFacts("smooth", (2e-10, 1e-13)),
-    cost="O(N log N) and a kernel between nodes, for each width",
+    cost="O(N log N), plus a kernel between grid points, for each width",
     equation="(67), (68)",
     references=cited("popordanoska2022"),
-    use="A smooth squared calibration error with little bias, also near 0 and 1.",
-    avoid="Tied or rounded confidences with bandwidth='loo-mle': it then picks the smallest width.",
+    use="Use this error for a smooth squared calibration error with little bias, also near 0 and 1.",
+    avoid="Do not use bandwidth='loo-mle' with tied or rounded confidences: it then chooses the smallest width.",
     corrections=(
         Correction(
             "(67)",
             "products y_i y_l of neighbouring labels",
-            "products (y_i - c)(y_l - c): as printed the value tends to E[c^2] for a calibrated model, not 0",
+            "products (y_i - c)(y_l - c): as printed the value for a calibrated model tends to E[c^2], not 0",
         ),
     ),
 )
@@ -86,28 +87,29 @@ def beta_kernel_calibration_error(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> float:
-    r"""Squared distance of a beta-kernel calibration curve from the diagonal, without its bias.
+    r"""Squared distance of a beta-kernel calibration curve from the diagonal, with its bias removed.
 
     .. math:: \frac{1}{W} \sum_j w_j
         \frac{(\sum_i k_{ji} (y_i - c_j))^2 - \sum_i (k_{ji} (y_i - c_j))^2}{(\sum_i k_{ji})^2 - \sum_i k_{ji}^2},
         \qquad k_{ji} = w_i \, \mathrm{Beta}(c_j; c_i / h + 1, (1 - c_i) / h + 1), \; i \ne j
 
-    A mean over pairs of different neighbours, so that the noise of single labels does not add up. With
-    ``debias=False`` it is the mean of |curve - c|^norm, the inventors' "ECE-KDE" for norm = 1.
+    The mean is over pairs of different neighbours, so that the noise of single labels adds no bias. With
+    ``debias=False`` the value is the mean of |curve - c|^norm, the inventors' "ECE-KDE" for norm = 1.
 
     Parameters
     ----------
     norm : float, 1 or more
         Power of the difference; no root is taken.
     debias : bool, optional
-        True by default for norm = 2, where it is exact at a given width. For norm = 1 it takes off what the noise of
-        the labels adds on average, as ``ece_db`` does (twice the plain value less its mean when the labels are drawn
-        once more, their mean normal with variance :math:`\hat y (1 - \hat y) \sum k^2 / (\sum k)^2`); other powers
-        have no such form.
+        True by default for norm = 2, where the correction is exact at a given width. For norm = 1 the average
+        contribution of label noise is subtracted, as in ``ece_db`` (twice the plain value minus its mean over redrawn
+        labels, whose mean is normal with variance :math:`\hat y (1 - \hat y) \sum k^2 / (\sum k)^2`); for other powers
+        no correction is known.
     bandwidth : positive number, "loo-mle" or "cv"
-        The width h; by default the one of 20 that maximises the leave-one-out likelihood of the confidences.
+        The width h; by default the one of 20 widths that maximises the leave-one-out likelihood of the confidences.
     cross_term : "pair" or "label"
-        "label" estimates the mean of c E[y | c] by c y (the authors' later code): more variable, not symmetric.
+        "label" estimates the mean of c E[y | c] by c y (the authors' later code), which is more variable and not
+        symmetric.
     weight_type : "frequency" or "importance"
         Weights count copies of rows, one of which is left out, or rescale distinct rows.
 
@@ -121,9 +123,11 @@ def beta_kernel_calibration_error(
     power = checked_power(norm)
     unbiased = norm == 2 if debias is None else bool(debias)
     if unbiased and norm not in (1, 2):
-        raise RefusedError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
+        raise RefusedError(
+            f"debias=True needs norm=1 or norm=2, not {norm!r}: no bias correction is known for other powers"
+        )
     if cross_term == "label" and not (unbiased and norm == 2):
-        raise RefusedError("cross_term='label' belongs to the de-biased form: leave debias and norm at their defaults")
+        raise RefusedError("cross_term='label' needs the bias correction: leave debias and norm at their defaults")
     copies(view, weight_type, "leave-one-out")
     size = view.total if weight_type == "frequency" else view.n
     if size < (3 if unbiased else 2):
@@ -147,7 +151,7 @@ def checked_power(norm: Any) -> float:
 
 
 def curve_terms(sums: BetaSums, s: Sorted, power: float, debias: bool, weight_type: str) -> Array:
-    """Powers of the distance of the leave-one-out curve from each confidence, with or without the noise of labels."""
+    """Powers of the distance of the leave-one-out curve from each confidence, with or without bias correction."""
     if debias and power == 2.0:
         return _pair_terms(sums, s, s.c, weight_type)
     curve = sums.weighted / sums.total

@@ -1,4 +1,4 @@
-"""Tests of the mean embedded residual (rows 55, 56): those of the squared kernel error on two classes."""
+"""Tests of the mean embedded residual (rows 55, 56), based on the test of the squared kernel error for two classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrary.metrics.machinery.declare import Common, Metric, calibration_test
 
 @dataclass(frozen=True)
 class EmbeddedTestResult(PairTestResult):
-    """Outcome of a test of MMCE or LKCE: ``statistic`` is the metric, ``skce_uq`` the unbiased square tested."""
+    """Result of a test of MMCE or LKCE: ``statistic`` is the metric, ``skce_uq`` the unbiased square that is tested."""
 
     skce_uq: float = math.nan
 
@@ -33,7 +33,7 @@ def _borrowed(
     own: dict[str, Any],
     *law: Any,
 ) -> EmbeddedTestResult:
-    """The metric, averaged over views like their matrices, with the p-value of ``skce_uq``."""
+    """The metric, averaged over views as their matrices are, with the p-value of ``skce_uq``."""
     views, share = apart(view)
     core: Any = metric.entry.formula
     width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
@@ -59,18 +59,18 @@ def maximum_mean_calibration_error_test(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> EmbeddedTestResult:
-    """Are the confidences calibrated? The p-value of ``skce_uq`` with MMCE's kernel and width.
+    """Test whether the confidences are calibrated. The p-value is that of ``skce_uq`` with MMCE's kernel and width.
 
     Parameters
     ----------
     method : "bootstrap", "pearson" or "distribution-free"
-        See :func:`squared_kernel_calibration_error_uq_test`; all in O(N) a draw with the Laplace kernel.
+        See :func:`squared_kernel_calibration_error_uq_test`; with the Laplace kernel each draw takes O(N).
     n_resamples, rng : int, and int, Generator or None
-        Draws of the bootstrap (``n_bootstrap`` is a synonym).
+        Number of bootstrap draws (``n_bootstrap`` is a synonym), and generator or seed.
     plus_one : bool
         Count the observed value among the draws, so that the p-value is never 0.
     kernel, bandwidth, squared, weight_type
-        As in the metric. The weighted form is a training loss and has no test.
+        As in the metric. The weighted version is a training loss and has no test.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def laplace_kernel_calibration_error_test(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> EmbeddedTestResult:
-    """Are the confidences calibrated? The p-value of ``skce_uq`` with LKCE's kernel and width.
+    """Test whether the confidences are calibrated. The p-value is that of ``skce_uq`` with LKCE's kernel and width.
 
     Parameters
     ----------
     method : "bootstrap", "pearson" or "distribution-free"
-        See :func:`squared_kernel_calibration_error_uq_test`; all in O(N) a draw.
+        See :func:`squared_kernel_calibration_error_uq_test`; each draw takes O(N).
     n_resamples, rng : int, and int, Generator or None
-        Draws of the bootstrap (``n_bootstrap`` is a synonym).
+        Number of bootstrap draws (``n_bootstrap`` is a synonym), and generator or seed.
     plus_one : bool
         Count the observed value among the draws, so that the p-value is never 0.
     bandwidth, squared, weight_type

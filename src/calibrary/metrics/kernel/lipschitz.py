@@ -1,4 +1,4 @@
-"""The Lipschitz calibration error (row 61): residuals against the worst gently varying function."""
+"""The Lipschitz calibration error (row 61): the largest mean residual against a function with bounded slope."""
 
 from __future__ import annotations
 
@@ -30,27 +30,31 @@ from calibrary.numerics.solve.lipschitz import lipschitz_maximum
     cost="O(N log N)",
     equation="(82)",
     references=cited("kakade2008", "blasiok2023"),
-    use="The reference among consistent errors: within a factor of the distance from calibration, nothing to tune.",
-    avoid="Reading a direction from it: it has no sign; report the mean residual beside it.",
+    use="Use this error as the reference among consistent errors: it is within a factor of the distance from "
+    "calibration and has no options to tune.",
+    avoid="Do not infer a direction from this error, because it has no sign; report the mean residual as well.",
     corrections=(
         Correction(
-            "range", "[-1, 1], signed", "the maximum is over z and -z alike, so it is never negative: [0, 1], unsigned"
+            "range", "[-1, 1], signed", "the maximum is over z and -z, so it is never negative: [0, 1], unsigned"
         ),
-        Correction("cost", "O(N^2)", "O(N log N): its dual is an isotonic regression of the cumulative residuals"),
+        Correction(
+            "cost", "O(N^2)", "O(N log N): the dual problem is an isotonic regression of the cumulative residuals"
+        ),
     ),
 )
 def lipschitz_calibration_error(view: Predictions, *, lipschitz: float = 1.0, **common: Unpack[Common]) -> float:
-    r"""Largest mean residual against any function of the confidence within [-1, 1] that varies gently.
+    r"""Largest mean residual against any function of the confidence within [-1, 1] with bounded slope.
 
     .. math:: \max_z \frac{1}{W} \sum_i w_i (y_i - c_i) z_i, \qquad
         |z_i| \le 1, \; |z_i - z_j| \le L |c_i - c_j|
 
-    At least |mean residual|, at most the mean |residual|. Solved exactly, without a linear programme.
+    The value is at least |mean residual| and at most the mean |residual|. It is computed exactly, without a linear
+    programme.
 
     Parameters
     ----------
     lipschitz : positive number
-        The slope L the function may have.
+        The largest slope L of the function.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Norms of the mean embedded residual (rows 55, 56): residuals of near predictions should not point the same way."""
+"""Norms of the mean embedded residual (rows 55, 56): large if residuals of similar predictions have the same sign."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
 
-_ROOT = Correction("(71)", "the mean over pairs is the metric itself", "that is its square: squared=True returns it")
+_ROOT = Correction(
+    "(71)",
+    "the mean over pairs is the metric itself",
+    "the mean over pairs is the square of the metric: squared=True returns it",
+)
 _DENSITY = Correction(
     "section 5.1",
     "kernel functions integrate to one",
-    "those of (71), which weigh pairs, do not: they are one at distance zero",
+    "the kernels of (71), which weight pairs, do not: they are one at distance zero",
 )
 
-_TEST = Correction("hypothesis test", "no", "the mean over pairs has a known null law, so there is one")
+_TEST = Correction("hypothesis test", "no", "the mean over pairs has a known null distribution, so there is a test")
 
 
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -43,7 +47,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     fractional="binary",
     range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
     range_with=_range,
-    sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
+    sign="0 is perfect; larger is worse; biased upwards by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     residual_only=True,
     cells=CellFacts("smooth", (3e-7, 4e-9), bound="Laplace kernel"),
@@ -52,8 +56,10 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("kumar2018"),
-    use="A calibration error without bins that can also be trained; top-label was its inventors' use.",
-    avoid="weighted=True as a calibration error: it is 0 for a calibrated model only when half of the labels are 1.",
+    use="Use this error for a calibration error without bins that can also be a training loss; its inventors use it "
+    "for the top label.",
+    avoid="Do not use weighted=True as a calibration error: for a calibrated model it is 0 only if half of the labels "
+    "are 1.",
     corrections=(_ROOT, _DENSITY, _TEST),
 )
 def maximum_mean_calibration_error(
@@ -80,12 +86,13 @@ def maximum_mean_calibration_error(
     bandwidth : positive number or "median"
         The width h; "median" is the exact median of all pairwise distances.
     squared : bool
-        Return the mean over pairs, without the root.
+        Return the mean over pairs, without the square root.
     weighted : bool
-        The inventors' weighted form, in which right and wrong predictions count half each. A training loss: a
-        calibrated model with constant c = 0.8 gets 0.6. 0 when one of the groups is empty.
+        The inventors' weighted version, in which right and wrong predictions have equal total weight. It is a training
+        loss: the value of a calibrated model with constant c = 0.8 is 0.6. The value is 0 if one of the two groups is
+        empty.
     weight_type : "frequency" or "importance"
-        What "median" counts.
+        Whether "median" counts copies of rows or distinct rows.
 
     Examples
     --------
@@ -105,7 +112,7 @@ def maximum_mean_calibration_error(
     fractional="binary",
     sound=True,
     complete=True,
-    sign="0 is perfect; larger is worse; biased up by the diagonal, mean c (1 - c) / N in the square",
+    sign="0 is perfect; larger is worse; biased upwards by the diagonal, mean c (1 - c) / N in the square",
     symmetric=True,
     residual_only=True,
     cells=CellFacts("smooth", (1e-7, 2e-9), bound="Laplace kernel"),
@@ -114,8 +121,9 @@ def maximum_mean_calibration_error(
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("blasiok2023"),
-    use="A consistent error without bins or tuning: small exactly when the model is close to calibrated.",
-    avoid="Tests at small N from the value alone: its null mean is not zero; use the test.",
+    use="Use this error for a consistent error without bins or tuning: it is small exactly when the model is close to "
+    "calibrated.",
+    avoid="Do not judge a small sample by the value alone: its mean for a calibrated model is not zero; use the test.",
     corrections=(_ROOT, _DENSITY, _TEST),
 )
 def laplace_kernel_calibration_error(
@@ -126,21 +134,21 @@ def laplace_kernel_calibration_error(
     weight_type: str = "frequency",
     **common: Unpack[Common],
 ) -> float:
-    r"""Largest mean residual against any smooth function of the confidence, at width one.
+    r"""Largest mean residual against any smooth function of the confidence, with kernel width one.
 
     .. math:: \Big( \frac{1}{W^2} \sum_{ij} w_i w_j (y_i - c_i)(y_j - c_j) e^{-|c_i - c_j| / h} \Big)^{1/2}
 
-    The same as :func:`maximum_mean_calibration_error` with h = 1, for which its authors proved consistency. Their
-    random sample of pairs is not needed: sorted, the exact sum takes linear time.
+    This is :func:`maximum_mean_calibration_error` with h = 1, for which its authors proved consistency. The authors'
+    random sample of pairs is not needed: for sorted rows the exact sum takes linear time.
 
     Parameters
     ----------
     bandwidth : positive number or "median"
         The width h.
     squared : bool
-        Return the mean over pairs, without the root.
+        Return the mean over pairs, without the square root.
     weight_type : "frequency" or "importance"
-        What "median" counts.
+        Whether "median" counts copies of rows or distinct rows.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""What the metrics over pairs of predictions share: the matrix of a view, its means, and their null laws.
+"""Functions shared by the metrics over pairs of predictions: the matrix of a view, its means, and null distributions.
 
-The matrix is H_ij = <g_i, g_j> k(c_i, c_j), with g a vector per row that has mean zero when the predictions are
-calibrated. Its mean over all pairs is the biased (V) estimate, over distinct pairs the unbiased (U) one.
+The matrix is H_ij = <g_i, g_j> k(c_i, c_j), where g is a vector per row with mean zero if the predictions are
+calibrated. The mean of H over all pairs is the biased (V) estimate, the mean over distinct pairs the unbiased (U)
+estimate.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
 
-#: Up to this many rows the matrix is small enough to be held.
+#: Largest number of rows for which the matrix is stored.
 _FEW_ROWS = 200
 
 PAIRS = Options(
     """\
 metric : "tv" or "euclidean", optional
-    Total variation, half the sum of absolute differences (default of the Laplace kernel), or the Euclidean
-    distance (of the Gaussian). A Gaussian of the total variation is not positive definite for K > 2: refused.
+    Total variation, half the sum of absolute differences (default of the Laplace kernel), or the Euclidean distance
+    (default of the Gaussian). A Gaussian of the total variation is not positive definite for K > 2 and is not accepted.
 bandwidth : positive number or "median"
-    The width h; by default the median distance between predictions, exactly.
+    The width h; by default the exact median distance between predictions.
 include_self : bool
-    Take that median over the whole N x N matrix with its zero diagonal, as the SKCE authors' experiments do.
+    Take the median over the whole N x N matrix with its zero diagonal, as in the experiments of the SKCE authors.
 weight_type : "frequency" or "importance"
     Weights count copies of rows, or rescale distinct rows.""",
     metric=None,
@@ -54,7 +55,7 @@ weight_type : "frequency" or "importance"
 
 
 class PairOptions(Common, total=False):
-    """The keywords of every metric over pairs of predictions."""
+    """Keywords of every metric over pairs of predictions."""
 
     metric: str | None
     bandwidth: float | str
@@ -63,7 +64,7 @@ class PairOptions(Common, total=False):
 
 
 def same_width(usual: str) -> Callable[..., dict[str, Any]]:
-    """What is chosen once when labels are redrawn: the median width, of a metric whose ``usual`` kernel is this."""
+    """The width that is chosen once when labels are redrawn: the median, for a metric with this ``usual`` kernel."""
 
     def fixed(view: Predictions, *, kernel: PairShape = usual, redrawn: bool = False, **options: Any) -> dict[str, Any]:
         if not redrawn or options.get("bandwidth", "median") != "median":
@@ -73,7 +74,7 @@ def same_width(usual: str) -> Callable[..., dict[str, Any]]:
     return fixed
 
 
-#: What the catalogue says alike of all metrics over pairs of whole predictions.
+#: Catalogue facts that all metrics over pairs of whole predictions share.
 PAIR_FACTS: dict[str, Any] = {
     "family": "kernel",
     "lenses": ALL_LENSES,
@@ -87,10 +88,10 @@ PAIR_FACTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class PairTestResult(TestResult):
-    """Outcome of a test on pairs of predictions.
+    """Result of a test on pairs of predictions.
 
-    ``statistic`` is the estimate itself. ``z`` and ``skew`` standardise it where the method does (else NaN);
-    ``n_resamples`` is the number of bootstrap draws (else 0).
+    ``statistic`` is the estimate itself. ``z`` and ``skew`` are its standardised value and skewness if the method
+    computes them (otherwise NaN); ``n_resamples`` is the number of bootstrap draws (otherwise 0).
     """
 
     method: str
@@ -100,7 +101,7 @@ class PairTestResult(TestResult):
 
 
 def options_of_pairs(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that say how two predictions are compared."""
+    """The options that determine how two predictions are compared."""
     return {name: value for name, value in options.items() if name in PAIRS}
 
 
@@ -116,18 +117,18 @@ class PairKernel:
     width: float
 
     def between(self, a: Array, b: Array) -> Array:
-        """Kernel values of predictions a[..., :] against b[..., :]."""
+        """Kernel values between predictions a[..., :] and b[..., :]."""
         gap = a - b
         d = 0.5 * np.abs(gap).sum(axis=-1) if self.metric == "tv" else np.sqrt((gap**2).sum(axis=-1))
         return pair_values(self.name, d, self.width)
 
     @property
     def width_on_a_line(self) -> float:
-        """The width for confidences: two columns are sqrt 2 |c - c'| apart in Euclid's distance."""
+        """The width for confidences: the Euclidean distance of two columns is sqrt 2 |c - c'|."""
         return self.width / (math.sqrt(2.0) if self.metric == "euclidean" else 1.0)
 
     def on_a_line(self, a: Array, b: Array) -> Array:
-        """Kernel values of confidences against others."""
+        """Kernel values between confidences."""
         return pair_values(self.name, np.abs(a - b), self.width_on_a_line)
 
 
@@ -140,7 +141,7 @@ def pair_kernel(
     include_self: bool = False,
     weight_type: str = "frequency",
 ) -> PairKernel:
-    """Check the options and find the width."""
+    """Check the options and compute the width."""
     checked_pair_kernel(kernel)
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     metric = ("euclidean" if kernel == "gaussian" else "tv") if metric is None else metric
@@ -157,16 +158,16 @@ def pair_kernel(
 
 
 def on_a_line(view: Predictions) -> Predictions:
-    """Two classes as one confidence each; more classes as they are."""
+    """Two classes as one confidence each; more classes unchanged."""
     return view.through(as_lens("binary")).views[0] if view.k == 2 else view
 
 
 def pair_matrix(
     view: Predictions, kernel: PairKernel, features: Callable[[Predictions], Array], free: bool
 ) -> tuple[PairMatrix, Predictions]:
-    """The matrix of a view and the view whose rows it has: in order of confidence if ``free``, which saves sorting.
+    """The matrix of a view and its rows: in order of confidence if ``free``, which saves a sort.
 
-    ``features`` gives the vectors g; one column is enough for a binary view when g is a number times (-1, 1).
+    ``features`` gives the vectors g; one column is enough for a binary view if g is a number times (-1, 1).
     """
     if view.binary and free:
         s = view.sorted
@@ -188,7 +189,7 @@ def pair_matrix(
 
 
 def mean_over_all(h: PairMatrix, view: Predictions) -> float:
-    """Weighted mean of H over all pairs, a row with itself included: never negative beyond rounding."""
+    """Weighted mean of H over all pairs, including each row with itself: never negative beyond rounding."""
     return max(h.total(view.w), 0.0) / view.total**2
 
 
@@ -202,7 +203,7 @@ def mean_over_distinct(h: PairMatrix, view: Predictions, weight_type: str) -> fl
 
 
 def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2) -> None:
-    """Refuse fewer rows (or copies of rows) than the estimate needs."""
+    """Raise an error if there are fewer rows (or copies of rows) than the estimate needs."""
     one_of("weight_type", weight_type, WEIGHT_TYPES)
     n = view.total if weight_type == "frequency" else view.n
     if n >= least:
@@ -223,7 +224,7 @@ def _distinct_pairs(view: Predictions, weight_type: str) -> float:
     return view.total**2 - float(np.dot(view.w, view.w))
 
 
-# -- their laws when the predictions are calibrated -------------------------------------------------
+# -- null distributions for calibrated predictions --------------------------------------------------
 
 
 def u_test(
@@ -263,7 +264,7 @@ def bootstrap_pvalue(
 ) -> float:
     """Bootstrap of the degenerate U-statistic: resample rows, centre the matrix.
 
-    T = (C' Hc C - sum_i C_i Hc_ii) / N for counts C, written out so that each draw needs only C'HC.
+    T = (C' Hc C - sum_i C_i Hc_ii) / N for counts C, expanded so that each draw needs only C'HC.
     """
     n = copies.sum()
     row_mean = h.product(copies) / n
@@ -292,7 +293,7 @@ def wild_bootstrap_pvalue(
 
 
 def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, str, float, float]:
-    """p-value, method, z and skewness from a gamma law with the U-statistic's first three moments under the null."""
+    """p-value, method, z and skewness from a gamma distribution with the U-statistic's first three null moments."""
     from scipy.special import gammaincc, ndtr
 
     n = copies.sum()
@@ -321,7 +322,7 @@ def _distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
 
 
 def _few_distinct_sums(h: PairMatrix, w: Array) -> tuple[float, float, float]:
-    """The same without subtracting the diagonal, which may outweigh everything else when rows are few."""
+    """The same sums without subtracting the diagonal, which may exceed everything else if rows are few."""
     matrix = np.concatenate([block for _, block in h.row_blocks()])
     d, again = h.diagonal, w * (w - 1.0)
     np.fill_diagonal(matrix, 0.0)
@@ -344,7 +345,7 @@ def _share_above(
     rng: Any,
     plus_one: bool,
 ) -> float:
-    # ties with the observed value count, also when they are off by a rounding
+    # ties with the observed value count, also if they differ by rounding
     bound = statistic - 1e-12 * max(1.0, abs(statistic))
     at_once = max(1, (1 << 25) // len(copies))  # batches that fit in 256 MB
     drawn = draw(copies.astype(np.int64), n_resamples, rng, at_once)
@@ -356,14 +357,14 @@ def _share_above(
 
 
 class Together(NamedTuple):
-    """Views of the same rows to be tested as one, on the weighted mean of their matrices."""
+    """Views of the same rows that are tested together, on the weighted mean of their matrices."""
 
     views: Sequence[Predictions]
     share: Array
 
 
 def apart(view: Predictions | Together) -> Together:
-    """One view is taken for itself."""
+    """Test one view by itself."""
     return view if isinstance(view, Together) else Together([view], np.ones(1))
 
 
@@ -372,7 +373,7 @@ def mean_matrix(
 ) -> tuple[PairMatrix, Predictions]:
     """The matrix of one view, or the mean of several, and the view whose rows it has.
 
-    ``matrix_of(view, free)`` may reorder the rows if it is ``free`` to.
+    ``matrix_of(view, free)`` may reorder the rows if ``free`` is true.
     """
     views, share = apart(view)
     if len(views) == 1:
@@ -381,7 +382,7 @@ def mean_matrix(
 
 
 def joint_test(core: Callable[..., Any], views: Views, average: Any, options: dict[str, Any]) -> Any:
-    """Class-wise: one test, on the mean of the classes' matrices. Views with rows of their own: Bonferroni."""
+    """Class-wise: one test on the mean of the classes' matrices. Views with different rows: Bonferroni."""
     first = views.views[0]
     shared = all(v.n == first.n and v.rows is first.rows for v in views.views)
     if average is None or (isinstance(average, str) and average == "max") or not shared:

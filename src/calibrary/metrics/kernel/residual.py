@@ -1,4 +1,4 @@
-"""Errors of smoothed residuals (rows 52, 62): do over- and under-confidence cancel among neighbours?"""
+"""Errors of smoothed residuals (rows 52, 62): over- and under-confidence cancel only among similar confidences."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from calibrary.numerics.draw import generator
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
-#: Smaller widths than this change nothing that rounding would not.
+#: Smaller widths than this change the value by rounding only.
 _SMALLEST = 1e-9
 _NOTHING = 1e-8
-#: Where the search for the width starts: sizes at large widths are cheap.
+#: Width at which the search starts: the error is cheap to compute at large widths.
 _FIRST = 0.05
-#: How exactly the width is looked for on a replicate.
+#: Accuracy of the search for the width in a replicate.
 _ENOUGH = 1e-10
-#: Rows up to which the widths of many replicates are looked for side by side.
+#: Largest number of rows for which the widths of many replicates are searched together.
 _MOST_TOGETHER = 5000
 
 
 def _smoothed_residuals() -> ReplicateForm:
-    """smECE: sorted rows are put on the grid once."""
+    """smECE of many replicates: sorted rows are assigned to the grid once."""
 
     def prepare(
         view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
@@ -92,12 +92,12 @@ def _smoothed_residuals() -> ReplicateForm:
     cost="O(N)",
     equation="(66)",
     references=cited("blasiok2024"),
-    use="One number without any tuning, small exactly when the model is close to calibrated.",
-    avoid="Reading a direction from it: it has no sign; report the mean residual beside it.",
+    use="Use this error for one number without any tuning that is small exactly when the model is close to calibrated.",
+    avoid="Do not infer a direction from this error, because it has no sign; report the mean residual as well.",
     corrections=(
         Correction(
             "(66)",
-            "a sum over G grid points, G not given",
+            "a sum over G grid points, where G is not given",
             "the integral (grid=G gives the sum); the kernel must be the reflected Gaussian density",
         ),
     ),
@@ -110,15 +110,16 @@ def smooth_calibration_error_residual(
     grid: int | None = None,
     **common: Unpack[Common],
 ) -> float:
-    r"""Total size of the smoothed residuals, at the width that equals the value itself (smECE).
+    r"""Mean absolute size of the smoothed residuals, at the width that equals the value itself (smECE).
 
     .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac{1}{W} \sum_i w_i (y_i - c_i) K_\sigma(t, c_i) \Big| dt,
         \qquad \mathrm{smECE} = \mathrm{smECE}_{\sigma^*}, \; \sigma^* = \mathrm{smECE}_{\sigma^*}
 
-    with K the Gaussian reflected at 0 and 1. The value falls as the width grows, so that the fixed point is unique.
-    It is consistent: polynomially related to the distance from the nearest calibrated predictor. Exact to about
-    1e-12; the ``relplot`` package chooses its width in steps of 2^-10 and loses half the mass of predictions at
-    exactly 0 or 1, so it differs in the fourth digit, and more for saturated or calibrated models.
+    K is the Gaussian kernel reflected at 0 and 1. The value falls as the width grows, so that the fixed point is
+    unique. The error is consistent: polynomially related to the distance from the nearest calibrated predictor. The
+    value is exact to about 1e-12; the ``relplot`` package chooses its width in steps of 2^-10 and loses half the mass
+    of predictions at exactly 0 or 1, so its value differs in the fourth digit, and more for saturated or calibrated
+    models.
 
     Parameters
     ----------
@@ -149,12 +150,12 @@ def smooth_calibration_error_residual(
 def smoothed_size(
     flow: Diffusion, sigma: float | None, grid: int | None, unsmoothed: Callable[[], float], tolerance: float = 1e-14
 ) -> float:
-    """Size of the residuals at width sigma, or at the width that equals it; ``unsmoothed()`` is that at width 0."""
+    """Size of the residuals at width sigma, or at the width that equals the size; ``unsmoothed()`` is for width 0."""
 
     def size(s: float) -> float:
         if grid is None:
             return flow.absolute_mass(s)
-        # widths that a grid cannot tell apart would take more cosines than there is memory
+        # widths much smaller than the grid spacing would need more cosines than fit in memory
         return float(np.abs(flow.density(max(s, flow.scales[-1]), grid)[1:]).mean())
 
     if sigma is not None:
@@ -169,34 +170,34 @@ def smoothed_size(
 
 
 def _found_together(flows: Diffusions, searches: list[Search]) -> list[float]:
-    """What each search finds, every width of all of them looked at in one pass over the grid."""
+    """The results of several searches, where every pass over the grid evaluates one width of each search."""
     found = [0.0] * len(searches)
-    asked: dict[int, float] = {}
+    requested: dict[int, float] = {}
 
     def go_on(k: int, size: float | None) -> None:
         try:
-            asked[k] = next(searches[k]) if size is None else searches[k].send(size)
+            requested[k] = next(searches[k]) if size is None else searches[k].send(size)
         except StopIteration as end:
             found[k] = float(end.value)
 
     for k in range(len(searches)):
         go_on(k, None)
-    while asked:
-        open_, widths = list(asked), list(asked.values())
-        asked.clear()
+    while requested:
+        open_, widths = list(requested), list(requested.values())
+        requested.clear()
         for k, size in zip(open_, flows.absolute_masses(open_, widths), strict=True):
             go_on(k, size)
     return found
 
 
-#: A search for a width: it asks for the size at a width, is sent the answer, and returns the size that it looked for.
+#: A search for a width is a generator: it yields a width, receives the size at that width, and returns the final size.
 Search = Generator[float, float, float]
 
 
 def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, tolerance: float) -> Search:
-    """The size at the width that equals it; ``exact`` says that sizes are integrals, not means over a grid."""
+    """The size at the width that equals it; ``exact`` means that sizes are integrals, not means over a grid."""
     if exact and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
-        return limit  # at that width no two points reach each other, so that nothing cancels
+        return limit  # at that width no two points influence each other, so that nothing cancels
     least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if exact else (0.0, 1.0)
     if most - least <= 1e-14:
         return min(least, 1.0)  # all residuals have one sign: nothing cancels at any width
@@ -212,11 +213,12 @@ def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, to
 def _fixed_point(
     scales: list[float], least: float, first: float, falls: bool, tolerance: float
 ) -> Generator[float, float, float | None]:
-    """The s with size(s) = s, if it is above the last of the scales, looked for from ``first`` on.
+    """The s with size(s) = s, if it is above the last of the scales; the search starts at ``first``.
 
-    It asks for sizes as a :data:`Search` does. An integral never grows with s and never falls below ``least``, so the
-    answer lies between s and size(s) for every s (``falls``). A mean over a grid may do both: then it only lies on the
-    side of s where size(s) lies. Scales are the widths below which a size costs more.
+    It yields widths and receives sizes, as a :data:`Search` does. An integral never grows with s and never falls below
+    ``least``, so the solution lies between s and size(s) for every s (``falls``). A mean over a grid may do both: the
+    solution then lies only on the side of s where size(s) lies. Scales are the widths below which computing a size
+    costs more.
     """
     low, high = max(least, 0.0), 1.0
     s, before = min(max(first, scales[0], low), high), None
@@ -232,13 +234,13 @@ def _fixed_point(
             return None
         here = math.log(s), math.log(max(found, _SMALLEST**2) / s)
         s, before = _next_width(here, before, low, high), here
-        # a cheaper width first, if the answer may be above it
+        # a cheaper width first, if the solution may be above it
         s = max([s, *(scale for scale in scales if s < scale < high and low < scale)])
     return s
 
 
 def _next_width(here: tuple[float, float], before: tuple[float, float] | None, low: float, high: float) -> float:
-    """Where the line through the last two points (log s, log size/s) is zero; half way if nothing new lies there."""
+    """Where the line through the last two points (log s, log size/s) is zero; the midpoint if that is no new point."""
     x, gap = here
     # the size of pure noise falls as s^(-1/2)
     slope = -1.5 if before is None or before[0] == x else (gap - before[1]) / (x - before[0])
@@ -260,10 +262,15 @@ def _next_width(here: tuple[float, float], before: tuple[float, float] | None, l
     cost="O(N)",
     equation="(83), (84)",
     references=cited("chidambaram2024"),
-    use="A continuous ECE that follows the logits, so that saturated predictions are still told apart.",
-    avoid="Confidences rounded to exactly 0 or 1: those rows form atoms of their own.",
+    use="Use this error for a continuous ECE on the scale of logits, where saturated predictions remain distinct.",
+    avoid="Do not use this error if confidences are rounded to exactly 0 or 1: those rows have no finite logit and "
+    "are treated separately.",
     corrections=(
-        Correction("(83), (84)", "a Monte Carlo average over M smoothed logits", "its limit, an ordinary integral"),
+        Correction(
+            "(83), (84)",
+            "a Monte Carlo average over M smoothed logits",
+            "the limit of that average, an ordinary integral",
+        ),
     ),
 )
 def logit_smoothed_calibration_error(
@@ -276,12 +283,12 @@ def logit_smoothed_calibration_error(
     rng: Any = None,
     **common: Unpack[Common],
 ) -> float:
-    r"""Distance between smoothed labels and confidence when every logit is blurred by Gaussian noise.
+    r"""Distance between smoothed labels and confidence if Gaussian noise is added to every logit.
 
     .. math:: \frac{1}{W} \int \Big| \sum_i w_i (y_i - \rho(t)) \varphi_\sigma(t - z_i) \Big| dt
 
-    with z the logits and rho the sigmoid. Rows at exactly 0 or 1 have infinite logits; they enter as atoms, with
-    the weight of their wrong labels. Exact to about 1e-12.
+    Here z are the logits and rho is the sigmoid. Rows at exactly 0 or 1 have infinite logits; they contribute the
+    weight of their wrong labels. The value is exact to about 1e-12.
 
     Parameters
     ----------
@@ -289,7 +296,7 @@ def logit_smoothed_calibration_error(
         Standard deviation of the noise; the authors use 1 / (number of bins), 1 to 0.01. ``bandwidth`` is a synonym.
     bandwidth : positive number, optional
     method : "exact" or "monte-carlo"
-        The integral, or the inventors' average over random logits.
+        Compute the integral, or the inventors' average over random logits.
     n_samples, rng : for "monte-carlo".
 
     Examples
@@ -318,7 +325,7 @@ def _absolute_residual(odds: Logits, s: float) -> float:
     """Integral over t of |sum_i w_i (y_i - rho(t)) phi_s(t - z_i)|."""
     from scipy.special import expit
 
-    # the sigmoid itself has to be resolved as well
+    # the sigmoid itself must be resolved as well
     width = min(s, 1.0) / PER_WIDTH
     per_width = s / width
     margin = int(REACH * per_width) + ORDER
@@ -330,7 +337,7 @@ def _absolute_residual(odds: Logits, s: float) -> float:
     else:
         cells = Cells(odds.z, width * PER_WIDTH, margin=margin)
         t, w, wy = cells.nodes, cells.node_weights(odds.w), cells.node_weights(odds.wy)
-    # the labels apart: 1 - rho(t) would lose its digits at large logits
+    # labels 0 and 1 separately: 1 - rho(t) would lose digits at large logits
     positive, negative = gaussian_on_nodes(wy, per_width), gaussian_on_nodes(w - wy, per_width)
     residual = positive * expit(-t) - negative * expit(t)
     return float(absolute_integral(residual, width).sum()) / (s * math.sqrt(2.0 * math.pi))

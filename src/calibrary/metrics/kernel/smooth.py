@@ -1,4 +1,4 @@
-"""Errors of a smoothed calibration curve (rows 50, 51, 59): how far does the local mean label lie from the diagonal?"""
+"""Errors of a smoothed calibration curve (rows 50, 51, 59): how far the local mean label lies from the diagonal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, dens
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, Options, metric
 from calibrary.metrics.machinery.literature import cited
 
-#: Points of [0, 1] at which SKDE is integrated, and points in one kernel width.
+#: Number of points of [0, 1] at which SKDE is integrated, and number of points per kernel width.
 _GRID, _PER_WIDTH = 1 << 14, 32
 _LARGEST_GRID = 1 << 21
-#: A grid around the data cannot be finer than this and keep its points apart.
+#: A grid around the data with a finer spacing than this could not represent distinct points.
 _SMALLEST = 1e-12
 
 _CURVE = Options(
@@ -27,13 +27,13 @@ kernel : str
 leave_one_out : bool
     Leave a row out of the curve at its own confidence. Rows without a neighbour are then left out of the average.
 weight_type : "frequency" or "importance"
-    Weights count copies of rows, or rescale distinct rows; matters to leave-one-out and the bandwidth rules.
+    Weights count copies of rows, or rescale distinct rows; this affects leave-one-out and the bandwidth rules.
 grid : array-like, optional
-    Widths that "cv" tries; 41 between 0.005 and 0.5 by default.
+    Widths among which "cv" chooses; 41 between 0.005 and 0.5 by default.
 cv : int, optional
     Cross-validate with this many random folds instead of leave-one-out.
 rng : int or Generator, optional
-    For the folds.""",
+    Generator or seed for the folds.""",
     kernel="gaussian",
     leave_one_out=False,
     weight_type="frequency",
@@ -44,13 +44,13 @@ rng : int or Generator, optional
 _DENOMINATOR = Correction(
     "(63)",
     "the curve is a kernel sum of the labels",
-    "it needs the sum of the kernels as its denominator (Nadaraya-Watson): as printed it estimates the mean label "
-    "times the density of c and reaches 3.3 on calibrated data",
+    "the curve needs the sum of the kernels as its denominator (Nadaraya-Watson): as printed it estimates the mean "
+    "label times the density of c and reaches 3.3 on calibrated data",
 )
 
 
 class CurveOptions(Common, total=False):
-    """The keywords of a smoothed curve."""
+    """Keywords of a smoothed curve."""
 
     kernel: str
     leave_one_out: bool
@@ -75,8 +75,8 @@ class CurveOptions(Common, total=False):
     cost="O(N log N)",
     equation="(63), (64)",
     references=cited("galbraith2011"),
-    use="A smooth counterpart of the squared ECE, when single bins would decide too much.",
-    avoid="Comparing sets of very different size: the bias of order 1 / (N h) differs.",
+    use="Use this error as a smooth counterpart of the squared ECE, if single bins would have too much influence.",
+    avoid="Do not compare data sets of very different size: the bias of order 1 / (N h) differs.",
     corrections=(_DENOMINATOR,),
 )
 def mean_squared_calibration_error(
@@ -87,7 +87,7 @@ def mean_squared_calibration_error(
     .. math:: \frac{1}{W} \sum_j w_j (\hat y(c_j) - c_j)^2, \qquad
         \hat y(t) = \frac{\sum_i w_i k((t - c_i) / h) y_i}{\sum_i w_i k((t - c_i) / h)}
 
-    Trust it when N h is large: every row is part of its own curve, so that narrow kernels follow the noise.
+    The value is reliable if N h is large: every row is part of its own curve, so that narrow kernels follow the noise.
 
     Parameters
     ----------
@@ -122,10 +122,14 @@ def mean_squared_calibration_error(
     cost="O(N log N)",
     equation="(63), (65)",
     references=cited("wang2023"),
-    use="A bin-free ECE for many thousand predictions.",
-    avoid="A few hundred rows or fewer: the default width is so narrow that the curve follows single labels, and the "
-    "value of a calibrated model is far from 0 (with a few dozen rows it nears mean |y - c|).",
-    corrections=(_DENOMINATOR, Correction("(65)", "the left side is SCE, the name of (82)", "it defines SECE")),
+    use="Use this error as an ECE without bins for many thousands of predictions.",
+    avoid="Do not use this error with a few hundred rows or fewer: the default width is so narrow that the curve "
+    "follows single labels, and the value of a calibrated model is far from 0 (with a few dozen rows it is close to "
+    "mean |y - c|).",
+    corrections=(
+        _DENOMINATOR,
+        Correction("(65)", "the left side is printed SCE, which is the name of (82)", "it defines SECE"),
+    ),
 )
 def smooth_label_calibration_error(
     view: Predictions, *, bandwidth: float | str = 0.01, **curve: Unpack[CurveOptions]
@@ -134,8 +138,8 @@ def smooth_label_calibration_error(
 
     .. math:: \frac{1}{W} \sum_j w_j |\hat y(c_j) - c_j|
 
-    with the same curve as :func:`mean_squared_calibration_error`. As the width shrinks the value tends to the mean
-    of |y - c| (of each tie group's mean label), not to 0: with twelve rows the default width already does that.
+    The curve is that of :func:`mean_squared_calibration_error`. As the width shrinks, the value tends to the mean of |y
+    - c| (with the mean label of tied rows), not to 0: with twelve rows this already happens at the default width.
 
     Parameters
     ----------
@@ -167,11 +171,13 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
         return float(gap.mean() if s.w is None else np.dot(s.w, gap) / view.total)
     known = ~np.isnan(gap)
     if not known.any():
-        return undefined("no row has a neighbour, so that nothing is left when each is left out: widen the bandwidth")
+        return undefined(
+            "at this bandwidth no row has a neighbour, so that leave-one-out leaves no row: widen the bandwidth"
+        )
     return float(np.average(gap[known], weights=None if s.w is None else s.w[known]))
 
 
-# -- the kernel density form ------------------------------------------------------------------------
+# -- the kernel density version ---------------------------------------------------------------------
 
 
 @metric(
@@ -194,12 +200,15 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     cost="O(N log N)",
     equation="(78), (79)",
     references=cited("zhang2020"),
-    use="The smooth ECE of the Mix-n-Match paper, with mirrored ends; comparable with its published numbers.",
-    avoid="Tests (no null law; biased) and class exchange: the default width depends on the positives only.",
+    use="Use this error as the smooth ECE of the Mix-n-Match paper, with reflection at 0 and 1; values are comparable "
+    "with the published ones.",
+    avoid="Do not use this error for tests (its null distribution is unknown and it is biased), nor with classes "
+    "exchanged: the default width depends on the positives only.",
     corrections=(
         Correction(
             "(79)",
-            "y_i inside the integral, '= y~(c)', no division by the density, no denominator in the curve",
+            "y_i is inside the integral, '= y~(c)', without division by the density and without a denominator in the "
+            "curve",
             "|t - yhat(t)|^p weighted by the density and divided by its integral over [0, 1]",
         ),
         Correction(
@@ -226,8 +235,8 @@ def kernel_density_calibration_error(
 
     .. math:: \int_0^1 |t - \hat y(t)|^p f(t) \, dt \Big/ \int_0^1 f(t) \, dt
 
-    with f the kernel density of the confidences and the curve from the same kernel. Data are mirrored at 0 and 1,
-    so that the ends are not under-counted. Integrated to about 1e-6.
+    Here f is the kernel density of the confidences, and the curve has the same kernel. Data are reflected at 0 and 1,
+    so that the density near the ends is not underestimated. The integral is accurate to about 1e-6.
 
     Parameters
     ----------
@@ -236,11 +245,11 @@ def kernel_density_calibration_error(
     kernel : str
         Any density kernel; see :func:`mean_squared_calibration_error`.
     bandwidth : positive number, "mix-n-match", "normal", "normal-sd", "median", "cv" or "adaptive"
-        Half-width of the kernel, or the rule that chooses it: by default the Mix-n-Match authors' code.
+        Half-width of the kernel, or the rule that chooses it: by default the rule of the Mix-n-Match authors' code.
     reflect : bool
-        Mirror the data at the nearer end.
+        Reflect the data at the nearer end.
     weight_type : "frequency" or "importance"
-        What the bandwidth rules count: copies of rows, or Kish's effective number.
+        Whether bandwidth rules count copies of rows, or Kish's effective number of rows.
     grid, cv, rng : optional
         For bandwidth="cv".
 
@@ -272,7 +281,7 @@ def _trapezoid(f: Array, t: Array) -> float:
 
 
 def _density_sums(view: Predictions, kernel: Kernel, h: float | Array, reflect: bool) -> tuple[Array, Array, Array]:
-    """Grid on [0, 1], and there the sums of the kernels and of the kernels times labels."""
+    """Grid on [0, 1], with the sums of the kernels and of the kernels times labels at each grid point."""
     s = view.sorted
     w = np.ones(view.n) if s.w is None else s.w
     x, values, width = s.c, np.stack([w, w * s.y]), h
@@ -295,7 +304,7 @@ def _density_sums(view: Predictions, kernel: Kernel, h: float | Array, reflect: 
 
 
 def _grid(c: Array, h: float) -> Array:
-    """Points of [0, 1] close enough for the width; for a minute width, only around the data."""
+    """Points of [0, 1] close enough for the width; for a very small width, only points near the data."""
     if h * _LARGEST_GRID >= _PER_WIDTH:
         return np.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1)
     around = np.linspace(-1.0, 1.0, 2 * min(_PER_WIDTH, max(4, _LARGEST_GRID // len(c))) + 1) * h

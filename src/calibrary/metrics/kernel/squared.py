@@ -1,4 +1,4 @@
-"""Squared kernel calibration errors (rows 57, 58): residuals of similar predictions should not point the same way."""
+"""Squared kernel calibration errors (rows 57, 58): large if residuals of similar predictions point the same way."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ def _unbounded(options: Mapping[str, Any]) -> bool:
     return options.get("matrix") is not None or callable(options.get("kernel"))
 
 
-_USE = "Test or compare calibration of whole probability vectors without bins."
+_USE = "Use this error to test or compare the calibration of whole probability vectors without bins."
 
 
-#: Up to this many rows a kernel between all pairs is held in memory.
+#: Largest number of rows for which the kernel between all pairs is stored.
 _FEW_PAIRED = 4000
 
 
 def _held_kernel(distinct: bool) -> ReplicateForm:
-    """Squared kernel errors of whole vectors: the kernel between all pairs is made once, and labels change."""
+    """Squared kernel errors of whole vectors with redrawn labels: the kernel between all pairs is computed once."""
 
     def prepare(
         view: Predictions, *, kernel: PairShape = "laplace", matrix: Any = None, **options: Any
     ) -> Value | None:
         if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
-            return None  # two classes lie on a line, where a draw costs a pass anyway
+            return None  # two classes need one probability only, and a draw costs one pass over the rows anyway
         from scipy.spatial.distance import cdist
 
         compare = pair_kernel(view, kernel, **options_of_pairs(options))
@@ -97,22 +97,24 @@ def _held_kernel(distinct: bool) -> ReplicateForm:
         "biased squared kernel calibration error",
     ),
     range=(0.0, 2.0),
-    range_note="[0, 2] with the identity matrix: two certain and wrong predictions of different classes are 2 apart",
+    range_note="[0, 2] with the identity matrix: the residuals of two certain and wrong predictions of different "
+    "classes have product 2",
     range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
     replicate=_held_kernel(distinct=False),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (74)",
-    use=_USE + " Never negative, so it is a size; two classes: twice the squared MMCE of the same width.",
-    avoid="Biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
+    use=_USE + " The value is never negative, so it is a size; for two classes it is twice the squared MMCE of the "
+    "same width.",
+    avoid="The value is biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
     corrections=(
         _DISTANCE,
         Correction(
             "proper",
             "strictly proper",
-            "true of calibration errors (0 only for calibrated predictions), not of scores: predicting the base rates "
-            "gets 0",
+            "this is true of calibration errors (0 only for calibrated predictions), not of scores: predicting the "
+            "base rates gives 0",
         ),
     ),
 )
@@ -123,7 +125,7 @@ def squared_kernel_calibration_error_b(
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> float:
-    r"""How far residuals of similar predictions point the same way, squared, over all pairs.
+    r"""How strongly residuals of similar predictions have the same direction: a squared error over all pairs.
 
     .. math:: \frac{1}{W^2} \sum_{i,j} w_i w_j\, (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
 
@@ -131,13 +133,13 @@ def squared_kernel_calibration_error_b(
     ----------
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
     Notes
     -----
-    The value is a square and no root is taken. Two classes with the Laplace kernel cost a sort.
+    The value is a square; no root is taken. For two classes with the Laplace kernel the cost is that of a sort.
 
     Examples
     --------
@@ -166,19 +168,22 @@ def squared_kernel_calibration_error_b(
     range=(-2.0, 2.0),
     range_note="[-2/(N-1), 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
     replicate=_held_kernel(distinct=True),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (75)",
-    use=_USE + " Unbiased: the difference between two models is unbiased too. The strongest of the SKCE tests.",
-    avoid="Quadratic for three classes or more; above some 10^5 rows use two-class lenses, or skce_ul up to 100 "
-    "classes.",
+    use=_USE + " The estimate is unbiased, and so is the difference between two models. Its test is the most powerful "
+    "of the SKCE tests.",
+    avoid="The cost is quadratic for three classes or more; above some 10^5 rows use two-class lenses, or skce_ul up "
+    "to 100 classes.",
     corrections=(
         Correction("range", "[-eps, 1]", "[-2/(N-1), 2]"),
         _DISTANCE,
-        Correction("cost of the bootstrap", "O(N^3 M)", "O(N^2 M) for M draws by matrix products; O(N M) on a line"),
+        Correction(
+            "cost of the bootstrap", "O(N^3 M)", "O(N^2 M) for M draws by matrix products; O(N M) for two classes"
+        ),
     ),
 )
 def squared_kernel_calibration_error_uq(
@@ -188,7 +193,7 @@ def squared_kernel_calibration_error_uq(
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> float:
-    r"""How far residuals of similar predictions point the same way, squared, without bias.
+    r"""How strongly residuals of similar predictions have the same direction: an unbiased squared error.
 
     .. math:: \frac{1}{N(N-1)} \sum_{i \ne j} (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
 
@@ -196,14 +201,14 @@ def squared_kernel_calibration_error_uq(
     ----------
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
     Notes
     -----
-    Estimates a square, so it may be slightly negative for a calibrated model. With frequency weights the pairs
-    of a row with its own copies count, w(w-1) of them. At least two rows.
+    The estimate is of a square, but it may be slightly negative for a calibrated model. With frequency weights the
+    pairs of a row with its own copies count: w(w-1) pairs. At least two rows are needed.
 
     Examples
     --------
@@ -231,24 +236,26 @@ def squared_kernel_calibration_error_uq(
     range=(-2.0, 2.0),
     range_note="[-2, 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="0 is perfect in expectation; negative values are chance, larger is worse",
+    sign="0 is perfect in expectation; negative values occur by chance, larger is worse",
     weights="rows",
-    weights_note="pairs consecutive rows, so a weight cannot be a repeated row: pairs weigh the product",
+    weights_note="consecutive rows form pairs, so a weight cannot mean a repeated row: a pair's weight is the product",
     order_free=False,
-    order_note="pairs row 1 with row 2, row 3 with row 4, ...: shuffle=True, rng= mixes them first",
+    order_note="row 1 is paired with row 2, row 3 with row 4, ...: shuffle=True with rng= permutes the rows first",
     cells=CellFacts("sample"),
     cost="O(N K), plus the median width",
     equation="(73), (76), (77)",
-    use=_USE + " Linear time at a given width, with a normal law: for very many rows and up to 100 classes.",
-    avoid="Uses one pair in N and depends on row order: much weaker than skce_uq on the same data. With hundreds of "
-    "classes its normal law fails (calibrated, 1000 classes, 250 rows: median p-value 0.99), as the review warns.",
+    use=_USE + " The estimate takes linear time at a given width and is asymptotically normal: use it for very many "
+    "rows and up to 100 classes.",
+    avoid="The estimate uses one pair in N and depends on row order: its test is much less powerful than that of "
+    "skce_uq on the same data. With hundreds of classes the normal approximation fails (calibrated, 1000 classes, 250 "
+    "rows: median p-value 0.99), as the review warns.",
     corrections=(
         Correction("range", "[-eps, 1]", "[-2, 2]"),
         _DISTANCE,
         Correction(
             "(77)",
             "z = SKCE / (sqrt(floor(N/2)) sigma)",
-            "the root belongs in the numerator; as printed the p-value is 0.5 for everything",
+            "the square root belongs in the numerator; as printed the p-value is always 0.5",
         ),
     ),
 )
@@ -262,28 +269,28 @@ def squared_kernel_calibration_error_ul(
     rng: Any = None,
     **options: Unpack[PairOptions],
 ) -> float:
-    r"""How far residuals of neighbouring rows point the same way: an unbiased estimate in linear time.
+    r"""How strongly residuals of neighbouring rows have the same direction: an unbiased estimate in linear time.
 
     .. math:: \frac{1}{\lfloor N/2 \rfloor} \sum_i h(2i - 1, 2i), \qquad
               h(i, j) = (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
 
-    The last row of an odd N is unused.
+    If N is odd, the last row is not used.
 
     Parameters
     ----------
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
     block_size : int
-        Average over blocks of this many consecutive rows, all pairs within each; 2 is the formula above.
+        Average over blocks of this many consecutive rows, with all pairs within each block; 2 is the formula above.
     shuffle, rng : bool, and int, Generator or None
         Permute the rows first.
 
     Notes
     -----
-    A pair weighs the product of its weights, whatever ``weight_type`` says.
+    A pair's weight is the product of its weights, whatever ``weight_type`` is.
 
     Examples
     --------
@@ -307,14 +314,14 @@ def squared_kernel_calibration_error_ul(
     range=(-2.0, 2.0),
     range_note="[-2, 2] with the identity matrix; [0, 2] with estimator='b'",
     range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
-    sign="0 is perfect in expectation; small negative values are chance, larger is worse",
-    weights_note="weight 2 is the row written twice; with estimator='ul' pairs weigh the product",
+    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
+    weights_note="a row of weight 2 counts as the row repeated; with estimator='ul' a pair's weight is the product",
     order_note="any order; with estimator='ul' row 1 is paired with row 2, row 3 with row 4, ...",
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K); O(N K) with estimator='ul'",
     equation="(73)-(76)",
-    use=_USE + " One metric, three estimators, which are also there by name: skce_uq, skce_ul, skce_b.",
-    avoid="Quadratic for three classes or more; above some 10^5 rows use two-class lenses, or estimator='ul' up to 100 "
-    "classes.",
+    use=_USE + " This is one metric with three estimators, which also have their own names: skce_uq, skce_ul, skce_b.",
+    avoid="The cost is quadratic for three classes or more; above some 10^5 rows use two-class lenses, or "
+    "estimator='ul' up to 100 classes.",
     corrections=(_DISTANCE,),
 )
 def squared_kernel_calibration_error(
@@ -328,20 +335,20 @@ def squared_kernel_calibration_error(
     rng: Any = None,
     **options: Unpack[PairOptions],
 ) -> float:
-    r"""How far residuals of similar predictions point the same way, squared, by the estimator of your choice.
+    r"""How strongly residuals of similar predictions have the same direction: a squared error with three estimators.
 
     The expectation of :math:`(e_y - c)^\top M (e_{y'} - c')\, k(c, c')` over two independent rows.
 
     Parameters
     ----------
     estimator : "uq", "ul" or "b"
-        Unbiased over all pairs, unbiased over consecutive pairs, or biased and never negative.
+        "uq" is unbiased over all pairs, "ul" unbiased over consecutive pairs, "b" biased and never negative.
     kernel : "laplace" or "gaussian"
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions.
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
     block_size, shuffle, rng
-        Of ``estimator="ul"``: see ``squared_kernel_calibration_error_ul``.
+        For ``estimator="ul"``: see ``squared_kernel_calibration_error_ul``.
 
     Examples
     --------
@@ -367,7 +374,7 @@ def squared_kernel_calibration_error(
 
 
 def _estimate(view: Predictions, **options: Any) -> float:
-    """The one formula, of which the metrics with an estimator in their name are presets."""
+    """The formula that the three estimators share; each named metric fixes the estimator."""
     return float(squared_kernel_calibration_error.entry.formula(view, **options))
 
 
@@ -386,16 +393,17 @@ def squared_kernel_calibration_error_b_test(
 ) -> PairTestResult:
     """Upper bound of the p-value of the biased estimate, valid for every N and every distribution.
 
-    exp(-max(0, sqrt(N b / 2) - 1)^2 / 2). Very conservative: ``skce_uq`` has far stronger tests.
+    exp(-max(0, sqrt(N b / 2) - 1)^2 / 2). The bound is very conservative: the tests of ``skce_uq`` are far more
+    powerful.
 
     Parameters
     ----------
     method : "distribution-free"
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
     matrix : array-like of shape (K, K), optional
-        Must be left out: the bound is that of the identity.
+        Not allowed here: the bound holds for the identity only.
 
     Returns
     -------
@@ -428,20 +436,21 @@ def squared_kernel_calibration_error_uq_test(
     matrix: Any = None,
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
-    """Are the predictions calibrated as whole vectors? Large values are evidence against it.
+    """Test whether the predictions are calibrated as whole vectors. Large values are evidence against calibration.
 
     Parameters
     ----------
     method : "bootstrap", "pearson" or "distribution-free"
-        Resample the rows of the centred matrix; fit a gamma law by three moments (deterministic, resolves tiny
-        p-values, cubic time for three classes or more); or a bound valid for every distribution, very conservative.
+        "bootstrap" resamples the rows of the centred matrix; "pearson" fits a gamma distribution by three moments
+        (deterministic, gives very small p-values, cubic time for three classes or more); "distribution-free" is a bound
+        for every distribution, very conservative.
     n_resamples, rng : int, and int, Generator or None
-        Draws of the bootstrap (``n_bootstrap`` is a synonym).
+        Number of bootstrap draws (``n_bootstrap`` is a synonym), and generator or seed.
     plus_one : bool
         Count the observed value among the draws, so that the p-value is never 0.
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
     matrix : array-like of shape (K, K), optional
         A positive semi-definite M that compares residuals; the identity by default.
 
@@ -452,7 +461,7 @@ def squared_kernel_calibration_error_uq_test(
 
     Notes
     -----
-    Class-wise there is one test, on the mean of the classes' matrices.
+    With ``lens="class-wise"`` there is one test, on the mean of the classes' matrices.
 
     Examples
     --------
@@ -465,12 +474,12 @@ def squared_kernel_calibration_error_uq_test(
 
 
 def _enough_meeting(view: Predictions, options: Mapping[str, Any]) -> bool:
-    """Are there enough pairs of neighboring rows that tell anything?"""
+    """Whether there are enough informative pairs of neighbouring rows."""
     pairs = meeting_pairs(view, int(options.get("block_size", 2)))
     if pairs < FEW_MEETING:
         warn(
-            f"skce_ul expects {pairs:.2g} of its pairs of rows to tell anything, so it has no power here, whatever the "
-            "law: use skce_uq, spiegelhalter or cis"
+            f"skce_ul expects {pairs:.2g} informative pairs of rows, so it has no power here, whatever the null "
+            "distribution: use skce_uq, spiegelhalter or cis"
         )
     return pairs >= UNCERTAIN_ROWS
 
@@ -487,7 +496,7 @@ def squared_kernel_calibration_error_ul_test(
     rng: Any = None,
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
-    """Are the predictions calibrated as whole vectors? A normal test in linear time.
+    """Test whether the predictions are calibrated as whole vectors. A normal test in linear time.
 
     z = sqrt(n) estimate / s over n independent pairs (or blocks) of rows, s their standard deviation with divisor
     n - 1, one-sided.
@@ -495,7 +504,8 @@ def squared_kernel_calibration_error_ul_test(
     Parameters
     ----------
     method : "normal" or "distribution-free"
-        The central limit theorem, or a bound valid for every distribution, very conservative.
+        "normal" uses the central limit theorem; "distribution-free" is a bound for every distribution, very
+        conservative.
     kernel, matrix, block_size, shuffle, rng
         As in the metric.
 
@@ -517,8 +527,9 @@ def squared_kernel_calibration_error_ul_test(
     views, share = apart(view)
     if method == "normal" and (met := min(meeting_pairs(v, block_size) for v in views)) < FEW_MEETING:
         warn(
-            f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to tell "
-            "anything: its law is not normal and it has no power here; use skce_uq, spiegelhalter or cis"
+            f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to be "
+            "informative: its null distribution is not normal and it has no power here; use skce_uq, spiegelhalter or "
+            "cis"
         )
     rng = seed_of(rng) if shuffle and len(views) > 1 else rng  # the same for each class
     parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
@@ -567,20 +578,22 @@ def _pair_bound(statistic: float, n_pairs: int) -> float:
 
 def _refuse_bound(view: Predictions, matrix: Any) -> None:
     if view.w is not None:
-        raise RefusedError("method='distribution-free' takes no sample_weight: its bound holds for plain rows")
+        raise RefusedError(
+            "method='distribution-free' does not accept sample_weight: its bound holds for rows without weights"
+        )
     if matrix is not None:
-        raise RefusedError("method='distribution-free' takes no matrix: its bound is that of the identity")
+        raise RefusedError("method='distribution-free' does not accept matrix: its bound holds for the identity only")
 
 
-#: Fewer pairs of rows that tell something than this: the normal law of skce_ul fails.
+#: Smallest number of informative pairs of rows for which skce_ul is approximately normal.
 FEW_MEETING = 5.0
 
 
 def meeting_pairs(view: Predictions, block_size: int = 2) -> float:
-    """About how many of the pairs that skce_ul compares can tell anything: the variance of their terms, added up.
+    """Approximate number of informative pairs that skce_ul compares: the sum of the variances of their terms.
 
-    A pair tells something if both labels are open and may be the same: the sum of tr(C_i C_j) over pairs of neighbors,
-    with C = diag(c) - c c' the covariance of a row's label.
+    A pair is informative if both labels are uncertain and may be the same: the sum of tr(C_i C_j) over pairs of
+    neighbouring rows, with C = diag(c) - c c' the covariance of a row's label.
     """
     p = view.p[: view.n - view.n % block_size]
     a, b = (p[::2], p[1::2]) if block_size == 2 else (p[:-1], p[1:])
@@ -603,7 +616,7 @@ def _matrix(
 
 
 def _residuals(view: Predictions, matrix: Any) -> Array:
-    """g with <g_i, g_j> = (e_y - c)_i' M (e_y - c)_j: one column for a binary view, K for others."""
+    """g with <g_i, g_j> = (e_y - c)_i' M (e_y - c)_j: one column for a binary view, K columns for others."""
     m = np.eye(view.k) if matrix is None else _checked_matrix(matrix, view.k)
     if view.binary:
         # the residual is (y - c) times (-1, 1)
@@ -619,7 +632,9 @@ def _residuals(view: Predictions, matrix: Any) -> Array:
 def _checked_matrix(matrix: Any, k: int) -> Array:
     m = as_floats(matrix, "matrix")
     if m.shape != (k, k):
-        raise RefusedError(f"matrix has shape {m.shape}: it compares residuals of {k} classes, so pass ({k}, {k})")
+        raise RefusedError(
+            f"matrix has shape {m.shape}, but it compares residuals of {k} classes: pass shape ({k}, {k})"
+        )
     if not np.allclose(m, m.T) or np.linalg.eigvalsh(m).min() < -1e-10 * np.abs(m).max():
         raise RefusedError("matrix must be symmetric and positive semi-definite")
     return m

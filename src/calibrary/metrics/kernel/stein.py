@@ -39,7 +39,7 @@ OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 
 
 def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
-    """The range with this operator: as far as the jumps between k classes reach."""
+    """The range with this operator, which depends on the jumps between k classes."""
     endless = options.get("operator") == "difference" or callable(options.get("kernel"))
     far = np.inf if endless else max(2.0, k * (k - 1.0))
     return -far, far
@@ -54,22 +54,24 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),
     range=(-2.0, 2.0),
-    range_note="two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for difference",
+    range_note="for two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for "
+    "difference",
     range_with=_jumps,
-    sign="0 is perfect in expectation; small negative values are chance, larger is worse",
+    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
     cells=CellFacts("smooth", (1e-8, 7e-10)),
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="in words",
     references=cited("glaser2023", "yang2018"),
-    use="For scores known only up to a factor: it uses ratios of a row's probabilities, never their sum.",
-    avoid="With normalised probabilities skce_uq has more power: use that for classifiers.",
+    use="Use this discrepancy for scores known only up to a factor: it uses ratios of a row's probabilities, never "
+    "their sum.",
+    avoid="With normalised probabilities the test of skce_uq has more power: use that for classifiers.",
     corrections=(
-        Correction("range", "[0, 1]", "a U-statistic takes small negative values; [-K(K-1)/(N-1), K(K-1)]"),
+        Correction("range", "[0, 1]", "a U-statistic can have small negative values; [-K(K-1)/(N-1), K(K-1)]"),
         Correction(
             "form",
             "no equation is given, and the authors write that they did not analyse classification",
-            "the inventors' Langevin operator needs gradients in the outcome, which class labels do not have: discrete "
-            "Stein operators take its place, barker by default",
+            "the inventors' Langevin operator needs gradients in the outcome, which class labels do not have: "
+            "discrete Stein operators replace it, barker by default",
         ),
     ),
 )
@@ -81,7 +83,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     kernel: str | Callable[..., Any] = "gaussian",
     **options: Unpack[PairOptions],
 ) -> float:
-    r"""How far labels depart from the odds their predictions give, for similar predictions together.
+    r"""How far labels depart from the predicted odds, with similar predictions taken together.
 
     .. math:: \frac{1}{N(N-1)} \sum_{i \ne j} k(c_i, c_j)\, g_i^\top g_j, \qquad
               g_i = \sum_{z \ne y_i} b_i(z)\, (e_z - e_{y_i})
@@ -95,15 +97,15 @@ def kernel_calibration_conditional_stein_discrepancy(
         or the cyclic difference operator, g = e_{y-1} - (c_{y+1} / c_y) e_y, which is unbounded, depends on the
         class order and needs c_y > 0.
     estimator : "u" or "b"
-        Over pairs of distinct rows, unbiased; or over all pairs, never negative.
+        "u" is the mean over pairs of distinct rows, unbiased; "v" the mean over all pairs, never negative.
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
 
     Notes
     -----
-    For two classes barker is gibbs, so the value is that of skce_uq with the same kernel. The definition for classes
-    is this library's; the inventors treat outcomes with gradients.
+    For two classes barker equals gibbs, so the value is that of skce_uq with the same kernel. The definition for
+    classes is our own; the inventors treat outcomes with gradients.
 
     Examples
     --------
@@ -133,22 +135,22 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     kernel: str | Callable[..., Any] = "gaussian",
     **options: Unpack[PairOptions],
 ) -> PairTestResult:
-    """Are the labels distributed as the predictions' odds say? Large values are evidence against it.
+    """Test whether the labels are distributed as the predicted odds imply. Large values are evidence against this.
 
     Parameters
     ----------
     method : "bootstrap" or "pearson"
-        Wild bootstrap, which gives every row a random sign; or a gamma law fitted by three moments (deterministic,
-        cubic time for three classes or more).
+        "bootstrap" is the wild bootstrap, which gives every row a random sign; "pearson" is a gamma distribution fitted
+        by three moments (deterministic, cubic time for three classes or more).
     n_resamples, rng : int, and int, Generator or None
-        Draws of the bootstrap (``n_bootstrap`` is a synonym).
+        Number of bootstrap draws (``n_bootstrap`` is a synonym), and generator or seed.
     plus_one : bool
         Count the observed value among the draws, so that the p-value is never 0.
     operator : "barker", "gibbs", "metropolis" or "difference"
         As in the metric; "difference" rejects calibrated predictions too often in small samples.
     kernel : "laplace", "gaussian" or callable
         exp(-d/h) or exp(-d^2/(2h^2)) of the distance d between two predictions, or your own ``k(d, h)`` of an array of
-        distances and the width, positive definite (any other loses the meaning of the value, and its tests).
+        distances and the width, which must be positive definite (otherwise the value and its tests are invalid).
 
     Returns
     -------
@@ -184,7 +186,7 @@ def _matrix(
 
 def _features(view: Predictions, operator: str) -> Array:
     if view.binary and operator in ("barker", "gibbs"):
-        # two probabilities sum to one, so both rates are the other class's probability and g is (y - c)(1, -1)
+        # the two probabilities sum to one, so both rates are the other class's probability and g is (y - c)(1, -1)
         return -math.sqrt(2.0) * view.residual[:, None]
     g = stein_features(view, operator)
     # for two classes g is a number times (-1, 1); the cyclic operator is the exception
@@ -192,7 +194,7 @@ def _features(view: Predictions, operator: str) -> Array:
 
 
 def stein_features(view: Predictions, operator: str) -> Array:
-    """The vectors g of every row: what a discrete Stein operator makes of the label's one-hot features."""
+    """The vectors g of every row: the result of a discrete Stein operator on the label's one-hot features."""
     p, y, own = view.p, view.y.astype(np.intp), view.p_true[:, None]
     rows = np.arange(view.n)
     if operator == "difference":

@@ -1,4 +1,4 @@
-"""Dirichlet kernel calibration error (row 53): labels of similar predictions against the prediction."""
+"""Dirichlet kernel calibration error (row 53): labels of similar predictions are compared with the prediction."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _same_width(
         "Dirichlet kernel density estimator",
     ),
     range=(0.0, 2.0),
-    range_note="[0, 2]: two one-hot vectors are 2 apart in every power; below 0 with debias=True; [0, 2^(1/norm)] with "
-    "root=True",
+    range_note="[0, 2]: two one-hot vectors have distance 2 in every power; below 0 with debias=True; [0, 2^(1/norm)] "
+    "with root=True",
     range_with=lambda options, k: (-0.4 * k if options.get("debias") else 0.0, 2.0),
     lenses=ALL_LENSES,
     default_lens="full",
@@ -72,22 +72,25 @@ def _same_width(
     cost="O(N) per width for two classes, else O(N^2 K) for all widths together",
     equation="(69), (70)",
     references=cited("popordanoska2022"),
-    use="Canonical calibration of few classes, where bins of the simplex would be empty.",
-    avoid="Biased upwards, badly with many classes: use debias=True, or compare with its value on labels redrawn from "
-    "the predictions.",
+    use="Use this error for canonical calibration of few classes, where bins of the simplex would be empty.",
+    avoid="The value is biased upwards, strongly with many classes: use debias=True, or compare it with its value for "
+    "labels redrawn from the predictions.",
     corrections=(
         Correction("(69), range", "[0, 1]", "[0, 2]"),
-        Correction("(69), bias", "de-biased", "(69) is a plug-in; debias=True is the scheme that 5.2 mentions"),
+        Correction(
+            "(69), bias", "de-biased", "(69) is a plug-in estimate; debias=True is the scheme that 5.2 mentions"
+        ),
         Correction(
             "de-biasing",
             "a scheme for p = 1 and p = 2, without its equation",
-            "p = 2: pairs of different neighbours, as (67) has them; p = 1: twice the plain value less its mean when "
-            "labels are drawn once more, as in (51)",
+            "p = 2: pairs of different neighbours, as in (67); p = 1: twice the plain value minus its mean over "
+            "redrawn labels, as in (51)",
         ),
         Correction(
             "bandwidth",
-            "not said here; leave-one-out likelihood for L1CBOD (7.5)",
-            "that fits the density and under-smooths the curve: cross-validation is the default, 'loo-mle' an option",
+            "not stated here; leave-one-out likelihood for L1CBOD (7.5)",
+            "leave-one-out likelihood fits the density and under-smooths the curve: cross-validation is the default, "
+            "'loo-mle' an option",
         ),
     ),
 )
@@ -106,19 +109,20 @@ def dirichlet_kernel_calibration_error(
     .. math:: \frac{1}{N} \sum_j \Big\| \frac{\sum_{i \ne j} k_h(c_j; c_i)\, e_{y_i}}{\sum_{i \ne j} k_h(c_j; c_i)}
               - c_j \Big\|_p^p
 
-    with the Dirichlet kernel :math:`k_h(c_j; c_i) = \mathrm{Dir}(c_j;\, c_i / h + 1)`.
+    The Dirichlet kernel is :math:`k_h(c_j; c_i) = \mathrm{Dir}(c_j;\, c_i / h + 1)`.
 
     Parameters
     ----------
     norm : float, 1 or more
         Power of the difference; no root is taken.
     debias : bool
-        Take off what the noise of the labels adds on average. norm = 2: the mean over pairs of different neighbours,
-        exact at a given width. norm = 1: as in ``ece_db``, by a normal law for the smoothed labels; it takes off about
-        half of the bias. Other powers have no such form.
+        Subtract the average contribution of label noise. norm = 2: the mean over pairs of different neighbours, exact
+        at a given width. norm = 1: as in ``ece_db``, with a normal distribution for the smoothed labels; this removes
+        about half of the bias. For other powers no correction is known.
     bandwidth : positive number, "cv" or "loo-mle"
-        The width h, or the one of 20 between 1e-5 and 1 whose leave-one-out curve predicts the labels best, or whose
-        leave-one-out density is most likely (the authors' rule, which under-smooths saturated or many-class data).
+        The width h, or the rule that chooses one of 20 widths between 1e-5 and 1: "cv" takes the one whose
+        leave-one-out curve predicts the labels best, "loo-mle" the one whose leave-one-out density is most likely (the
+        authors' rule, which under-smooths saturated or many-class data).
     root : bool
         Take the p-th root of the average.
     weight_type : "frequency" or "importance"
@@ -127,9 +131,9 @@ def dirichlet_kernel_calibration_error(
     Notes
     -----
     Without ``debias`` the estimate is biased: perfectly calibrated predictions (softmax of N(0, 9) logits, N = 1000)
-    show about 0.12 for 3 classes and 0.18 for 10 with the default width, 0.3 and 0.64 with "loo-mle". Read it beside
-    its mean under labels redrawn from the predictions (``calibrary.null_distribution``). Two classes: exactly twice
-    ``bkde`` with the same settings.
+    show about 0.12 for 3 classes and 0.18 for 10 with the default width, 0.3 and 0.64 with "loo-mle". Compare the value
+    with its mean for labels redrawn from the predictions (``calibrary.null_distribution``). For two classes the value
+    is exactly twice ``bkde`` with the same settings.
 
     Examples
     --------
@@ -141,7 +145,9 @@ def dirichlet_kernel_calibration_error(
     """
     power = checked_power(norm)
     if debias and norm not in (1, 2):
-        raise RefusedError(f"debias=True needs norm=1 or norm=2, not {norm!r}: other powers have no de-biased form")
+        raise RefusedError(
+            f"debias=True needs norm=1 or norm=2, not {norm!r}: no bias correction is known for other powers"
+        )
     need_pairs(view, weight_type, "dkde")
     copies(view, weight_type, "dkde")
     view = on_a_line(view)
@@ -170,7 +176,7 @@ def _error_on_the_simplex(view: Predictions, p: float, debias: bool, bandwidth: 
 
 
 def _without_noise(view: Predictions, p: float, h: float, weight_type: str) -> float:
-    """Weighted sum of the distances less the part that the noise of the labels adds."""
+    """Weighted sum of the distances minus the contribution of label noise."""
     total = 0.0
     for part in leave_one_out_rest(view.p, view.y, h, view.w, weight_type=weight_type):
         c = view.p[part.rows]
@@ -180,10 +186,10 @@ def _without_noise(view: Predictions, p: float, h: float, weight_type: str) -> f
 
 
 def _pair_terms(part: Rest, y: Indices, c: Array) -> Array:
-    """Mean of <e_i - c, e_l - c> over pairs of different neighbours; the neighbour that weighs most is kept apart.
+    """Mean of <e_i - c, e_l - c> over pairs of different neighbours; the heaviest neighbour is treated separately.
 
-    With a its weight and t its row, R the sum over the others and Q that of their squares, the pairs are
-    2 a <e_t - c, R> + |R|^2 - Q + (a^2 - a's own square), each term without the cancelling of S^2 - sum k^2.
+    With a the weight and t the row of the heaviest neighbour, R the sum over the others and Q that of their squares,
+    the pairs are 2 a <e_t - c, R> + |R|^2 - Q + (a^2 - a's own square); no term has the cancellation of S^2 - sum k^2.
     """
     rows = np.arange(len(c))
     square = np.einsum("nk,nk->n", c, c)
@@ -191,7 +197,7 @@ def _pair_terms(part: Rest, y: Indices, c: Array) -> Array:
     rest = part.rest - c * part.rest.sum(axis=1)[:, None]
     top = y[part.top]
     across = rest[rows, top] - np.einsum("nk,nk->n", c, rest)  # <e_t - c, R>
-    spare = part.weight**2 - part.square  # copies of the heaviest neighbour make pairs of their own
+    spare = part.weight**2 - part.square  # copies of the heaviest neighbour form pairs of their own
     pairs = (
         2.0 * part.weight * across
         + np.einsum("nk,nk->n", rest, rest)
@@ -207,7 +213,7 @@ def _pair_terms(part: Rest, y: Indices, c: Array) -> Array:
 
 
 def _folded_terms(part: Rest, y: Indices, c: Array) -> Array:
-    """Twice the absolute distances, less their mean when the smoothed labels are drawn once more."""
+    """Twice the absolute distances, minus their mean over redrawn smoothed labels."""
     mass = part.rest.copy()
     mass[np.arange(len(c)), y[part.top]] += part.weight
     size = mass.sum(axis=1)
@@ -220,22 +226,22 @@ def _folded_terms(part: Rest, y: Indices, c: Array) -> Array:
 
 
 def _best(fits: _Fits, bandwidth: str) -> int:
-    """Which of the widths the rule chooses."""
+    """The index of the width that the rule chooses."""
     positive_width(bandwidth, ("cv", "loo-mle"))
     if bandwidth == "cv":
         return int(np.argmin(fits.loss))
     best = int(np.argmax(fits.likelihood))
     if best == 0:
         warn(
-            f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: tied or saturated confidences make the "
-            "likelihood grow without bound; use bandwidth='cv' or a number"
+            f"bandwidth='loo-mle' chose its smallest width, {LOO_GRID[0]:g}: with tied or saturated confidences the "
+            "likelihood grows without bound; use bandwidth='cv' or a number"
         )
     return best
 
 
 @dataclass(frozen=True)
 class _Fits:
-    """For every width: log likelihood, squared error of the curve, and its p-th power distance; weighted sums."""
+    """For every width: log likelihood, squared error of the curve, and p-th power of its distance, as weighted sums."""
 
     likelihood: Array
     loss: Array
@@ -244,7 +250,7 @@ class _Fits:
 
 def _fits(view: Predictions, widths: Array, p: float, weight_type: str) -> _Fits:
     w = view.weight
-    with np.errstate(divide="ignore", invalid="ignore"):  # weights of less than one row in all leave no other row
+    with np.errstate(divide="ignore", invalid="ignore"):  # a total weight of less than one row leaves no other row
         log_rest = np.log(view.total - (np.ones(view.n) if weight_type == "frequency" else w))
     fits = _Fits(np.zeros(len(widths)), np.zeros(len(widths)), np.zeros(len(widths)))
     for part in leave_one_out_shares(view.p, view.y, widths, view.w, weight_type=weight_type, device=view.device):

@@ -1,1 +1,1 @@
-"""What makes a metric of a formula: its declaration, its entry in the catalogue, and how it meets data."""
+"""How a formula becomes a metric: its declaration, its entry in the catalogue, and how it is computed on data."""

@@ -1,4 +1,4 @@
-"""A metric for every part of the data: per image, site or prompt, and what to say of all of them together."""
+"""A metric for every part of the data (per image, site or prompt), and summaries over the parts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Parts:
-    """The value of a metric for every part, and summaries of them. As a number it is the plain mean over parts.
+    """The value of a metric for every part, and summaries; ``float`` of it is the plain mean over parts.
 
-    Parts without a value (nan) are left out of the summaries. A metric of several numbers has one column for each in
+    Parts without a value (NaN) are left out of the summaries. A metric of several numbers has one column for each in
     ``values``, and summaries are arrays.
 
     Attributes
     ----------
     id : the metric
-    keys : what the rows of each part share
+    keys : the value of the ``by`` column in each part
     values : one value per part
     sizes : total weight of each part
     names : of the numbers, for a metric of several
@@ -45,7 +45,7 @@ class Parts:
 
     @property
     def mean(self) -> Any:
-        """Plain mean over the parts: every one counts once."""
+        """Plain mean over the parts: every part has the same weight."""
         return self._summary(np.nanmean)
 
     @property
@@ -72,7 +72,7 @@ class Parts:
 
     @property
     def worst(self) -> tuple[Hashable, float]:
-        """The part that is furthest from what one would like, and its value: the largest error, the lowest score."""
+        """The worst part and its value: the part with the largest error or the lowest score."""
         if self.names:
             raise RefusedError(f"{self.id} has several numbers, {', '.join(self.names)}: choose a column of values")
         if self.better == "higher":
@@ -85,7 +85,7 @@ class Parts:
         return self.keys[i], float(self.values[i])
 
     def named(self) -> dict[str, float]:
-        """The means by name: one with the empty name, or those of the numbers."""
+        """The means by name: a single mean has the empty name."""
         return dict(zip(self.names or ("",), np.atleast_1d(self.mean).tolist(), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,20 +101,20 @@ class Parts:
 
 
 def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, float]]) -> Parts:
-    """``value`` of every part of the data; parts that have none are nan, and a note of several parts is given once."""
+    """``value`` of every part of the data; parts without a value are NaN, and repeated warnings are given once."""
     parts = data.parts(by)
     found: list[dict[str, float]] = []
     undefined: list[str] = []
     cautions: list[str] = []
     for _, part in parts:
-        with heard() as said:
+        with heard() as messages:
             try:
                 found.append(value(part))
             except RefusedError as error:  # too few rows for this metric
-                said.insert(0, str(error))
+                messages.insert(0, str(error))
                 found.append({})
         known = found[-1] and not np.isnan(list(found[-1].values())).any()
-        (cautions if known else undefined).extend(said[:1])
+        (cautions if known else undefined).extend(messages[:1])
     names = next((tuple(each) for each in found if each), ())
     values = np.array([[each.get(name, np.nan) for name in names] for each in found])
     none = np.isnan(values).any(axis=1) if names else np.ones(len(parts), dtype=bool)

@@ -1,8 +1,8 @@
-"""What makes a metric of a function of one view: the decorators, and the entry they write in the catalogue.
+"""The decorators that turn a function of one view into a metric, and write its entry in the catalogue.
 
-A metric is a function of one view with ``@metric(...)`` above it. The decorator makes the public function (reads the
-data, looks through the lens, averages) and enters it in the ``catalogue`` with its facts. ``@calibration_test`` does
-the same for the hypothesis test of a metric.
+A metric is a function of one view with ``@metric(...)`` above it. The decorator creates the public function (which
+checks the data, applies the lens and averages) and enters it in the ``catalogue`` with its facts. ``@calibration_test``
+does the same for the hypothesis test of a metric.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ R = TypeVar("R", covariant=True)
 
 
 class Metric(Protocol[P, R]):
-    """A public metric: arrays or predictions in, number out."""
+    """A public metric: it takes arrays or predictions and returns a number."""
 
     entry: Entry
     __name__: str
@@ -84,7 +84,7 @@ class Metric(Protocol[P, R]):
 def metric(
     id: str, *, family: str, front: Front = CLASSIFIER, **facts: Any
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
-    """Make a metric of a function of one view, and enter it in the catalogue.
+    """Turn a function of one view into a metric, and enter it in the catalogue.
 
     ``facts`` are the fields of :class:`Entry`. ``combine(values, views, average, options)`` replaces the
     weighted mean over the views of a lens that has several.
@@ -103,7 +103,7 @@ def metric(
 
 
 def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
-    """What the public function of a metric does with its arguments."""
+    """The public function's computation."""
     formula, read = entry.formula, entry.read
     plain = entry.of_plain_predictions
     looking = frozenset(LOOKING) - {*own_options(formula), *entry.extra_options}
@@ -113,7 +113,9 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
         if direct is not None and (value := direct(first, second, **keywords)) is not None:
             return value
-        if plain and not keywords:  # the plain call is what loops feel: what the lens would show is p itself
+        if (
+            plain and not keywords
+        ):  # a plain call in a loop must be fast: the lens would show p itself, so p is used directly
             p = as_data(first, second, keywords) if second is None else predictions(first, second)
             if p.plain and (any_weight or not p.weighted):
                 return formula(p)
@@ -124,7 +126,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
             looked = looking.intersection(keywords)
             if not looked:
                 return formula(data, **keywords)
-            if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens shows p itself
+            if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens would show p itself
                 return formula(data, **{name: value for name, value in keywords.items() if name != "lens"})
         return measure(entry, data, asked(keywords, entry.options))
 
@@ -132,14 +134,14 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
 
 
 def _named(formula: Callable[..., Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the name and section Table 2 has, or for a metric beyond it the one given, or the function's."""
+    """The facts with the metric's name and section in Table 2, or otherwise the name given, or the function's name."""
     if facts.get("row") is not None:
         row = TABLE_2[facts["row"]]
         return {**facts, "name": row.name, "section": row.section}
     return {"name": " ".join(_PROPER.get(word, word) for word in formula.__name__.split("_")), **facts}
 
 
-#: Words of a function's name that are written otherwise in a metric's.
+#: Words in a function's name that are spelled differently in a metric's name.
 _PROPER = {"brier": "Brier", "gebel": "Gebel", "huber": "Huber", "knn": "kNN", "rms": "RMS", "roc": "ROC"}
 
 
@@ -147,7 +149,7 @@ _PROPER = {"brier": "Brier", "gebel": "Gebel", "huber": "Huber", "knn": "kNN", "
 
 
 class Result:
-    """What every result object can do."""
+    """Methods that every result object has."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers."""
@@ -155,7 +157,7 @@ class Result:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "__repr__" not in vars(cls):  # or the decorator of data classes would print whole arrays
+        if "__repr__" not in vars(cls):  # otherwise the dataclass decorator would print whole arrays
             cls.__repr__ = one_line  # type: ignore[method-assign]
 
     def _repr_html_(self) -> str:
@@ -182,7 +184,7 @@ def plain_value(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class TestResult(Result):
-    """Outcome of a hypothesis test. Unpacks as ``statistic, pvalue = result``."""
+    """Result of a hypothesis test. The result unpacks as ``statistic, pvalue = result``."""
 
     __test__ = False  # not a test class for pytest
 
@@ -195,7 +197,7 @@ class TestResult(Result):
 
     @property
     def law(self) -> str:
-        """Where the p-value comes from: "monte-carlo", "consistency", or the metric's own law, "asymptotic"."""
+        """The source of the p-value: "monte-carlo", "consistency", or the metric's own distribution, "asymptotic"."""
         method = getattr(self, "method", "")
         return method if method in (*METHODS, "flips") else "asymptotic"
 
@@ -209,7 +211,7 @@ class BonferroniResult(TestResult):
 
 
 def bonferroni(results: list[Any], views: Views, average: Any, options: Mapping[str, Any]) -> BonferroniResult:
-    """Combine one test per view: average statistic; the smallest p-value times the number of tests."""
+    """Combine one test per view: the mean statistic, and the smallest p-value times the number of tests."""
     statistics = np.array([float(r.statistic) for r in results])
     pvalues = np.array([float(r.pvalue) for r in results])
     defined = ~np.isnan(pvalues)
@@ -219,7 +221,7 @@ def bonferroni(results: list[Any], views: Views, average: Any, options: Mapping[
 
 
 class Redrawing(Common, total=False):
-    """The keywords of a test that are about redrawing labels, which works for any metric."""
+    """Keywords of a test that redraws labels, which is possible for any metric."""
 
     method: Any
     n_resamples: int
@@ -229,7 +231,7 @@ class Redrawing(Common, total=False):
     workers: int | None
 
 
-#: What every hypothesis test takes besides, because redrawing labels works for any metric.
+#: Keywords that every hypothesis test accepts, because labels can be redrawn for any metric.
 REDRAWING: dict[str, Any] = {
     "method": "asymptotic", "n_resamples": 999, "alternative": None, "rng": None, "calibration_map": None,
     "workers": None,
@@ -237,24 +239,24 @@ REDRAWING: dict[str, Any] = {
 
 _DOC_REDRAWING = """\
 method : "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
-    The test's own law; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
-    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`; or an object that
-    holds these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
+    The test's own null distribution; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
+    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`; or an object with
+    these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
 
 
 class Method(Protocol):
-    """A way of testing that works for every metric: it asks the data, not the metric's own law."""
+    """A method of testing for every metric: it redraws labels instead of using a known null distribution."""
 
     def test(self, entry: Entry, data: Data, question: Question) -> Any: ...
 
 
-#: The ways of testing by name: the inference room enters them here, so that no import points up.
+#: The methods of testing by name: the inference package registers them here, so that no import points upwards.
 METHODS: dict[str, Callable[..., Method]] = {}
 
 
 @dataclass(frozen=True)
 class OwnTest:
-    """The test a metric comes with: its formula for one view, how several views are put together, when to trust it."""
+    """The test of a metric: its formula for one view, how several views are combined, and when it is reliable."""
 
     formula: Callable[..., Any]
     combine: Callable[..., Any]
@@ -265,7 +267,7 @@ class OwnTest:
     closed_form: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
-        """The test by its own law."""
+        """Run the test with its own null distribution."""
         seen, question = entry.seen(data), entry.settled(question)
         seen.check_law(entry.lens_for(seen, question))
         views = views_of(entry, data, question)
@@ -291,14 +293,14 @@ def calibration_test(
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
-    Through a lens with several views there is one test each, put together by ``combine(results, views, average,
-    options)``; or ``joint(formula, views, average, options)`` tests them all at once. ``method="monte-carlo"`` and
-    ``"consistency"`` are handled for every test alike, by redrawing labels.
+    With a lens of several views there is one test for each, combined by ``combine(results, views, average, options)``;
+    or ``joint(formula, views, average, options)`` tests all views together. ``method="monte-carlo"`` and
+    ``"consistency"`` are handled in the same way for every test, by redrawing labels.
 
-    ``trusted(view, options)`` says whether the law keeps its level on such data, for ``method="auto"``: True for a law
-    that holds on any sample, False for one that redrawn labels should always replace. ``simulated`` says that the
-    p-value is no formula: the test draws, or is a bound; ``closed_form`` then holds the options that ask for a formula,
-    where it has one, for ``method="asymptotic"``.
+    ``trusted(view, options)`` returns whether the null distribution has the nominal level on such data, for
+    ``method="auto"``: True if it holds for any sample, False if redrawn labels should always replace it. ``simulated``
+    means that the p-value is not a formula: the test draws, or is a bound; ``closed_form`` then contains the options
+    that select a formula, if there is one, for ``method="asymptotic"``.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -317,7 +319,7 @@ def calibration_test(
 
 
 def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) -> Any:
-    """The metric's own test, or one that redraws labels where ``method`` says so or there is no other."""
+    """The metric's own test, or a test that redraws labels if ``method`` requests it or no other test exists."""
     keywords = dict(keywords)
     method = _redrawing(entry, keywords)
     data = entry.read(first, second, keywords)
@@ -328,7 +330,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
 
 
 def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
-    """The way of redrawing that the keywords describe, taken out of them; None for the metric's own law."""
+    """The method of redrawing that the keywords specify, removed from them; None for the metric's own test."""
     own = TESTS.get(entry.id)
     method = keywords.get("method", "asymptotic" if own is not None else "monte-carlo")
     if hasattr(method, "test"):
@@ -336,7 +338,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
         loose = [name for name in REDRAWING if name in keywords]
         if loose:
             raise RefusedCallError(
-                f"{loose[0]}= is a setting of the method object: pass {type(method).__name__}(...) with it"
+                f"{loose[0]}= is a setting of the method object: pass it to {type(method).__name__}(...)"
             )
         return method  # type: ignore[no-any-return]
     name = str(method).replace("_", "-")
@@ -379,7 +381,7 @@ def _default(formula: Callable[..., Any], name: str, otherwise: Any) -> Any:
 def public(
     formula: Callable[..., Any], entry: Entry, call: Callable[[Any, Any, dict[str, Any]], Any], front: Front
 ) -> Callable[..., Any]:
-    """The function a user sees: data in, shared keywords added to the signature and the docstring."""
+    """The function a user calls: it accepts the data, and has the shared keywords in its signature and docstring."""
     signature = _signature(formula, entry, front)
     first, second = front.data
     known = set(signature.parameters)
@@ -389,7 +391,7 @@ def public(
         if len(data) == 2 and not keywords:
             return call(*data, keywords)
         if not known.issuperset(keywords):
-            keywords = entry.renewed(keywords)
+            keywords = entry.with_current_names(keywords)
             if names_columns(keywords) and not known.issuperset(("label", "prob")) and 0 < len(data) < 3:
                 y, p, keywords = out_of_table(data[0], data[1] if len(data) == 2 else None, keywords)
                 data = y, p
@@ -407,15 +409,15 @@ def public(
         return call(*data, keywords)
 
     function.__signature__ = signature  # type: ignore[attr-defined]
-    said = (_DOC_DEFINITION.format(id=entry.id), entry.coverage_note and f"Intervals: {entry.coverage_note}")
-    notes = "\n\n".join(filter(None, said)) if formula is entry.formula else ""
+    paragraphs = (_DOC_DEFINITION.format(id=entry.id), entry.coverage_note and f"Intervals: {entry.coverage_note}")
+    notes = "\n\n".join(filter(None, paragraphs)) if formula is entry.formula else ""
     function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front, notes)
     del function.__wrapped__
     return function
 
 
 def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspect.Signature:
-    """The two data arguments, the metric's own options, those it hands on, then those all share."""
+    """The two data arguments, the metric's own options, those of its parts, then the options that all metrics share."""
     keyword, plain = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     core = inspect.signature(formula)
     own = [v for v in core.parameters.values() if v.kind is keyword]
@@ -429,12 +431,12 @@ def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspe
     return inspect.Signature([*data, *own, *common], return_annotation=core.return_annotation)
 
 
-#: Where a reader finds the formula as loops and sums, without the fast algorithm.
-_DOC_DEFINITION = "Literal definition: ``tests/definitions.py::{id}``, to which the tests hold this function."
+#: Where the formula is written as loops and sums, without the fast algorithm.
+_DOC_DEFINITION = "Literal definition: ``tests/definitions.py::{id}``, with which the tests compare this function."
 
 
 def _documented(doc: str, entry: Entry, front: Front, notes: str) -> str:
-    """The docstring with the shared parameters written out, and ``notes`` at the end of its Notes."""
+    """The docstring with the shared parameters included, and ``notes`` at the end of its Notes."""
     common = front.doc_common.format(
         lenses=listed(entry.lenses), binary_lens=entry.binary_lens, default_lens=entry.default_lens
     )
@@ -454,7 +456,7 @@ def _documented(doc: str, entry: Entry, front: Front, notes: str) -> str:
 
 
 def _noted(parts: list[str], notes: str) -> None:
-    """Extend the Notes, or put them where numpydoc has them: before references and examples."""
+    """Extend the Notes, or add them where numpydoc expects them: before references and examples."""
     for i, part in enumerate(parts):
         if part.startswith("Notes\n"):
             parts[i] = part.rstrip("\n") + "\n\n" + notes

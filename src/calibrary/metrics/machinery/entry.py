@@ -1,4 +1,4 @@
-"""The entry of a metric: its facts, its formula, and how data come to it."""
+"""The entry of a metric: its facts, its formula, and how data are passed to it."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class _Named(TypedDict, total=False):
 
 
 class Seen(_Named, total=False):
-    """The keywords of the data and the lens."""
+    """Keywords of the data and the lens."""
 
     percent: bool
 
 
 class Looked(_Named, total=False):
-    """The keywords of a metric that has a ``percent`` of its own."""
+    """Keywords of a metric that has its own option ``percent``."""
 
     average: Any
     by: Any
 
 
 class Averaged(Seen, total=False):
-    """The same, and how views are combined."""
+    """The same keywords, and how views are combined."""
 
     average: Any
 
 
 class Common(Averaged, total=False):
-    """The keywords every metric takes; the decorator handles them before the formula is reached."""
+    """Keywords that every metric accepts; the decorator handles them before the formula is called."""
 
     by: Any
 
@@ -62,35 +62,36 @@ _COMMON: dict[str, Any] = {
 
 _DOC_DATA = """\
 y_true : array-like of shape (N,)
-    Labels, or an object made by :func:`calibrary.predictions`, or a table whose columns ``label=`` and ``prob=`` name.
+    Labels, or an object created by :func:`calibrary.predictions`, or a table whose columns ``label=`` and ``prob=``
+    name.
 y_prob : array-like of shape (N,) or (N, K)
     P(class 1), or one column per class."""
 
 _DOC_COMMON = """\
 sample_weight : array-like of shape (N,), optional
-    Weight 2 is the row written twice.
+    A row of weight 2 counts as the row repeated.
 lens : str or Lens, default "auto"
-    How classes become (confidence, outcome) pairs: {lenses}. "auto" is "{binary_lens}" for two classes
-    (one probability or two columns) and "{default_lens}" for more.
+    The lens: how classes are turned into pairs (confidence, outcome): {lenses}. "auto" is "{binary_lens}" for two
+    classes (one probability or two columns) and "{default_lens}" for more.
 average : "uniform", "prevalence", "max", array or None
-    How the views of a class-wise or pairwise lens are combined; None gives one value each.
+    How the values of a class-wise or pairwise lens are combined; None gives one value for each.
 r : int, optional
     The rank of the lenses "rth", "within-top-r" and "ranked".
 labels, pos_label : optional
-    Names of the classes in column order; name of class 1 where there is one probability.
+    Names of the classes in column order; name of class 1 if there is one probability.
 percent : bool
-    ``y_prob`` holds percentages, from 0 to 100.
+    True if ``y_prob`` contains percentages, from 0 to 100.
 by : array-like of shape (N,), or a mapping of such columns, optional
-    Split the rows (by site, image, prompt): the answer is a :class:`calibrary.Parts` with one value for each part,
+    Split the rows (by site, image, prompt): the result is a :class:`calibrary.Parts` with one value for each part,
     their mean, median, quantiles and the worst."""
 
 
 @dataclass(frozen=True)
 class Front:
-    """How data enter the public functions of one kind of metric.
+    """How data are passed to the public functions of one kind of metric.
 
-    The two data arguments, the keywords all share with their texts, and ``read``, which takes the keywords of the data
-    out of a call and gives the data.
+    The two data arguments, the shared keywords with their documentation, and ``read``, which removes the data keywords
+    from a call and returns the data.
     """
 
     data: tuple[str, str]
@@ -108,7 +109,7 @@ CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
 
 @dataclass(frozen=True)
 class Entry(Facts):
-    """Everything known about one metric, and how it is computed. ``catalogue["ece"]`` is one of these.
+    """All facts about one metric, and how it is computed. ``catalogue["ece"]`` is an Entry.
 
     Besides the facts (see :class:`~calibrary.metrics.machinery.facts.Facts`):
 
@@ -116,14 +117,17 @@ class Entry(Facts):
     ----------
     formula : the metric as a function of one view
     combine : ``combine(values, views, average, options)`` in place of the weighted mean over views
-    fixed : ``fixed(view, **options)`` gives the options that must be chosen once on the original data and kept in
-        every resample, because rows drawn twice mislead the choice (a leave-one-out bandwidth); with ``redrawn=True``
-        only those that depend on the confidences alone, which redrawn labels do not change
-    grouped : ``grouped(view, options)`` gives the groups in which its formula puts the rows, for a law that needs them
-    direct, replicate, cell_value : faster forms of the formula (see :mod:`calibrary.metrics.machinery.forms`): of plain
-        arrays, of other weights or labels of the same rows, and of counts in cells
-    front : how data enter the public function
-    called : the name by which it was found, if that name carries settings: they go with it wherever it is measured
+    fixed : ``fixed(view, **options)`` returns the options that must be chosen once on the original data and used in
+        every resample, because repeated rows would distort the choice (a leave-one-out bandwidth); with
+        ``redrawn=True`` only options that depend on the confidences alone, which redrawn labels do not change
+    grouped : ``grouped(view, options)`` returns the groups in which the formula puts the rows, for a null distribution
+        that needs them
+    direct, replicate, cell_value : faster computations of the formula (see
+        :mod:`calibrary.metrics.machinery.forms`): from plain arrays, for other weights or labels of the same rows,
+        and from counts in cells
+    front : how data are passed to the public function
+    called : the name by which the metric was requested, if that name implies settings, which then apply wherever the
+        metric is computed
     """
 
     formula: Callable[..., Any] = field(default=len, repr=False, compare=False)
@@ -141,26 +145,26 @@ class Entry(Facts):
 
     @property
     def key(self) -> str:
-        """The name by which the catalogue returns it as it is: its id, or the name that carries settings."""
+        """The name by which the catalogue returns this entry: its id, or the name that implies settings."""
         return self.id if self.called is None else str(self.called)
 
     @property
     def title(self) -> str:
-        """Its name for a table or a sentence, with what the name it was asked by carries."""
+        """The name for a table or a sentence, including the settings that the requested name implies."""
         return self.name if self.called is None else f"{self.name} ({self.called.words})"
 
     @property
     def part(self) -> str:
-        """The one field of the result that its name stands for; empty for the whole."""
+        """The one field of the result that the requested name refers to; empty for the whole result."""
         return "" if self.called is None else self.called.field
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What its name carries."""
+        """The settings that the requested name implies."""
         return {} if self.called is None else self.called.settings
 
     def under(self, name: str) -> Entry:
-        """The metric as this name means it: with the settings the name carries, if any."""
+        """The metric under this name: with the settings that the name implies, if any."""
         return _called(self.id, name) if isinstance(name, Alias) else self
 
     @property
@@ -170,17 +174,17 @@ class Entry(Facts):
 
     @property
     def meaning(self) -> Claim:
-        """One line that says what the number tells."""
+        """One line that says what the number tells you."""
         return Claim((inspect.getdoc(self.formula) or self.name).splitlines()[0], "meaning", metric=self.id)
 
     @property
     def of_plain_predictions(self) -> bool:
-        """Does it look at binary predictions as they are, unless asked otherwise?"""
+        """Whether the metric uses binary predictions as they are, unless a lens is requested."""
         return self.front is CLASSIFIER and self.binary_lens == "binary"
 
     @property
     def has_test(self) -> bool:
-        """Does it come with a hypothesis test of its own (any metric has a Monte Carlo one)?"""
+        """Whether the metric has a hypothesis test of its own (a Monte Carlo test exists for any metric)."""
         return not self.part and self.specialized({})[0].id in TESTS
 
     @property
@@ -197,22 +201,22 @@ class Entry(Facts):
             lens = data.usual_lens(self, self.default_average if isinstance(given, str) and given == "auto" else given)
         chosen = as_lens(lens, r)
         if chosen.name == "partition" and "partition" not in self.lenses and chosen.groups:
-            # classes are merged first, then looked at as this metric always does
+            # classes are merged first, then the metric's default lens is applied
             return replace(chosen, then=self.binary_lens if len(chosen.groups) == 2 else self.default_lens)
         if chosen.name not in self.lenses:
-            raise RefusedError(f"{self.id} is not defined through lens={chosen.name!r}: use {listed(self.lenses)}")
+            raise RefusedError(f"{self.id} is not defined for lens={chosen.name!r}: use {listed(self.lenses)}")
         if chosen.name == "binary" and getattr(data, "k", 2) > 2:
             raise RefusedError(self._not_two_classes(data.k))
         return chosen
 
     def _not_two_classes(self, k: int) -> str:
-        """What to do about lens="binary" on more classes: lenses that this metric takes."""
+        """The remedy for lens="binary" with more classes: lenses that this metric accepts."""
         others = [f"lens={name!r}" for name in ("top-label", "class-wise", "full") if name in self.lenses][:2]
         if others:
             return f"lens='binary' needs one probability or two columns and y_prob has {k}: use {' or '.join(others)}"
         return (
-            f"{self.id} is for two classes and y_prob has {k}: pass the probability of one of them, or merge classes "
-            "with lens=calibrary.lens.partition([[0], [1, ...]])"
+            f"{self.id} is defined for two classes and y_prob has {k}: pass the probability of one class, or merge "
+            "classes with lens=calibrary.lens.partition([[0], [1, ...]])"
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -223,12 +227,12 @@ class Entry(Facts):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.called is not None:
             return _called, (self.id, self.called)
-        return _entry, (self.id,)  # found again by its id: an entry is part of the library, not of the data
+        return _entry, (self.id,)  # restored by its id: an entry is part of the library, not of the data
 
     # -- presets --------------------------------------------------------------------------------------
 
     def specialized(self, options: Mapping[str, Any]) -> tuple[Entry, dict[str, Any]]:
-        """The metric of the catalogue that these options make of it, whose facts then hold, and the other options."""
+        """The metric of the catalogue that these options correspond to, whose facts then hold, and other options."""
         for preset in _presets(self.id):
             assert preset.preset_of is not None
             fixed = preset.preset_of.settings
@@ -237,23 +241,23 @@ class Entry(Facts):
                 kept = {name: value for name, value in options.items() if name not in fixed}
                 own = TESTS[preset.id].formula if preset.id in TESTS else preset.formula
                 foreign = set(kept) & set(self.options) - {*preset.options, *own_options(own)}
-                return (self, dict(options)) if foreign else (preset, kept)  # the formula refuses what is foreign
+                return (self, dict(options)) if foreign else (preset, kept)  # the formula refuses unknown options
         return self, dict(options)
 
     @property
     def of_labels(self) -> bool:
-        """Is it a function of labels and confidences alone, so that labels drawn anew say all that could happen?"""
+        """Whether the metric depends on labels and confidences alone, so that redrawn labels give its distribution."""
         return self.reads == "predictions"
 
     @property
     def covered(self) -> bool:
-        """Is it only another spelling of metrics that a table of everything holds already?"""
+        """Whether a table of all metrics already contains this metric under another name."""
         return self.row is None and self.specialized({})[0] is not self
 
-    # -- settings that its name carries -----------------------------------------------------------
+    # -- settings that its name implies -----------------------------------------------------------
 
     def settled_keywords(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
-        """The keywords of a call with the settings its name carries; one that contradicts them is refused."""
+        """The keywords of a call with the settings its name implies; a contradicting keyword is refused."""
         merged = dict(keywords)
         for name, carried in self.settings.items():
             given = merged.get(name, carried)
@@ -263,13 +267,13 @@ class Entry(Facts):
                 assert self.called is not None
                 raise RefusedError(
                     f"{name}={given!r} contradicts the name {str(self.called)!r}, which means {self.id} with "
-                    f"{self.called.words}: leave {name} out, or ask for {self.id!r}"
+                    f"{self.called.words}: leave {name} out, or use {self.id!r}"
                 )
             merged[name] = carried
         return merged
 
     def settled(self, question: Question) -> Question:
-        """The question with the settings that the metric's name carries."""
+        """The question with the settings that the metric's name implies."""
         if not self.settings:
             return question
         looking = {name: getattr(question, name) for name in LOOKING if name in self.settings}
@@ -280,25 +284,25 @@ class Entry(Facts):
         return question.changed(options=options, **{name: merged[name] for name in LOOKING if name in self.settings})
 
     def seen(self, data: Data) -> Data:
-        """The data as the metric takes them, matched as its name says."""
+        """The data as the metric uses them, with boxes matched as its name says."""
         return self.matched(data.read_as(self.reads, self.id))
 
     def matched(self, data: Any) -> Data:
-        """The data with their boxes matched as the metric's name says; the same data where it says nothing."""
+        """The data with their boxes matched as the metric's name says; the same data if the name implies nothing."""
         matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
         if all(getattr(data, name) == value for name, value in matching.items()):
             return data  # type: ignore[no-any-return]
         return data.rematched(**matching)  # type: ignore[no-any-return]
 
-    def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
-        """The keywords of a call with old names of options turned into today's, with a warning for each."""
+    def with_current_names(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """The keywords of a call with old names of options replaced by current names, with a warning for each."""
         current = dict(keywords)
         for old, new in self.renamed.items():
             if old not in current:
                 continue
             name, values = new if isinstance(new, tuple) else (new, {})
             if name in current:
-                raise RefusedCallError(f"{old} is the old name of {name}: give one of them")
+                raise RefusedCallError(f"{old} is the old name of {name}: pass one of them")
             value = current.pop(old)
             key = value if isinstance(value, bool | str | int | float) else None
             current[name] = values.get(key, value)
@@ -306,7 +310,7 @@ class Entry(Facts):
         return current
 
     def read(self, first: Any, second: Any, keywords: dict[str, Any]) -> Data:
-        """The data of a call, whose keywords are taken out; a keyword the metric has as an option is left to it."""
+        """The data of a call, removed from the keywords; a keyword that is an option of the metric stays."""
         keywords.update(self.settled_keywords(keywords))
         own = {name: keywords.pop(name) for name in ("percent",) if name in keywords and name in self.options}
         data = self.front.read(first, second, keywords)
@@ -316,7 +320,7 @@ class Entry(Facts):
     def asked(self, keywords: Mapping[str, Any]) -> Question:
         """The question of a call, with the names and values of its options checked."""
         if self.renamed:
-            keywords = self.renewed(keywords)
+            keywords = self.with_current_names(keywords)
         for name in keywords:
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
@@ -325,7 +329,7 @@ class Entry(Facts):
         return self.settled(asked(keywords, self.options))
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Refuse values that the metric's options cannot have, whether the chosen variant reads them or not."""
+        """Raise an error for values that the options cannot have, whether or not the chosen variant uses them."""
         check_options(self.id, self.formula, self.extra_options, options)
 
 
@@ -351,7 +355,7 @@ def _called(id: str, name: Alias) -> Entry:
     entry = ENTRIES[id]
     if not name.field:
         return replace(entry, called=name)
-    # one number of the result: laws, faster forms and the decision know the whole result only
+    # one number of the result: tests, fast computations and the overall decision use the whole result only
     return replace(
         entry, called=name, fields=(), perfect=name.perfect,
         better=entry.better if name.perfect is None else "perfect", combine=None, law="", overall={}, direct=None,
@@ -370,7 +374,7 @@ def _field_of(formula: Callable[..., Any], field: str) -> Callable[..., Any]:
 
 
 def _one_field(value: Any, field: str) -> Any:
-    """One field of a result, or of one for each view; what was split into parts stays as it is."""
+    """One field of a result, or of one result per view; a result split into parts stays unchanged."""
     if hasattr(value, field):
         return getattr(value, field)
     return np.array([getattr(each, field) for each in value]) if isinstance(value, tuple) else value
@@ -383,7 +387,7 @@ def _options(id: str) -> tuple[str, ...]:
 
 
 def own_options(formula: Callable[..., Any]) -> tuple[str, ...]:
-    """The keyword arguments a formula spells out."""
+    """The keyword arguments in a formula's signature."""
     kinds = (inspect.Parameter.KEYWORD_ONLY,)
     return tuple(n for n, v in inspect.signature(formula).parameters.items() if v.kind in kinds)
 
@@ -394,7 +398,7 @@ def listed(names: tuple[str, ...]) -> str:
 
 
 class Test(Protocol):
-    """The test a metric comes with: its formula for one view, and the public function."""
+    """The test of a metric: its formula for one view, and the public function."""
 
     @property
     def formula(self) -> Callable[..., Any]: ...
@@ -412,10 +416,10 @@ class Test(Protocol):
     def closed_form(self) -> Mapping[str, Any]: ...
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
-        """The test by its own law."""
+        """Run the test with its own null distribution."""
 
 
-#: Every metric by its id, in the order they were declared; the catalogue reads them here.
+#: Every metric by its id, in the order of declaration; the catalogue uses this table.
 ENTRIES: dict[str, Entry] = {}
 #: The public function of every metric, and the test of those that have one.
 FUNCTIONS: dict[str, Callable[..., Any]] = {}

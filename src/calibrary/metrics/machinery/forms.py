@@ -1,13 +1,13 @@
-"""Faster forms of a metric, which are declared with it: each gives what the formula gives, in less time.
+"""Faster computations of a metric, declared with the metric: each gives the value of the formula, in less time.
 
 ``direct``
-    the value of two plain arrays in one pass that checks what it reads
+    the value from two plain arrays in one pass that also checks them
 ``replicate``
-    the value for other weights or labels of the same rows, without building their predictions
+    the value for other weights or labels of the same rows, without building new predictions
 ``cell_value``
     the value from counts of events in cells of nearly equal confidence
 
-``tests/metrics/test_forms.py`` finds every form that an entry declares and holds it to ``measure``.
+``tests/metrics/test_forms.py`` compares every fast computation that an entry declares with ``measure``.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ __all__ = [
     "Value",
 ]
 
-#: ``direct(y, c, **keywords)``: the value of the public call, or None for what is not plain.
+#: ``direct(y, c, **keywords)``: the value of the public call, or None if the input is not plain arrays.
 Direct = Callable[..., float | None]
-#: ``value(w, y)``: the metric with other weights (zeros allowed) or labels of the rows; None is unchanged.
+#: ``value(w, y)``: the metric with other weights (zeros allowed) or labels of the rows; None means unchanged.
 Value = Callable[[Array | None, Any], float]
-#: ``prepare(view, **options)`` gives a Value, or None where these options or rows have no fast form.
+#: ``prepare(view, **options)`` returns a Value, or None if there is no fast computation for these options or rows.
 Prepare = Callable[..., Value | None]
 
 
 @dataclass(frozen=True)
 class InBlocks:
-    """A Value that also reads many replicates at once.
+    """A Value that can also compute many replicates at once.
 
-    ``many`` takes new labels (replicates, rows), ``weighted`` new weights; either gives one number for each replicate,
-    or one row of numbers, and is None where replicates are read one by one.
+    ``many`` accepts new labels (replicates, rows), ``weighted`` new weights; each returns one number, or one row of
+    numbers, per replicate, and is None if replicates are computed one by one.
     """
 
     one: Callable[..., Any]
@@ -56,7 +56,7 @@ class InBlocks:
 
 @dataclass(frozen=True)
 class ReplicateForm:
-    """The value on replicates, which differ from the sample in the weights or the labels of its rows only.
+    """The value for replicates, which differ from the sample only in the weights or the labels of the rows.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class ReplicateForm:
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Cells in order of confidence: how many rows each has, their mean confidence, and their bin where there are bins.
+    """Cells in order of confidence: number of rows, mean confidence, and bin (if there are bins) of each cell.
 
-    A cell never straddles two bins.
+    A cell never lies in two bins.
     """
 
     n: Array

@@ -1,4 +1,4 @@
-"""The works that metrics come from: one record each, one spelling per person.
+"""The works that metrics are taken from: one record each, one spelling per person.
 
 An entry names them by key, ``references=cited("brier1950")``. A key that starts with ``?`` in the table below could not
 be compared with a published copy or a second source; its printed form says so.
@@ -29,7 +29,7 @@ class Work:
 
 
 def cited(*keys: str) -> tuple[str, ...]:
-    """The printed form of works, by their keys."""
+    """The printed form of works with these keys."""
     return tuple(str(LITERATURE[key]) for key in keys)
 
 

@@ -1,7 +1,7 @@
-"""Lens, formula, average: the one place where a metric meets data.
+"""Lens, formula, average: the one place where a metric is computed on data.
 
-Metrics, tests, bootstraps, tables and figures all come here. A metric is a formula of one view; this file shows it the
-views of the lens that the question names, and combines what it says about each.
+Metrics, tests, bootstraps, tables and figures all use this file. A metric is a formula of one view; this file applies
+the formula to the views of the lens that the question names, and combines the values.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Array = NDArray[np.float64]
 
 
 def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
-    """The metric on data, as the question asks: a number, an array of one for each view, or a result object."""
+    """The metric on data, as the question specifies: a number, an array with one value per view, or a result object."""
     if entry.settings:
         data, question = entry.seen(data), entry.settled(question)
     if question.by is not None:
         whole = question.changed(by=None)
         return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
-    if shows_itself(entry, data, question):  # what thousands of resamples feel
+    if shows_itself(entry, data, question):  # fast path, because thousands of resamples use it
         return entry.formula(data, **question.options)
     versions = data.versions
-    if len(versions) > 1:  # the same boxes matched at several thresholds: the mean over them
+    if len(versions) > 1:  # the same boxes matched at several thresholds: the value is the mean over thresholds
         mean = np.mean([measure(entry, version, question) for version in versions], axis=0)
         return mean if mean.ndim else float(mean)
     views = views_of(entry, data, question)
@@ -42,7 +42,7 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
 
 
 def shows_itself(entry: Entry, data: Data, question: Question) -> bool:
-    """Would the lens show these binary predictions just as they are, with nothing to choose or to combine?"""
+    """Whether the lens would show these binary predictions unchanged, with nothing to choose or to combine."""
     return (
         entry.of_plain_predictions
         and data.plain
@@ -55,9 +55,9 @@ def shows_itself(entry: Entry, data: Data, question: Question) -> bool:
 
 
 def views_of(entry: Entry, data: Data, question: Question) -> Views:
-    """What the metric is shown: the data in the form it reads, through the lens it is asked to use."""
+    """The views that the metric is computed on: the data in the metric's format, through the lens of the question."""
     if question.by is not None:
-        raise RefusedError("by= splits the rows for a metric; for a test or a table pass the rows of one part")
+        raise RefusedError("by= splits the rows for a metric only: for a test or a table pass the rows of one part")
     seen, question = entry.seen(data), entry.settled(question)
     if entry.weights == "none" and seen.weighted:
         raise RefusedError(f"{entry.id} does not take sample_weight: {entry.weights_note or 'leave it out'}")
@@ -68,7 +68,7 @@ def views_of(entry: Entry, data: Data, question: Question) -> Views:
 
 
 def each_view(formula: Callable[..., Any], views: Views, question: Question) -> list[Any]:
-    """What a formula gives for every view; ``question.fixed`` may hold options for each of them."""
+    """The value of a formula for every view; ``question.fixed`` may contain options for each view."""
     options, fixed = question.options, question.fixed
     if not fixed:
         return [formula(view, **options) for view in views.views]
@@ -78,7 +78,7 @@ def each_view(formula: Callable[..., Any], views: Views, question: Question) -> 
 
 
 def combined(entry: Entry, values: list[Any], views: Views, question: Question) -> Any:
-    """One value from one for each view."""
+    """One value combined from the values of all views."""
     if not views.several:
         return values[0]
     average = usual_average(entry, question)
@@ -90,10 +90,10 @@ def combined(entry: Entry, values: list[Any], views: Views, question: Question) 
 
 
 def usual_average(entry: Entry, question: Question) -> Any:
-    """How several views are combined: as asked, else in the metric's own way."""
+    """How several views are combined: as the question specifies, otherwise by the metric's own default."""
     if not (isinstance(question.average, str) and question.average == "auto"):
         return question.average
-    # "micro" pools classes, which a lens with several views has already declined to do
+    # "micro" pools classes, but a lens with several views has not pooled them
     return "uniform" if entry.default_average == "micro" else entry.default_average
 
 
@@ -103,8 +103,8 @@ def usual_average(entry: Entry, question: Question) -> Any:
 def numbers(value: Any, fields: tuple[tuple[str, float | None], ...] = ()) -> dict[str, float]:
     """A float, array, named tuple, result object or tuple of them as numbers by name.
 
-    A single float has the empty name; numbers of an array are called "0", "1", ...; those of a result object carry the
-    names of ``fields`` (or of the named tuple), after the place of the view where there are several: "2.slope".
+    A single float has the empty name; numbers of an array are named "0", "1", ...; those of a result object have the
+    names of ``fields`` (or of the named tuple), preceded by the index of the view if there are several: "2.slope".
     """
     if isinstance(value, Parts):
         return value.named()

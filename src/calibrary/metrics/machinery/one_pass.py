@@ -1,8 +1,8 @@
-"""When plain numpy arrays may take one compiled pass that checks what it reads.
+"""When plain numpy arrays may use one compiled pass that checks and computes at once.
 
-Who calls a metric again and again feels each pass over the rows. A metric's ``direct`` form checks labels and
-probabilities in the pass that uses them; whatever is not plain (other containers, weights, classes, a number out of
-place) is left to the ordinary way, which answers with the same number or says what is wrong.
+In a loop over a metric every extra pass over the rows costs time. A metric's ``direct`` function checks labels and
+probabilities in the pass that uses them; all other input (other containers, weights, classes, an invalid number) goes
+to the ordinary computation, which returns the same value or raises the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FLOAT, _NUMBERS = np.dtype(np.float64), np.dtype(np.int64)
 
 
 def plain_arrays(y: Any, c: Any) -> bool:
-    """One number per row in arrays as numpy makes them, and calls enough to start the compiler."""
+    """Whether the data are numpy arrays with one number per row, in enough calls to be worth compiling."""
     return (
         type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
         and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
@@ -29,7 +29,7 @@ def plain_arrays(y: Any, c: Any) -> bool:
 
 
 def plain_classes(y: Any, p: Any) -> bool:
-    """The same for one number per row and class, three or more, and labels that number them."""
+    """The same for one number per row and class, for three or more classes with numbered labels."""
     return (
         type(y) is np.ndarray and type(p) is np.ndarray and p.dtype == _FLOAT and y.dtype == _NUMBERS
         and p.ndim == 2 and y.ndim == 1 and len(y) == len(p) > 0 and p.shape[1] > 2
@@ -39,5 +39,5 @@ def plain_classes(y: Any, p: Any) -> bool:
 
 
 def _certain(first: float, p: Any) -> bool:
-    """May the predictions be classes, 0 or 1, of which the ordinary way warns? The first number answers most calls."""
+    """Whether all predictions may be 0 or 1, of which the ordinary computation warns; the first usually decides."""
     return first in (0.0, 1.0) and starts_as_classes(p)

@@ -1,7 +1,7 @@
-"""What an option may be: type, range and choices, checked once at the door, whether the chosen variant reads it or not.
+"""The valid values of every option: type, range and choices, checked once, even if the chosen variant ignores it.
 
-The types come from the formula's own signature; what a signature cannot say (which words, how large) stands in the
-tables below, one line for each name of an option, or for the option of one metric where a name means several things.
+The types come from the formula's own signature; what a signature cannot express (choices and limits) is in the tables
+below, one line for each option name, or for the option of one metric if a name has several meanings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calibrary.grouping.named import BINNINGS
 from calibrary.kernels import WEIGHT_TYPES
 from calibrary.metrics.machinery.facts import Options
 
-#: The words an option may be. "metric.option" goes before "option".
+#: The words that an option may be. "metric.option" has priority over "option".
 CHOICES: dict[str, tuple[str, ...]] = {
     "aggregate": ("power", "mean"),
     "base": ("mass", "width"),
@@ -39,7 +39,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weight_type": WEIGHT_TYPES,
 }
 
-#: The smallest and largest number an option may be. Sizes that take memory end where it would.
+#: The smallest and largest number that an option may be. Sizes that need memory are limited by it.
 RANGES: dict[str, tuple[float, float]] = {
     "n_bins": (1, 1_000_000),
     "max_bins": (1, 1_000_000),
@@ -52,7 +52,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "segments": (1, 10_000),
     "max_segments": (1, 10_000),
     "n_knots": (3, 10_000),
-    "k_max": (0, 1000),  # bins of width 2^-k: narrower ones are no numbers
+    "k_max": (0, 1000),  # bins of width 2^-k: narrower bins cannot be represented
     "points_per_bin": (0, math.inf),
     "tolerance": (0, math.inf),
     "lags": (0, math.inf),
@@ -67,13 +67,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "ice.alpha": (0, 100),
 }
 
-#: Numbers that may be infinite.
+#: Options that may be infinite.
 ENDLESS = frozenset({"norm", "n_max", "beta"})
 
-#: Arrays of numbers, every one finite.
+#: Options that are arrays of finite numbers.
 FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})
 
-#: What an option is whose signature says None and no more.
+#: The type of options whose signature says only None.
 KINDS: dict[str, frozenset[str]] = {
     name: frozenset(kinds.split())
     for name, kinds in {
@@ -90,7 +90,7 @@ KINDS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Option:
-    """One option of one metric: the kinds of values it takes, and which of them."""
+    """One option of one metric: the types and values that it accepts."""
 
     name: str
     kinds: frozenset[str]
@@ -101,10 +101,12 @@ class Option:
     finite: bool = False
 
     def check(self, value: Any) -> None:
-        """Refuse a value that the option cannot have, with one sentence that names it."""
+        """Raise an error that names the option, for a value that it cannot have."""
         if value is None:
             if not self.kinds & {"None", "any"}:
-                raise RefusedError(f"{self.name}=None: leave it out for its default, or pass {self._wanted}")
+                raise RefusedError(
+                    f"{self.name}=None is not allowed: leave it out for its default, or pass {self._wanted}"
+                )
         elif isinstance(value, str):
             self._check_word(value)
         elif self.finite:
@@ -154,7 +156,7 @@ class Option:
         numbers = as_floats(value, self.name)
         if not np.isfinite(numbers).all():
             where = ", ".join(map(str, np.argwhere(~np.isfinite(numbers))[0].tolist()))
-            raise RefusedError(f"{self.name}[{where}] is not finite: every number must be")
+            raise RefusedError(f"{self.name}[{where}] is not finite: every entry must be a finite number")
 
     @property
     def _wanted(self) -> str:
@@ -179,12 +181,12 @@ def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mappi
         _refuse_idle(given, formula, extra)
 
 
-#: The options of every formula that was called with some.
+#: The options of every formula that was called with options.
 _DECLARED: dict[Callable[..., Any], Mapping[str, Option]] = {}
 
 
 def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
-    """Refuse an option that changes nothing."""
+    """Raise an error for an option that has no effect."""
     own = inspect.signature(formula).parameters.get("binning")
     usual = own.default if own is not None else extra["binning"]
     binning = given.get("binning", usual)
@@ -209,18 +211,18 @@ def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, O
 
 
 def _option(id: str, name: str, kinds: frozenset[str]) -> Option:
-    def told(table: Mapping[str, Any], usual: Any) -> Any:
+    def setting(table: Mapping[str, Any], usual: Any) -> Any:
         return table.get(f"{id}.{name}", table.get(name, usual))
 
     whole = "int" in kinds and "float" not in kinds
-    low, high = told(RANGES, (1 if whole else -math.inf, math.inf))
-    choices = told(CHOICES, ()) if "str" in kinds else ()
+    low, high = setting(RANGES, (1 if whole else -math.inf, math.inf))
+    choices = setting(CHOICES, ()) if "str" in kinds else ()
     endless = name in ENDLESS or f"{id}.{name}" in ENDLESS
     return Option(name, kinds, choices, low, high, endless, name in FINITE)
 
 
 def _kinds(annotation: str) -> frozenset[str]:
-    """The kinds that an annotation names; "other" for objects, "any" where it says nothing."""
+    """The types that an annotation names; "other" for objects, "any" if there is no annotation."""
     words = [word.strip() for word in annotation.split("|")]
     plain = {"int", "float", "bool", "str", "None"}
     if "Any" in words or annotation in ("", str(inspect.Parameter.empty)):

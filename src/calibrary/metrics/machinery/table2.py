@@ -1,7 +1,7 @@
 """The review's Table 2 and Fig. 1 as data: its 82 rows, and the sub-families its sections describe.
 
-What the table prints (type, range, proper, hypothesis test, pros, cons, references) is kept as it stands there, in our
-words, also where the catalogue says otherwise: the entry's corrections then name the difference.
+What the table prints (type, range, proper, hypothesis test, pros, cons, references) is as printed there, in our
+words, even where the catalogue differs: the entry's corrections then state the difference.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Point family (rows 1-22 of Table 2): scores of single predictions, averaged; global bias; decompositions."""
+"""Point family (rows 1-22 of Table 2): mean scores of single predictions, overall bias, and decompositions."""

@@ -1,4 +1,4 @@
-"""Global bias: do predictions and outcomes agree on the whole, or per class?"""
+"""Overall bias: whether mean prediction and event frequency agree, overall or per class."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ _GLOBAL: dict[str, Any] = {
     "default_lens": "full",
     "symmetric": True,
     "cost": "O(NK)",
-    "use": "First look: is the average prediction right (calibration in the large)?",
-    "avoid": "Errors of different rows cancel: 0 does not mean calibrated.",
+    "use": "Use this bias as a first check: is the average prediction right (calibration in the large)?",
+    "avoid": "Errors of different rows cancel, so 0 does not mean calibrated.",
 }
 _NO_SCORE = Correction(
-    "proper", "unknown", "no score of rows: a function of two means, perfect for any predictions with the right mean"
+    "proper",
+    "unknown",
+    "the bias is not an average over rows: it is a function of two means, and perfect for any "
+    "predictions with the right mean",
 )
 _RATIO: dict[str, Any] = {
     "family": "point",
@@ -37,9 +40,9 @@ _RATIO: dict[str, Any] = {
     "tail": "two-sided",
     "proper": "no",
     "cost": "O(N)",
-    "use": "Clinical validation: total predicted against total observed events.",
-    "avoid": "1 does not mean calibrated, errors cancel, and it does not rank models; "
-    "with few events the ratio is noisy: ask for its interval.",
+    "use": "Use this ratio in clinical validation: it compares the total of predicted and of observed events.",
+    "avoid": "A ratio of 1 does not mean calibrated, because errors cancel, and the ratio does not rank models; with "
+    "few events it is noisy: compute its interval.",
     "corrections": (_NO_SCORE, Correction("perfect value", "0 if errors cancel (Table 2)", "1 if errors cancel")),
 }
 
@@ -61,8 +64,12 @@ _RATIO: dict[str, Any] = {
     references=cited("galbraith2011"),
     corrections=(
         _NO_SCORE,
-        Correction("(10)", "c_i and y_i without a class index", "c_ik and y_ik"),
-        Correction("equivalence", "equivalent to ECE with one bin", "to its square; MDCA is the one-bin error"),
+        Correction("(10)", "c_i and y_i are printed without a class index", "c_ik and y_ik"),
+        Correction(
+            "equivalence",
+            "equivalent to ECE with one bin",
+            "it is equivalent to the square of ECE with one bin; MDCA is the one-bin error",
+        ),
     ),
     **_GLOBAL,
 )
@@ -74,7 +81,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     Parameters
     ----------
     scale : "1/K" or "sum"
-        "sum" leaves the division by the number of classes out.
+        "sum" omits the division by the number of classes.
 
     Examples
     --------
@@ -108,7 +115,8 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
 
     .. math:: \frac{1}{K} \sum_k |\bar c_k - \bar y_k|
 
-    The class-wise calibration error with one bin. Through the top-label lens it is |mean confidence - accuracy|.
+    This is the class-wise calibration error with one bin. With the top-label lens the value is |mean confidence -
+    accuracy|.
 
     Examples
     --------
@@ -135,7 +143,7 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
         "expected to observed ratio",
         "expected to observed (EO) ratio",
     ),
-    sign="above 1: too many events predicted (over-confident through the top-label lens); below 1: too few",
+    sign="above 1: too many events predicted (over-confident with the top-label lens); below 1: too few",
     law="expected over observed",
     cells=CellFacts("exact", (1e-15, 7e-16)),
     overall={"": "mean"},
@@ -144,17 +152,17 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
     **_RATIO,
 )
 def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **common: Unpack[Common]) -> float:
-    r"""Expected over observed events: how many times too many were predicted.
+    r"""Ratio of expected to observed events: how many times more events were predicted than occurred.
 
     .. math:: \frac{\sum_i c_i}{\sum_i y_i}
 
-    Infinite when nothing was observed. Through the class-wise lens the mean of K ratios; ``average=None`` gives
-    each. An interval: :func:`observed_expected_interval`.
+    The ratio is infinite if no event was observed. With the class-wise lens the value is the mean of K ratios;
+    ``average=None`` gives each ratio. :func:`observed_expected_interval` gives an interval.
 
     Parameters
     ----------
     inverse : bool
-        Observed over expected instead.
+        Return observed over expected instead.
 
     Examples
     --------
@@ -178,7 +186,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
         "observed to expected ratio",
         "observed to expected (OE) ratio",
     ),
-    sign="below 1: too many events predicted (over-confident through the top-label lens); above 1: too few",
+    sign="below 1: too many events predicted (over-confident with the top-label lens); above 1: too few",
     law="observed over expected",
     cells=CellFacts("exact", (1e-15, 7e-16)),
     overall={"": "mean"},
@@ -187,11 +195,12 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
     **_RATIO,
 )
 def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> float:
-    r"""Observed over expected events: how many times more happened than predicted.
+    r"""Ratio of observed to expected events: how many times more events occurred than were predicted.
 
     .. math:: \frac{\sum_i y_i}{\sum_i c_i}
 
-    Infinite when none was expected and some happened. An interval: :func:`observed_expected_interval`.
+    The ratio is infinite if no event was expected and some occurred. :func:`observed_expected_interval` gives an
+    interval.
 
     Examples
     --------
@@ -202,7 +211,7 @@ def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> floa
     return ratio(view.sum(view.y), view.sum(view.c))
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def _class_bias(view: Predictions) -> Array:

@@ -1,4 +1,4 @@
-"""The Brier score, its root, and its value within each class."""
+"""The Brier score, its square root, and its value within each class."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from calibrary.metrics.point.skill import skill_of
 _SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='sum'"
 
 
-#: Rows at a time, as the formula takes them: the same sums in the same order.
+#: Number of rows per block, the same as in the formula, so that the sums are added in the same order.
 _BLOCK = CHUNK // 2
 
 
 def _direct_brier(y: Any, c: Any, scale: str = "1/K", **others: Any) -> float | None:
-    """The Brier score on any of its scales; None for what is not plain."""
+    """The Brier score on any of its scales, from plain arrays; None for any other input."""
     if others or scale not in ("1/K", "sum", "half"):
         return None
     if plain_arrays(y, c):
@@ -69,8 +69,8 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
 
 @metric(
     "bs",
-    coverage_note="the default 95% interval held the truth in 91% of 400 samples of 100 rows of a model that is "
-    "nearly always sure, and in 92% or more of the other 29 cells measured.",
+    coverage_note="the default 95% interval contained the true value in 91% of 400 samples of 100 rows of a model "
+    "whose probabilities are nearly all close to 0 or 1, and in 92% or more in the other 29 settings measured.",
     sound=True,
     complete=False,
     differentiable=True,
@@ -90,16 +90,17 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
     ),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,
-    sign="lower is better; 0 needs certain and correct predictions",
+    sign="lower is better; 0 only for certain and correct predictions",
     proper="strictly",
     symmetric=True,
     cells=CellFacts("smooth", (3e-9, 8e-12)),
     direct=_direct_brier,
     equation="(5)",
     references=cited("brier1950"),
-    use="Compare models on the same data: rewards calibration and discrimination together.",
-    avoid="Do not read it as calibration alone: a calibrated but vague model scores badly.",
-    corrections=(Correction("range", "always in [0, 1]", "true, but for K > 2 the maximum is 2/K"),),
+    use="Use this score to compare models on the same data: it rewards calibration and discrimination together.",
+    avoid="Do not interpret the score as calibration alone: a calibrated model whose probabilities are close to the "
+    "base rate scores badly.",
+    corrections=(Correction("range", "always in [0, 1]", "this is true, but for K > 2 the maximum is 2/K"),),
     **ROW_SCORE,
 )
 def brier_score(
@@ -111,22 +112,22 @@ def brier_score(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""Mean squared distance between predicted probabilities and what happened.
+    r"""Mean squared distance between predicted probabilities and outcomes.
 
     .. math:: \frac{1}{N K} \sum_i \sum_k (c_{ik} - y_{ik})^2
 
     Parameters
     ----------
     scale : "1/K", "sum" or "half"
-        Divide the squared distance of a row by the number of classes (the review), by nothing (Brier's 1950
-        form, scikit-learn's for several classes), or by two. For two classes "1/K" and "half" are (c - y)^2.
+        Divide the squared distance of a row by the number of classes (the review), by nothing (Brier's definition of
+        1950, and scikit-learn's for several classes), or by two. For two classes "1/K" and "half" are (c - y)^2.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row (rows of weight zero are left out).
+        One mean value, or one value per row (rows of weight zero are left out).
     skill : bool
-        1 - BS/BS(base rate) instead, the index of prediction accuracy (IPA) or Brier skill score: 0 is no better than
-        the base rate, 1 perfect.
+        Return 1 - BS/BS(base rate) instead, the index of prediction accuracy (IPA) or Brier skill score: 0 is no better
+        than the base rate, 1 is perfect.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def brier_score(
     range_note="[0, 1] by default, [0, sqrt 2] with scale='sum'",
     perfect=None,
     tail="two-sided",
-    sign="lower is better; 0 needs certain and correct predictions",
+    sign="lower is better; 0 only for certain and correct predictions",
     proper="dataset",
     lenses=ALL_LENSES,
     default_lens="full",
@@ -170,17 +171,21 @@ def brier_score(
     cost="O(NK)",
     equation="square root of (5)",
     references=cited("gruber2022"),
-    use="A Brier score on the scale of probabilities; with scale='sum' it bounds the canonical calibration error. The "
-    "review advises to report it beside binned and kernel errors when rows are few and those are noisy.",
-    avoid="It is not a mean of row scores: compare and test Brier scores instead.",
+    use="Use this score as a Brier score on the scale of probabilities; with scale='sum' it is an upper bound of the "
+    "canonical calibration error. The review recommends reporting it with binned and kernel errors if rows are few "
+    "and those errors are noisy.",
+    avoid="The score is not a mean over rows: for comparisons and tests use the Brier score instead.",
     corrections=(
         Correction(
-            "proper", "yes", "it orders models as the Brier score does, but the root of a mean is no mean of row scores"
+            "proper",
+            "yes",
+            "the score orders models as the Brier score does, but the root of a mean is not a mean of row scores",
         ),
         Correction(
             "upper bound",
             "the root of (5) is an upper bound of the canonical calibration error",
-            "only on the inventors' scale='sum': c = e1 with y = e2 has error sqrt 2 and sqrt(BS) = sqrt(2/K)",
+            "the bound holds only on the inventors' scale='sum': c = e1 with y = e2 has error sqrt 2 and sqrt(BS) = "
+            "sqrt(2/K)",
         ),
     ),
 )
@@ -191,7 +196,7 @@ def root_brier_score(
 
     .. math:: \sqrt{\frac{1}{N K} \sum_i \sum_k (c_{ik} - y_{ik})^2}
 
-    With ``scale="sum"`` (the inventors' form, range [0, sqrt 2]) it is an upper bound of the canonical
+    With ``scale="sum"`` (the inventors' scale, range [0, sqrt 2]) the value is an upper bound of the canonical
     calibration error, the root mean square of :math:`\|c - E[y|c]\|_2`; on other scales it is not.
 
     Parameters
@@ -199,7 +204,7 @@ def root_brier_score(
     scale : "1/K", "sum" or "half"
         As in :func:`brier_score`.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
 
     Examples
     --------
@@ -229,16 +234,16 @@ def root_brier_score(
     cost="O(NK)",
     equation="(5) over the rows of one class",
     references=cited("wallace2012"),
-    use="Imbalanced classes: the Brier score of the rare class is hidden in the average.",
-    avoid="Within one class it rewards predicting that class, so never optimise it alone.",
+    use="Use this score for imbalanced classes: in the overall average the Brier score of the rare class is hidden.",
+    avoid="Within one class the score rewards predicting that class, so never optimise it for one class alone.",
 )
 def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: Unpack[Common]) -> Array:
-    r"""Brier score over the rows of each true class, so that a rare class is seen.
+    r"""Brier score over the rows of each true class, so that errors in a rare class are visible.
 
     .. math:: BS_k = \frac{1}{n_k} \sum_{i: y_i = k} \frac{1}{K} \sum_l (c_{il} - y_{il})^2,
               \qquad \sum_k \frac{n_k}{N} BS_k = BS
 
-    A class without rows has no value (nan, with a warning).
+    A class without rows has no value (NaN, with a warning).
 
     Parameters
     ----------
@@ -269,7 +274,7 @@ def brier_rows(view: Predictions, scale: str, soft_target: Any = None) -> Array:
 
 
 def _factor(view: Predictions, scale: str) -> float:
-    """From the mean over the classes to the chosen scale."""
+    """Factor that converts the mean over classes to the chosen scale."""
     if scale == "1/K":
         return 1.0
     one_of("scale", scale, ("1/K", "sum", "half"))

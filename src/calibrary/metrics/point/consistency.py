@@ -1,4 +1,4 @@
-"""Consistency calibration: is a prediction as sure as it is stable under small perturbations?"""
+"""Consistency calibration: whether the confidence of a prediction matches its stability under small perturbations."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 _NOISE = ("gaussian", "uniform")
-#: Why a point metric has no reading with shares in the place of labels.
+#: Point metrics that are undefined if class shares replace labels, with the reason for each.
 _NO_SHARES = {
-    "eice": "compares confidences with a jackknife of the model, and labels never enter it",
+    "eice": "compares confidences with a jackknife of the model and does not use labels",
     "stratified_bs": "gives one number for each class",
     "set_coverage": "gives several numbers",
     "ent_ce": "gives several numbers",
-    "consistency": "is this very measure",
+    "consistency": "is this metric itself",
 }
 
 
 def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
-    """The data of a call in which labels may be missing, because none is used."""
+    """The data of a call in which labels may be missing, because the metric does not use labels."""
     if y_true is None and y_prob is not None:
         y_true = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
     return as_data(y_true, y_prob, keywords)
@@ -49,7 +49,7 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     aliases=("consistency_calibration",),
     range=(0.0, math.inf),
     range_note="that of the metric used",
-    sign="0: predictions are exactly as sure as they are stable",
+    sign="0: confidence equals stability for every prediction",
     proper="no",
     null=False,
     null_note="labels are not used",
@@ -60,10 +60,12 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     cost="that of the metric used",
     equation="(25)",
     references=cited("tao2024b"),
-    use="Compare confidence with how often the predicted class survives small changes of the input.",
-    avoid="Stability is not truth: labels never enter, and the size of the perturbation decides the value.",
+    use="Use this error to compare confidence with how often the predicted class stays the same under small changes "
+    "of the input.",
+    avoid="A stable prediction may still be wrong: labels are not used, and the value depends on the size of the "
+    "perturbation.",
     corrections=(
-        Correction("size of the noise", "not stated", "none is canonical; the authors tune it on validation data"),
+        Correction("size of the noise", "not stated", "no size is canonical; the authors tune it on validation data"),
     ),
 )
 def consistency_error(
@@ -75,21 +77,23 @@ def consistency_error(
     noise: str = "gaussian",
     **common: Unpack[Common],
 ) -> float:
-    r"""Distance between predicted probabilities and how often each class survives a small perturbation.
+    r"""Distance between predicted probabilities and how often each class is predicted after a small perturbation.
 
-    Any point metric, with the labels replaced by :math:`c'_{ik}`, the share of perturbed copies of row i that are
-    classified k. Labels are accepted for uniformity and not used: None will do.
+    The value of any point metric whose labels are replaced by :math:`c'_{ik}`, the share of perturbed copies of row i
+    that are classified as k. Labels are accepted for uniformity but not used: None is allowed.
 
     Parameters
     ----------
     consistency : array-like of shape (N,) or (N, K)
         The shares c', from :func:`consistency_confidence` or :func:`consistency_confidence_logits`.
     metric : str
-        The id of a point metric: "bs", "mae", "nll", "pwe", "ecd", "rps", ... Where labels are numbers in its formula,
-        shares take their place; where it asks which class occurred, every row stands there once for each class, with
-        its share as a weight. Where it reads no whole vectors, several classes are seen through its own lens.
+        The id of a point metric: "bs", "mae", "nll", "pwe", "ecd", "rps", ... Where labels enter its formula as
+        numbers, shares replace them; where the formula depends on which class occurred, every row is used once for each
+        class, weighted by its share. If the metric is not defined for whole vectors, several classes are judged with
+        the metric's own lens.
     eps, noise : float, "gaussian" or "uniform"
-        Instead of ``consistency``: noise of this size on the logits log c, computed exactly.
+        Instead of ``consistency``: the size and distribution of noise on the logits log c; the shares are computed
+        exactly.
 
     Examples
     --------
@@ -103,7 +107,10 @@ def consistency_error(
     """
     if consistency is None:
         if eps is None:
-            raise RefusedCallError("pass consistency=, the shares of perturbed copies, or eps= for noise on the logits")
+            raise RefusedCallError(
+                "consistency is missing: pass consistency=, the shares of perturbed copies, or eps= for noise on the "
+                "logits"
+            )
         consistency = consistency_confidence_logits(view.probability, eps=eps, noise=noise)
     else:
         consistency = soft(view, consistency)
@@ -121,7 +128,7 @@ def _point_metric(id: str) -> Entry:
 
 
 def _with_shares(entry: Entry, view: Predictions, shares: Array) -> Any:
-    """A point metric with shares of classes in the place of labels."""
+    """A point metric in which shares of classes replace labels."""
     own = "full" if "full" in entry.lenses else entry.default_lens
     question = Question(lens="binary" if view.binary else own)
     if "soft_target" in entry.options:
@@ -129,7 +136,7 @@ def _with_shares(entry: Entry, view: Predictions, shares: Array) -> Any:
         return measure(entry, bare, question.changed(options={"soft_target": shares}))
     if entry.fractional != "no" and not entry.linear:
         return measure(entry, Predictions(shares, view.probability, view.w), question)
-    # linear in which class occurred: the row once for each class, weighted by its share
+    # linear in the class indicators: the row is used once for each class, weighted by its share
     each = np.column_stack([1.0 - shares, shares]) if view.binary else shares
     row, label = np.nonzero(each > 0.0)
     return measure(entry, Predictions(label, view.probability[row], view.weight[row] * each[row, label]), question)
@@ -145,20 +152,21 @@ def consistency_confidence(
     n_classes: int | None = None,
     rng: Any = None,
 ) -> Array:
-    """Share of randomly perturbed copies of each row that are given each class.
+    """Share of randomly perturbed copies of each row that are assigned to each class.
 
     Parameters
     ----------
     predict : callable
-        From an array like X to labels 0..K-1.
+        Function from an array like X to labels 0..K-1.
     X : array-like of shape (N, ...)
     eps : float
-        Size of the noise on every coordinate: uniform on (-eps, eps), or its standard deviation.
+        Size of the noise on every coordinate: half the width for uniform noise on (-eps, eps), or the standard
+        deviation.
     n_draws : int
-        Copies of each row.
+        Number of perturbed copies of each row.
     noise : "uniform" or "gaussian"
     n_classes : int, optional
-        K; by default one more than the largest label seen.
+        Number of classes K; by default one more than the largest label that occurs.
     rng : int, Generator or None
 
     Returns
@@ -192,14 +200,14 @@ def consistency_confidence(
 def consistency_confidence_logits(
     y_prob: Any = None, *, logits: Any = None, eps: float, noise: str = "gaussian"
 ) -> Array:
-    r"""Probability that each class stays on top when noise is added to every logit; exact, nothing is drawn.
+    r"""Probability that each class has the largest logit after noise is added to every logit; computed exactly.
 
     Parameters
     ----------
     y_prob : array-like of shape (N,) or (N, K)
         Probabilities; their logits are log c (for one probability log(1-c) and log c).
     logits : array-like of shape (N, K)
-        Instead of probabilities.
+        Logits, in place of probabilities.
     eps : float
         Standard deviation of gaussian noise; uniform noise lies in (-eps, eps).
     noise : "gaussian" or "uniform"
@@ -216,11 +224,11 @@ def consistency_confidence_logits(
     """
     _check_noise(eps, noise)
     if (y_prob is None) == (logits is None):
-        raise RefusedCallError("pass either y_prob or logits=")
+        raise RefusedCallError("y_prob and logits exclude each other: pass exactly one of them")
     if logits is None:
         c = as_floats(y_prob, "y_prob")
         if not (c.min() >= 0 and c.max() <= 1):
-            raise RefusedError("y_prob must hold probabilities from 0 to 1: pass logits=... for logits")
+            raise RefusedError("y_prob must contain probabilities from 0 to 1: pass logits=... for logits")
         with np.errstate(divide="ignore"):
             z = np.column_stack([np.log1p(-c), np.log(c)]) if c.ndim == 1 else np.log(c)
     else:
@@ -232,14 +240,15 @@ def consistency_confidence_logits(
     return shares[:, 1] if c.ndim == 1 else shares
 
 
-# -- the chance of staying on top, noise of unit size -------------------------------------------------
+# -- the probability of the largest logit, for noise of unit size ------------------------------------
 
 
 def _gaussian(z: Array) -> Array:
     if z.shape[1] == 2:
         first = scipy.special.ndtr((z[:, 0] - z[:, 1]) / math.sqrt(2.0))
         return np.column_stack([first, scipy.special.ndtr((z[:, 1] - z[:, 0]) / math.sqrt(2.0))])
-    # the winner's logit is within 14 of the largest; the trapezoid rule is exact to 1e-13 for so smooth a function
+    # the largest noisy logit is within 14 of the largest logit; for so smooth a function the trapezoid rule is exact to
+    # 1e-13
     t = z.max(axis=1)[:, None] + np.arange(-14.0, 14.05, 0.1)
     gap = t[:, :, None] - z[:, None, :]
     below = scipy.special.log_ndtr(gap)
@@ -251,9 +260,9 @@ def _gaussian(z: Array) -> Array:
 def _uniform(z: Array) -> Array:
     k = z.shape[1]
     u = z / 2.0  # noise of width one, on (-1/2, 1/2)
-    low = u.max(axis=1, keepdims=True) - 0.5  # below it the largest logit beats everything
-    # Each class's distribution function is linear up to u + 1/2 and 1 beyond: between those points the product
-    # is a polynomial of degree below k, which Gauss-Legendre with k nodes integrates exactly.
+    low = u.max(axis=1, keepdims=True) - 0.5  # below this point the largest logit exceeds every other
+    # Each class's distribution function is linear up to u + 1/2 and 1 beyond: between those points the product is a
+    # polynomial of degree below k, which Gauss-Legendre with k nodes integrates exactly.
     ends = np.sort(np.concatenate([low, np.maximum(u + 0.5, low)], axis=1), axis=1)
     node, weight = np.polynomial.legendre.leggauss(k)
     half = np.diff(ends, axis=1)[:, :, None] / 2.0

@@ -1,4 +1,4 @@
-"""Expected individual calibration error: confidence against a jackknife estimate for each case."""
+"""Expected individual calibration error: confidence compared with a jackknife estimate for each row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
-#: Numbers handled at a time: left-out models times evaluation rows.
+#: Largest number of values handled at a time: left-out models times evaluation rows.
 _CHUNK = 2**21
 
 
@@ -22,26 +22,27 @@ _CHUNK = 2**21
     family="point",
     row=13,
     range=(0.0, 1.5),
-    range_note="about [0, 1]; the middle of an interval may leave [0, 1] unless clip=True",
-    sign="0: every confidence is the middle of its jackknife interval",
+    range_note="about [0, 1]; the midpoint of an interval may lie outside [0, 1] unless clip=True",
+    sign="0: every confidence is the midpoint of its jackknife interval",
     proper="no",
     null=False,
-    null_note="evaluation labels never enter",
+    null_note="labels of the evaluated rows are not used",
     lenses=("binary", "top-label"),
     needs=("model",),
     cells=CellFacts("keys"),
     cost="O(nN) for n left-out models",
     equation="in words",
     references=cited("wu2023"),
-    use="How much would this model's predictions move if one training row were missing?",
-    avoid="Not as a calibration error: labels of the evaluated rows never enter, and any stable model gets about 0.",
+    use="Use this error to ask how much the model's predictions would change if one training row were missing.",
+    avoid="Do not use it as a calibration error: labels of the evaluated rows are not used, and the value of any "
+    "stable model is about 0.",
     corrections=(
-        Correction("proper", "yes", "not a scoring rule: evaluation labels are unused"),
+        Correction("proper", "yes", "this is not a scoring rule: labels of the evaluated rows are not used"),
         Correction(
             "estimate",
             "y replaced by a jackknife estimate of y",
-            "the middle of an interval of the model's own probability; logits times 0.25, 0.5, 1, 2, 4 give EICE "
-            "0.0013, 0.0019, 0.0024, 0.0024, 0.0023 while ECE is 0.132, 0.084, 0.052, 0.112, 0.214",
+            "y is replaced by the midpoint of an interval of the model's own probability; logits times 0.25, 0.5, 1, "
+            "2, 4 give EICE 0.0013, 0.0019, 0.0024, 0.0024, 0.0023 while ECE is 0.132, 0.084, 0.052, 0.112, 0.214",
         ),
     ),
 )
@@ -55,17 +56,17 @@ def expected_individual_calibration_error(
     clip: bool = False,
     **common: Unpack[Common],
 ) -> float:
-    r"""How far confidences lie from jackknife estimates made without one training row each.
+    r"""How far confidences lie from jackknife estimates, each computed without one training row.
 
     .. math:: \frac{1}{N} \sum_i |c_i - a_i|, \qquad a_i = \tfrac12 (U_i + L_i)
 
     :math:`U_i` and :math:`L_i` are the upper and lower quantiles (at ``coverage``) of :math:`V_{ki} + R_k` and
-    :math:`V_{ki} - R_k`: the probability of row i under the model without training row k, plus or minus that
-    row's own left-out residual. :func:`jackknife_predictions` makes both from a fitted model.
+    :math:`V_{ki} - R_k`: the probability of row i under the model without training row k, plus or minus that row's own
+    left-out residual. :func:`jackknife_predictions` computes both from a fitted model.
 
-    It measures how unstable a model is, not how calibrated: :math:`V_{ki}` is close to :math:`c_i` for every k and
-    the residuals enter symmetrically, so any stable model gets a small value, and the labels of the evaluated rows
-    are not used at all.
+    The error measures the instability of a model, not its calibration: :math:`V_{ki}` is close to :math:`c_i` for every
+    k and the residuals enter symmetrically, so any stable model has a small value, and the labels of the evaluated rows
+    are not used.
 
     Parameters
     ----------
@@ -77,9 +78,9 @@ def expected_individual_calibration_error(
     loo_residuals : array-like of shape (n,), optional
         :math:`R`: absolute left-out residual of each training row.
     coverage : float
-        Of the jackknife interval.
+        Coverage of the jackknife interval.
     clip : bool
-        Limit U and L to [0, 1] first.
+        Clip U and L to [0, 1] before the midpoint is computed.
 
     Examples
     --------
@@ -90,32 +91,35 @@ def expected_individual_calibration_error(
     if individual is not None:
         if loo is not None or loo_residuals is not None:
             raise RefusedCallError(
-                "individual is the estimate that loo and loo_residuals would give: pass one or the other"
+                "individual is the estimate that loo and loo_residuals would give: pass either individual= or loo= "
+                "and loo_residuals="
             )
         estimate = _finite(view.align(individual, "individual"), "individual")
         if estimate.ndim != 1:
-            raise RefusedError(f"individual has {estimate.ndim} dimensions: give one estimate per row")
+            raise RefusedError(f"individual has {estimate.ndim} dimensions: pass one estimate per row")
     elif loo is not None and loo_residuals is not None:
         left_out = _finite(as_array(loo, "loo"), "loo")
         if left_out.ndim != 2 or left_out.shape[1] != view.n_input:
-            raise RefusedError(f"loo has shape {left_out.shape}: give (n left-out models, {view.n_input} rows)")
+            raise RefusedError(
+                f"loo has shape {left_out.shape}: pass an array of shape (n left-out models, {view.n_input} rows)"
+            )
         used = left_out if view.rows is None else left_out[:, view.rows]
         estimate = interval_middles(
             used, _finite(as_array(loo_residuals, "loo_residuals"), "loo_residuals"), coverage, clip
         )
     else:
         raise RefusedCallError(
-            "EICE needs estimates from left-out models: pass individual=, or loo= and loo_residuals= "
-            "(calibrary.jackknife_predictions(model, X_train, y_train, X_eval) makes them)"
+            "EICE needs estimates from left-out models: pass individual=, or loo= and loo_residuals=, which "
+            "calibrary.jackknife_predictions(model, X_train, y_train, X_eval) computes"
         )
     return float(view.mean(np.abs(view.c - estimate)))
 
 
 def interval_middles(loo: Array, residuals: Array, coverage: float, clip: bool) -> Array:
-    """Middle of the jackknife interval of every column of loo."""
+    """Midpoint of the jackknife interval of every column of loo."""
     if residuals.shape != (len(loo),):
         raise RefusedError(
-            f"loo_residuals has shape {residuals.shape}: give one for each of {len(loo)} left-out models"
+            f"loo_residuals has shape {residuals.shape}: pass one residual for each of the {len(loo)} left-out models"
         )
     if not 0 < coverage < 1:
         raise RefusedError(f"coverage={coverage!r} must lie between 0 and 1")

@@ -1,7 +1,7 @@
-"""People disagree: predictions against the spread of human answers, row by row.
+"""Metrics for disagreeing annotators: predictions are compared with the shares of human answers, row by row.
 
-Labels are rows of shares, one per class (how a panel of annotators voted), or one share for two classes. Where a
-single class is given it counts as a panel of one.
+Labels are rows of shares, one per class (the votes of a panel of annotators), or one share for two classes. A label
+that is a single class counts as a panel of one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FACTS: dict[str, Any] = {
     "default_lens": "full",
     "needs": ("distributions",),
     "null": False,
-    "null_note": "shares of annotators are not single classes drawn from the predictions",
+    "null_note": "labels are shares of annotators, which are not single classes drawn from the predictions",
     "cost": "O(NK)",
     "references": cited("baan2022"),
     "status": "emerging",
@@ -36,10 +36,11 @@ _FACTS: dict[str, Any] = {
 @metric(
     "dist_ce",
     aliases=("DistCE", "human calibration error"),
-    sign="0: every predicted row is the panel's; larger is worse",
+    sign="0: every predicted row equals the panel's shares; larger is worse",
     equation="mean over rows of half the sum of |human - predicted|",
-    use="Labels are spread because people disagree, and the model should be spread in the same way, case by case.",
-    avoid="Small panels: the shares of a few annotators are off by chance, so even the true spread does not show 0.",
+    use="Use this error if labels are shares because people disagree, and the model should predict these shares in "
+    "every row.",
+    avoid="With small panels the shares of a few annotators vary by chance, so even the true shares do not give 0.",
     **_FACTS,
 )
 def distribution_calibration_error(view: Predictions, *, reduction: str = "mean", **common: Unpack[Common]) -> Score:
@@ -47,12 +48,12 @@ def distribution_calibration_error(view: Predictions, *, reduction: str = "mean"
 
     .. math:: \frac{1}{N} \sum_i \frac{1}{2} \sum_k |y_{ik} - c_{ik}|
 
-    The share of a panel's votes that would have to move to make it agree with the prediction.
+    The value is the share of a panel's votes that would have to change to agree with the prediction.
 
     Parameters
     ----------
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -61,12 +62,12 @@ def distribution_calibration_error(view: Predictions, *, reduction: str = "mean"
     >>> round(cal.distribution_calibration_error(human, [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]), 4)
     0.15
     """
-    rows = class_mean(view, np.abs)  # for two classes and one probability that is the distance already
+    rows = class_mean(view, np.abs)  # for two classes and one probability this is already the distance
     return reduced(view, rows if view.binary else rows * (view.k / 2.0), reduction)
 
 
 class EntropyDifference(NamedTuple):
-    """Mean of predicted less human entropy: with its sign, and without."""
+    """Mean of predicted minus human entropy: with its sign, and in absolute value."""
 
     signed: float
     absolute: float
@@ -82,12 +83,13 @@ class EntropyDifference(NamedTuple):
     sign="signed above 0: the model is less certain than people are; below 0: more certain",
     fields=(("signed", 0.0), ("absolute", 0.0)),
     equation="mean of H(predicted) - H(human)",
-    use="Is the model as undecided as people are, whichever class it prefers?",
-    avoid="0 does not mean agreement: the same spread on other classes gives 0. Small panels have too little entropy.",
+    use="Use this error to ask whether the model is as undecided as people are, whichever class it prefers.",
+    avoid="A value of 0 does not mean agreement: the same spread over other classes also gives 0. The entropy of "
+    "small panels is too small.",
     **_FACTS,
 )
 def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:
-    r"""How much more undecided the predictions are than the people: mean difference of entropies.
+    r"""How much more undecided the predictions are than the annotators: the mean difference of entropies.
 
     .. math:: \frac{1}{N} \sum_i \Big( H(c_i) - H(y_i) \Big), \qquad \frac{1}{N} \sum_i |H(c_i) - H(y_i)|
 
@@ -122,16 +124,17 @@ def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common
     tail="less",
     sign="1: the classes of every row are in the order of the votes; lower is worse",
     equation="share of rows with argsort(human) = argsort(predicted)",
-    use="Does the model know what most people say, what fewer say, and so on?",
-    avoid="Many classes: the order of classes that nobody chose is arbitrary, and equal votes count in column order.",
+    use="Use this score to ask whether the model ranks the classes in the order of the human votes.",
+    avoid="With many classes the order of classes without votes is arbitrary, and classes with equal votes are ranked "
+    "by column.",
     **_FACTS,
 )
 def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> float:
-    r"""Share of cases in which the predicted order of the classes is that of the human votes.
+    r"""Share of rows in which the predicted order of the classes equals that of the human votes.
 
     .. math:: \frac{1}{N} \sum_i [\operatorname{argsort}(y_i) = \operatorname{argsort}(c_i)]
 
-    Equal shares rank in column order.
+    Classes with equal shares are ranked by column.
 
     Examples
     --------
@@ -145,7 +148,7 @@ def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> fl
 
 
 def _shares(view: Predictions) -> Array:
-    """One row of shares per case."""
+    """One row of shares per prediction."""
     if view.y.ndim == 1 and view.fractional:
         return np.column_stack([1.0 - view.y, view.y])
     return view.one_hot

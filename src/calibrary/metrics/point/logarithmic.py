@@ -1,4 +1,4 @@
-"""Logarithmic scores: likelihood, focal losses, and surprise against expected surprise."""
+"""Logarithmic scores: likelihood, focal losses, and the difference between log loss and predictive entropy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduce
 from calibrary.metrics.point.skill import skill_of
 
 _LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
-_NO_1_OVER_K = "no 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' keeps it"
+_NO_1_OVER_K = "there is no factor 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' includes it"
 
 
 def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
-    """The negative log likelihood with its defaults; None for what is not plain, or has a row of likelihood 0."""
+    """The negative log likelihood with default options, from plain arrays; None for other input or likelihood 0."""
     if others:
         return None
     if plain_arrays(y, c):
@@ -67,15 +67,17 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
         Alias("multinomial logistic loss", scale="1/K"),
     ),
     homonyms={"multinomial logistic loss": "the log loss without the factor 1/K, which is 'nll' here"},
-    sign="lower is better; 0 needs certain and correct predictions, infinite if an impossible class occurs",
+    sign="lower is better; 0 only for certain and correct predictions, infinite if a class of probability 0 occurs",
     proper="strictly",
     cells=CellFacts("smooth", (1e-8, 4e-11)),
     direct=_direct_likelihood,
     equation="(6); (7) with scale='1/K'",
     references=cited("good1952", "roulston2002"),
-    use="Compare models when certain and wrong predictions must hurt; it is what most classifiers are trained on.",
-    avoid="One impossible event makes it infinite; eps= hides that, so report how many rows were limited.",
-    corrections=(Correction("(7)", "divides by NK, at K = 2 half of (6)", _NO_1_OVER_K),),
+    use="Use this loss to compare models if certain and wrong predictions must count heavily; most classifiers are "
+    "trained with it.",
+    avoid="A single event of probability 0 makes the loss infinite; eps= hides that, so report how many rows were "
+    "clipped.",
+    corrections=(Correction("(7)", "the formula divides by NK, which at K = 2 is half of (6)", _NO_1_OVER_K),),
     **_LOG,
 )
 def negative_log_likelihood(
@@ -89,11 +91,12 @@ def negative_log_likelihood(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""Mean surprise at what happened: minus the logarithm of the true class's probability.
+    r"""Mean surprise at the outcomes: minus the logarithm of the probability of the true class.
 
     .. math:: -\frac{1}{N} \sum_i \log c_{i, y_i}
 
-    Predictive deviance is 2 N times this. Through the class-wise lens it is the mean binary cross-entropy.
+    The predictive deviance is 2 N times this value. With the class-wise lens the value is the mean binary
+    cross-entropy.
 
     Parameters
     ----------
@@ -102,14 +105,15 @@ def negative_log_likelihood(
     base : float
         Base of the logarithm; 2 gives ignorance in bits.
     eps : float
-        Limit probabilities to [eps, 1 - eps]; 2.220446049250313e-16 reproduces scikit-learn's ``log_loss``.
-        By default nothing is limited and an impossible event gives infinity.
+        Clip probabilities to [eps, 1 - eps]; 2.220446049250313e-16 reproduces scikit-learn's ``log_loss``. By default
+        nothing is clipped, and an event of probability 0 gives infinity.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        1 - NLL/NLL(base rate) instead, one less the normalized entropy (NE): 0 is no better than the base rate.
+        Return 1 - NLL/NLL(base rate) instead, which is one minus the normalized entropy (NE): 0 is no better than the
+        base rate.
 
     Examples
     --------
@@ -148,14 +152,15 @@ def negative_log_likelihood(
     cells=CellFacts("smooth", (2e-8, 5e-11)),
     equation="(8) without its 1/K",
     references=cited("lin2017", "mukhoti2020"),
-    use="Report the loss a network was trained with.",
-    avoid="Do not choose models by it: improper, its minimiser is less extreme than the truth (0.627 for q = 0.8).",
+    use="Use this loss to report the loss a network was trained with.",
+    avoid="Do not select models by this loss: it is improper, and its minimiser is less extreme than the true "
+    "probability (0.627 for q = 0.8).",
     corrections=(
-        Correction("(8)", "divides by NK, so gamma = 0 is not (6)", _NO_1_OVER_K),
+        Correction("(8)", "the formula divides by NK, so that gamma = 0 does not give (6)", _NO_1_OVER_K),
         Correction(
             "class",
             "usually only computed for the top-confidence class",
-            "(8) involves only the true class; that is what implementations compute",
+            "(8) involves only the true class; implementations compute this",
         ),
     ),
     **_LOG,
@@ -170,7 +175,7 @@ def focal_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Log loss that cares less about rows that are already predicted well.
+    r"""Log loss in which rows that are already predicted well count less.
 
     .. math:: -\frac{1}{N} \sum_i \alpha_{y_i} (1 - c_{i, y_i})^\gamma \log c_{i, y_i}
 
@@ -179,15 +184,15 @@ def focal_loss(
     Parameters
     ----------
     gamma : float, array of shape (N,), callable of the true class's probability, or "flsd-53"
-        How much easy rows are discounted; "flsd-53" is 5 where c < 0.2 and 3 elsewhere (Mukhoti et al.).
+        How strongly well-predicted rows are discounted; "flsd-53" is 5 where c < 0.2 and 3 elsewhere (Mukhoti et al.).
     alpha : None, float or array of shape (K,)
-        Factor of each true class; for two classes a number a stands for (1-a, a).
+        Factor for each true class; for two classes a number a means (1-a, a).
     scale : "sum" or "1/K"
         "1/K" divides by the number of classes, as the review prints it.
     eps : float
-        Limit probabilities to [eps, 1 - eps].
+        Clip probabilities to [eps, 1 - eps].
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -213,13 +218,14 @@ def focal_loss(
     cells=CellFacts("smooth", (2e-8, 6e-11)),
     equation="(8) with factor (1 - c_y + c_j)^gamma",
     references=cited("tao2023"),
-    use="Report the loss a network was trained with.",
-    avoid="Do not choose models by it: it is improper.",
+    use="Use this loss to report the loss a network was trained with.",
+    avoid="Do not select models by this loss, because it is improper.",
     corrections=(
         Correction(
             "classes",
             "uses the two most confident classes",
-            "the true class and the largest probability below it (authors' code); definition='review' is the other",
+            "the true class and the largest probability below it (authors' code); definition='review' uses the two "
+            "largest",
         ),
     ),
     **_LOG,
@@ -233,23 +239,23 @@ def dual_focal_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Focal loss of the lead of the true class over the next one.
+    r"""Focal loss of the difference between the probability of the true class and the next lower probability.
 
     .. math:: -\frac{1}{N} \sum_i (1 - c_{i, y_i} + c_{i, j})^\gamma \log c_{i, y_i}
 
-    where :math:`c_{ij}` is the largest probability strictly below :math:`c_{i, y_i}` (0 if there is none).
+    Here :math:`c_{ij}` is the largest probability strictly below :math:`c_{i, y_i}` (0 if there is none).
 
     Parameters
     ----------
     gamma : float
-        How much rows with a clear lead are discounted.
+        How strongly rows with a large difference are discounted.
     definition : "authors" or "review"
-        "review" takes the two largest probabilities whatever the label (the review's wording); then a certain and
-        wrong prediction costs nothing.
+        "review" uses the two largest probabilities whatever the label (the review's wording); a certain and wrong
+        prediction then costs nothing.
     eps : float
-        Limit probabilities inside the logarithm to [eps, 1 - eps].
+        Clip probabilities inside the logarithm to [eps, 1 - eps].
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -280,13 +286,15 @@ def dual_focal_loss(
     cells=CellFacts("smooth", (2e-8, 6e-11)),
     equation="(8) + lam (5)",
     references=cited("liang2024"),
-    use="Report the loss a network was trained with.",
-    avoid="Do not choose models by it: the Brier term pulls the minimiser towards the truth but never reaches it.",
+    use="Use this loss to report the loss a network was trained with.",
+    avoid="Do not select models by this loss: the Brier term moves the minimiser towards the true probability but "
+    "never reaches it.",
     corrections=(
         Correction(
             "proper",
             "adding the Brier score makes the focal loss strictly proper",
-            "no finite multiple does: gamma = 2, q = 0.8 has minimiser 0.701 at lam 1, 0.762 at 5, 0.797 at 100",
+            "no finite multiple makes it proper: for gamma = 2, q = 0.8 the minimiser is 0.701 at lam 1, 0.762 at 5, "
+            "0.797 at 100",
         ),
     ),
     **_LOG,
@@ -302,7 +310,7 @@ def focal_calibration_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Focal loss plus a multiple of the Brier score, which repairs part of its bias.
+    r"""Focal loss plus a multiple of the Brier score, which removes part of the bias of the focal loss.
 
     .. math:: FL + \lambda \frac{1}{N} \sum_i \sum_k (c_{ik} - y_{ik})^2
 
@@ -312,9 +320,9 @@ def focal_calibration_loss(
     lam : float
         Factor of the Brier score (on its "sum" scale). No canonical value is known.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -338,21 +346,24 @@ def focal_calibration_loss(
     row=5,
     aliases=("entropic_calibration",),
     better="perfect",
-    sign="above 0: over-confident (more surprise than the predictions announce); below 0: under-confident",
+    sign="above 0: over-confident (more surprise than the predictions imply); below 0: under-confident",
     proper="no",
     range_note="never below -W((K-1)/e), W the Lambert function: -0.2785 for K = 2, -1.1010 for K = 10",
     cells=CellFacts("smooth", (2e-8, 7e-11)),
-    equation="(9); several classes from its definition",
+    equation="(9); for several classes from its definition",
     references=cited("sumler2025"),
-    use="One signed number that says over- or under-confident, without bins.",
-    avoid="Zero does not mean calibrated: uniform predictions give 0 whatever the labels.",
+    use="Use this difference as one signed number that shows over- or under-confidence, without bins.",
+    avoid="A value of zero does not mean calibrated: uniform predictions give 0 whatever the labels.",
     corrections=(
         Correction("range", "any real number", "bounded below by -W((K-1)/e), unbounded above"),
-        Correction("perfect value", "zero means perfectly calibrated", "also zero for c = 1/2 with any labels"),
+        Correction(
+            "perfect value", "zero means perfectly calibrated", "the value is also zero for c = 1/2 with any labels"
+        ),
         Correction(
             "proper",
             "the absolute value is a proper scoring rule",
-            "|ECD| is no average of row scores; row by row it is 0 at c = 1/2 for every truth, so not proper",
+            "|ECD| is not an average over rows; for a single row it is 0 at c = 1/2 for every true probability, so it "
+            "is not proper",
         ),
     ),
     **{**_LOG, "range": (-math.inf, math.inf), "perfect": 0.0, "measures": "calibration"},
@@ -360,18 +371,18 @@ def focal_calibration_loss(
 def entropic_calibration_difference(
     view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:
-    r"""Surprise minus expected surprise: positive when the model is more often wrong than it announces.
+    r"""Surprise minus expected surprise: positive if the model is wrong more often than its probabilities imply.
 
     .. math:: \frac{1}{N} \sum_i \Big(-\log c_{i, y_i} + \sum_k c_{ik} \log c_{ik}\Big)
 
-    The log loss less the mean predictive entropy; for two classes :math:`(c - y) \log\frac{c}{1-c}`.
+    The log loss minus the mean predictive entropy; for two classes :math:`(c - y) \log\frac{c}{1-c}`.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps], entry by entry.
+        Clip probabilities to [eps, 1 - eps], entry by entry.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -394,7 +405,7 @@ def entropic_calibration_difference(
     return reduced(view, rows, reduction)
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def surprise(c: Array) -> Array:
@@ -436,7 +447,7 @@ def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
 
 
 def _focal_shares(target: Array, view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
-    """The mean over the classes, each with its share, of what the row would cost if that class had occurred."""
+    """The mean over the classes, weighted by their shares, of the row's loss if that class had occurred."""
     shares = np.column_stack([1.0 - target, target]) if view.binary else target
     rows = np.zeros(view.n)
     for k in range(view.k):
@@ -446,7 +457,7 @@ def _focal_shares(target: Array, view: Predictions, gamma: Any, alpha: Any, eps:
 
 
 def _times(factor: Array, loss: Array) -> Array:
-    """Product in which a zero factor wins over an infinite loss."""
+    """Product in which a zero factor times an infinite loss is zero."""
     rows: Array = np.multiply(factor, loss, out=np.zeros(len(loss)), where=factor > 0)
     return rows
 
@@ -461,7 +472,7 @@ def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
         return _not_negative("gamma", gamma)
     per_row = view.align(as_array(gamma, "gamma"), "gamma").astype(np.float64)
     if not per_row.min() >= 0:
-        raise RefusedError(f"gamma holds {per_row.min():g}: exponents must not be negative")
+        raise RefusedError(f"gamma contains {per_row.min():g}: exponents must not be negative")
     return per_row
 
 

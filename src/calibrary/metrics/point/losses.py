@@ -1,4 +1,4 @@
-"""Losses of the error y - c: p-norms, smoothed absolute values, and asymmetric or correlated squares."""
+"""Losses of the error y - c: p-norms, smoothed absolute values, asymmetric squares and correlated squares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correc
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
-_IMPROPER = "Do not choose models by it: it rewards predictions more extreme than the truth."
+_IMPROPER = "Do not select models by it: it rewards predictions that are more extreme than the true probability."
 _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCORE}
 
 
@@ -32,23 +32,23 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(16)",
     references=cited("willmott2005"),
-    use="Easy to explain: K/2 times it is the mean probability given to wrong classes.",
-    avoid=_IMPROPER + " The review judges it almost never worth reporting.",
+    use="This error is easy to explain: K/2 times its value is the mean probability given to wrong classes.",
+    avoid=_IMPROPER + " The review considers it almost never worth reporting.",
     **_LOSS,
 )
 def mean_absolute_error(
     view: Predictions, *, soft_target: Any = None, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:
-    r"""Mean absolute difference between predicted probabilities and what happened.
+    r"""Mean absolute difference between predicted probabilities and outcomes.
 
     .. math:: \frac{1}{N K} \sum_i \sum_k |y_{ik} - c_{ik}| = \frac{2}{K} \cdot \frac{1}{N} \sum_i (1 - c_{i, y_i})
 
     Parameters
     ----------
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def mean_absolute_error(
 
 
 def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
-    """Powers of the error are smooth functions of the confidence; the error itself is linear."""
+    """Smoothness by norm: powers of the error are smooth in the confidence; the error itself is linear."""
     return "smooth" if options.get("norm", 1) != 1 else None
 
 
@@ -91,15 +91,15 @@ def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
     cost="O(NK)",
     equation="(17)",
     references=cited("leeuw2009"),
-    use="Where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
-    avoid="Only p = 2 goes with a proper score; p = 1 rewards extreme predictions; p = inf hangs on a single row, and "
-    "the review advises against it.",
-    corrections=(Correction("root", "p-norm with its root", "the cited package leaves the root out"),),
+    use="Use this error where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
+    avoid="Only p = 2 corresponds to a proper score; p = 1 rewards extreme predictions; p = inf depends on a single "
+    "row, and the review advises against it.",
+    corrections=(Correction("root", "p-norm with its root", "the cited package omits the root"),),
 )
 def pointwise_lp_error(
     view: Predictions, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
-    r"""p-norm of the differences between predicted probabilities and what happened.
+    r"""p-norm of the differences between predicted probabilities and outcomes.
 
     .. math:: \Big(\frac{1}{N K} \sum_i \sum_k |y_{ik} - c_{ik}|^p\Big)^{1/p}
 
@@ -108,7 +108,7 @@ def pointwise_lp_error(
     norm : float
         Above 0; infinity (or "inf") gives the largest difference.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
 
     Examples
     --------
@@ -149,9 +149,9 @@ def pointwise_lp_error(
     cells=CellFacts("smooth", (1e-10, 5e-13)),
     equation="(18)",
     references=cited("leeuw2009"),
-    use="A differentiable stand-in for the absolute error.",
+    use="Use this error as a differentiable approximation of the absolute error.",
     avoid=_IMPROPER,
-    corrections=(Correction("proper", "unknown", "no: for q = 0.8 the minimiser is 0.997"),),
+    corrections=(Correction("proper", "unknown", "it is not proper: for q = 0.8 the minimiser is 0.997"),),
     **_LOSS,
 )
 def l1eps_error(
@@ -169,11 +169,11 @@ def l1eps_error(
     Parameters
     ----------
     eps : float
-        Not negative; the default is the value of the isotone paper.
+        Not negative; the default is the value in the paper on isotone calibration.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -198,13 +198,15 @@ def l1eps_error(
     cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(19), (20)",
     references=cited("gentile1998"),
-    use="Compare with classifiers trained on margins; by default it equals the mean absolute error.",
+    use="Use this loss to compare with classifiers trained on margins; with default options it equals the mean "
+    "absolute error.",
     avoid=_IMPROPER,
     corrections=(
         Correction(
             "(20)",
             "mean of 1 - (2y - 1)c is the same as l1, in [0, 1]",
-            "for y = 0 it is 1 + c, range [0, 2]; with margin 2c - 1 the hinge is 2|y - c|, and half of it is l1",
+            "for y = 0 it is 1 + c, with range [0, 2]; with the margin 2c - 1 the hinge is 2|y - c|, and half of that "
+            "is l1",
         ),
     ),
     **_LOSS,
@@ -221,17 +223,17 @@ def hinge_loss(
 
     .. math:: \frac{1}{N} \sum_i \tfrac12 \max(0, 1 - (2 y_i - 1)(2 c_i - 1)) = \frac{1}{N} \sum_i |y_i - c_i|
 
-    averaged over the classes, one against the rest.
+    The loss is averaged over the classes, each against the rest.
 
     Parameters
     ----------
     variant : "unit", "standard" or "raw"
-        "standard" leaves the factor 1/2 out (scikit-learn's hinge_loss(y, 2c - 1) for two classes); "raw" is the
-        review's (20) as printed. For real scores instead of probabilities see :func:`hinge_loss_scores`.
+        "standard" omits the factor 1/2 (scikit-learn's hinge_loss(y, 2c - 1) for two classes); "raw" is the review's
+        (20) as printed. For real scores instead of probabilities see :func:`hinge_loss_scores`.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -270,7 +272,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     if y.ndim != 1 or y.shape != s.shape or len(y) == 0:
         raise RefusedError(f"y_true has shape {y.shape} and score {s.shape}: pass one label and one score per row")
     if not np.isin(y, (0, 1)).all() or not np.isfinite(s).all():
-        raise RefusedError("y_true must hold 0 and 1, and score finite numbers")
+        raise RefusedError("y_true must contain 0 and 1, and score finite numbers")
     return mean_of_rows(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s), sample_weight, reduction)
 
 
@@ -284,8 +286,8 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     cells=CellFacts("smooth", (2e-9, 9e-12)),
     equation="in words",
     references=cited("huber1964", "leeuw2009"),
-    use="Squares for small differences, absolute values for large ones.",
-    avoid="Improper: its minimiser is not the true probability.",
+    use="Use this loss for squares of small differences and absolute values of large differences.",
+    avoid="The loss is improper: its minimiser is not the true probability.",
     **_LOSS,
 )
 def huber_loss(
@@ -296,7 +298,7 @@ def huber_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Differences between predictions and outcomes: quadratic when small, linear when large.
+    r"""Mean loss that is quadratic in small differences between prediction and outcome, and linear in large ones.
 
     .. math:: \rho(e) = \begin{cases} e^2 / 4\epsilon & |e| < 2 \epsilon \\ |e| - \epsilon & \text{else} \end{cases}
 
@@ -307,9 +309,9 @@ def huber_loss(
     eps : float
         Above 0: half the width of the quadratic part.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -329,8 +331,8 @@ def huber_loss(
     cells=CellFacts("smooth", (2e-9, 9e-12)),
     equation="in words",
     references=cited("chu2004", "leeuw2009"),
-    use="Ignore small differences, stay robust to large ones.",
-    avoid="Improper: any prediction within (1 - beta) eps of certainty may score 0.",
+    use="Use this loss to ignore small differences and to be robust to large ones.",
+    avoid="The loss is improper: any prediction within (1 - beta) eps of certainty may score 0.",
     corrections=(
         Correction("shape", "linear for medium, quadratic for large errors", "quadratic for medium, linear for large"),
     ),
@@ -345,7 +347,7 @@ def soft_insensitive_loss(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Differences between predictions and outcomes: none when small, then quadratic, then linear.
+    r"""Mean loss that is zero for small differences between prediction and outcome, then quadratic, then linear.
 
     .. math:: \rho(e) = \begin{cases} 0 & |e| < (1-\beta)\epsilon \\
               (|e| - (1-\beta)\epsilon)^2 / 4\beta\epsilon & |e| \le (1+\beta)\epsilon \\
@@ -354,13 +356,13 @@ def soft_insensitive_loss(
     Parameters
     ----------
     eps : float
-        Above 0: centre of the quadratic part.
+        Above 0: the centre of the quadratic part.
     beta : float
-        In (0, 1]: half its width over eps; 1 is the Huber loss.
+        In (0, 1]: half the width of the quadratic part divided by eps; 1 gives the Huber loss.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -384,8 +386,8 @@ def soft_insensitive_loss(
     cells=CellFacts("smooth", (4e-9, 1e-11)),
     equation="in words",
     references=cited("efron1991", "leeuw2009"),
-    use="When predicting too little costs more (or less) than predicting too much.",
-    avoid="It elicits the expectile under q/(under q + over (1 - q)), not the probability q.",
+    use="Use this error if predictions that are too low cost more (or less) than predictions that are too high.",
+    avoid="The optimal prediction is the expectile under q/(under q + over (1 - q)), not the probability q.",
     **{**_LOSS, "symmetric": False},
 )
 def asymmetric_squared_error(
@@ -397,7 +399,7 @@ def asymmetric_squared_error(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Mean squared difference with one price for too low and another for too high predictions.
+    r"""Mean squared difference with different costs for predictions that are too low and too high.
 
     .. math:: \frac{1}{N K} \sum_i \sum_k a_{ik} (y_{ik} - c_{ik})^2, \quad
               a = \text{under if } y > c, \text{ else over}
@@ -405,11 +407,11 @@ def asymmetric_squared_error(
     Parameters
     ----------
     under, over : float
-        Not negative: the prices.
+        The costs, not negative.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -443,8 +445,8 @@ def asymmetric_squared_error(
     cost="O(N) without W, else O(entries of W)",
     equation="in words",
     references=cited("aitken1936", "leeuw2009"),
-    use="Errors of neighbouring rows (in time, in space) that are correlated.",
-    avoid="W is not divided by N for you, and its rows must be in the order of the data.",
+    use="Use this error if the errors of neighbouring rows (in time or space) are correlated.",
+    avoid="W is not divided by N, and its rows must be in the order of the data.",
 )
 def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
     r"""Squared errors with a weight for every pair of rows.
@@ -454,8 +456,8 @@ def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unp
     Parameters
     ----------
     W : array of shape (N, N) or (N,), or sparse matrix, optional
-        Weight of each pair of rows, or the diagonal. Without it 1/N on the diagonal (the Brier score). Not used
-        together with sample_weight.
+        Weight of each pair of rows, or the diagonal. By default 1/N on the diagonal (the Brier score). Cannot be
+        combined with sample_weight.
 
     Examples
     --------
@@ -471,11 +473,11 @@ def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unp
     if not hasattr(W, "tocsr"):  # anything but a scipy sparse matrix
         W = as_floats(W, "W")
     if W.shape not in ((view.n,), (view.n, view.n)):
-        raise RefusedError(f"W has shape {W.shape}: give ({view.n}, {view.n}), or ({view.n},) for a diagonal")
+        raise RefusedError(f"W has shape {W.shape}: pass shape ({view.n}, {view.n}), or ({view.n},) for a diagonal")
     return float(e @ (W * e if W.ndim == 1 else W @ e))
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def _raw_hinge(view: Predictions, target: Array | None) -> Array:

@@ -1,4 +1,4 @@
-"""Squared errors divided by the variance the prediction announces: Dawid-Sebastiani and normalised squares."""
+"""Squared errors divided by the predicted variance: Dawid-Sebastiani and normalised squared errors."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_o
 
 @metric(
     "dss",
-    coverage_note="the default 95% interval held the truth in 67 to 79% of samples of 500 rows of over-confident "
-    "models: single sure mistakes make most of it, and a sample without one cannot know.",
+    coverage_note="the default 95% interval contained the true value in 67 to 79% of samples of 500 rows of "
+    "over-confident models: a few wrong predictions close to certainty determine the value, and a sample without one "
+    "underestimates it.",
     label_noise="fragile",
     row=10,
     aliases=("dawid_sebastiani",),
     range=(-math.inf, math.inf),
-    sign="lower is better; certain and correct predictions tend to -inf",
+    sign="lower is better; the score of certain and correct predictions tends to -inf",
     proper="strictly",
     symmetric=True,
     cells=CellFacts("smooth", (2e-7, 3e-10)),
     equation="(14)",
     references=cited("dawid1999"),
-    use="Scores that look only at mean and variance, when forecasts of counts or reals stand beside classes.",
-    avoid="One class with probability exactly 0 makes it infinite; with eps= the value depends on eps.",
+    use="Use this score where only mean and variance matter, for example to compare classes with forecasts of counts "
+    "or real numbers.",
+    avoid="One class with probability exactly 0 makes the score infinite; with eps= the value depends on eps.",
     corrections=(
-        Correction("sigma in (14)", "is the variance", "is the standard deviation"),
-        Correction("range", "non-negative", "any real number; -inf for confident correct predictions"),
+        Correction("sigma in (14)", "is the variance", "sigma is the standard deviation"),
+        Correction("range", "non-negative", "any real number; -inf for certain and correct predictions"),
         Correction("proper", "not strictly", "strictly proper for Bernoulli and categorical outcomes"),
     ),
     **ROW_SCORE,
@@ -46,21 +48,21 @@ def dawid_sebastiani_score(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Squared error relative to the announced variance, plus the logarithm of that variance.
+    r"""Squared error relative to the predicted variance, plus the logarithm of that variance.
 
     .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} + \log \left( c_i (1 - c_i) \right)
 
-    For K classes the multivariate score on K-1 of the components, whichever is dropped:
-    :math:`1/c_y - 1 + \sum_k \log c_k`. A calibrated model expects K - 1 plus the mean of the last sum.
+    For K classes the multivariate score on K-1 of the components, whichever is dropped: :math:`1/c_y - 1 + \sum_k \log
+    c_k`. For a calibrated model its expectation is K - 1 plus the mean of the last sum.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps], entry by entry.
+        Clip probabilities to [eps, 1 - eps], entry by entry.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def dawid_sebastiani_score(
     rows = _squares(view, eps, soft_target)
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = rows + _log_determinant(view, eps)
-    rows[np.isnan(rows)] = math.inf  # an impossible class occurred: 1/0 outweighs log 0
+    rows[np.isnan(rows)] = math.inf  # a class of probability 0 occurred: 1/0 outweighs log 0
     if reduction == "mean" and np.isneginf(rows).any() and np.isposinf(rows).any():
         return undefined("some rows score -inf and others +inf, so their mean is undefined: pass eps= above 0")
     return reduced(view, rows, reduction)
@@ -79,8 +81,8 @@ def dawid_sebastiani_score(
 
 @metric(
     "nses",
-    coverage_note="the default 95% interval held the truth in 68 to 86% of 400 samples of 500 rows: single sure "
-    "mistakes make most of it, and a sample without one cannot know.",
+    coverage_note="the default 95% interval contained the true value in 68 to 86% of 400 samples of 500 rows: a few "
+    "wrong predictions close to certainty determine the value, and a sample without one underestimates it.",
     sound=False,
     complete=False,
     label_noise="fragile",
@@ -94,8 +96,9 @@ def dawid_sebastiani_score(
     cells=CellFacts("smooth", (3e-7, 5e-10)),
     equation="(15)",
     references=cited("czado2009"),
-    use="A two-sided check of the announced variance: 1 when squared errors are as large as predicted.",
-    avoid="1 does not mean calibrated (c = 1/2 always gives it), and rows near certainty dominate the mean.",
+    use="Use this score as a two-sided check of the predicted variance: the value is 1 if squared errors are as large "
+    "as predicted.",
+    avoid="A value of 1 does not mean calibrated (c = 1/2 always gives 1), and rows near certainty dominate the mean.",
     **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
 )
 def normalized_squared_error_score(
@@ -106,20 +109,20 @@ def normalized_squared_error_score(
     reduction: str = "mean",
     **common: Unpack[Common],
 ) -> Score:
-    r"""Squared error relative to the variance the prediction announces: 1 when they agree.
+    r"""Squared error relative to the predicted variance: 1 if the two agree.
 
     .. math:: \frac{1}{N} \sum_i \frac{(y_i - c_i)^2}{c_i (1 - c_i)} = \frac{1}{N} \sum_i \frac{1 - c_{y_i}}{c_{y_i}}
 
-    For K classes :math:`(1/c_y - 1)/(K - 1)`, whose expectation is 1 under calibration when no probability is 0.
+    For K classes :math:`(1/c_y - 1)/(K - 1)`, whose expectation is 1 for a calibrated model if no probability is 0.
 
     Parameters
     ----------
     eps : float
-        Limit probabilities to [eps, 1 - eps], entry by entry.
+        Clip probabilities to [eps, 1 - eps], entry by entry.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -133,7 +136,7 @@ def normalized_squared_error_score(
 def dawid_sebastiani_score_moments(
     y: Any, mean: Any, std: Any = None, *, covariance: Any = None, sample_weight: Any = None, reduction: str = "mean"
 ) -> Score:
-    """Dawid-Sebastiani score of forecasts given by mean and spread, for any real outcome.
+    """Dawid-Sebastiani score of forecasts given by mean and standard deviation, for any real outcome.
 
     Parameters
     ----------
@@ -159,7 +162,7 @@ def dawid_sebastiani_score_moments(
     try:
         root = np.linalg.cholesky(S)
     except np.linalg.LinAlgError as error:
-        raise RefusedError("covariance holds a matrix that is not positive definite") from error
+        raise RefusedError("covariance contains a matrix that is not positive definite") from error
     white = np.linalg.solve(root, (y - mean)[..., None])[..., 0]
     log_determinant = 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
     return mean_of_rows((white**2).sum(axis=1) + log_determinant, sample_weight, reduction)
@@ -168,7 +171,7 @@ def dawid_sebastiani_score_moments(
 def normalized_squared_error_score_moments(
     y: Any, mean: Any, std: Any, *, sample_weight: Any = None, reduction: str = "mean"
 ) -> Score:
-    """Squared error over variance of forecasts given by mean and standard deviation; 1 is expected.
+    """Squared error divided by the variance, for forecasts given by mean and standard deviation; the expectation is 1.
 
     Parameters
     ----------
@@ -188,7 +191,7 @@ def normalized_squared_error_score_moments(
     return mean_of_rows(((y - mean) / _spread(std, len(y))) ** 2, sample_weight, reduction)
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def _squares(view: Predictions, eps: float, soft_target: Any) -> Array:
@@ -246,7 +249,7 @@ def _outcome_and_mean(y: Any, mean: Any) -> tuple[Array, Array]:
 def _spread(std: Any, n: int) -> Array:
     sd = _real(std, "std")
     if sd.ndim > 1 or (sd.ndim == 1 and len(sd) != n):
-        raise RefusedError(f"std has shape {sd.shape}: give one standard deviation, or one for each of {n} rows")
+        raise RefusedError(f"std has shape {sd.shape}: pass one standard deviation, or one for each of the {n} rows")
     if not (sd > 0).all():
-        raise RefusedError(f"std holds {sd.min():g}: standard deviations must be above 0")
+        raise RefusedError(f"std contains {sd.min():g}: standard deviations must be above 0")
     return sd

@@ -15,7 +15,7 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products
 from calibrary.metrics.point.skill import skill_of
 
-#: Counts are summed up to where less than this is left of every distribution; and never beyond this many.
+#: Counts are summed until every distribution has less probability left than this, and never beyond this many counts.
 _TAIL, _MOST = 1e-10, 10_000_000
 
 
@@ -30,15 +30,15 @@ _TAIL, _MOST = 1e-10, 10_000_000
     aliases=("discrete_crps",),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with normalize=False",
-    sign="lower is better; 0 needs certain and correct predictions",
+    sign="lower is better; 0 only for certain and correct predictions",
     proper="strictly",
     symmetric=True,
     needs=("order",),
     cells=CellFacts("smooth", (3e-9, 8e-12)),
     equation="(26)",
     references=cited("epstein1969"),
-    use="Ordered classes (grades, stages, counts): a near miss costs less than a far one.",
-    avoid="Classes without an order: the value depends on how the columns are arranged.",
+    use="Use this score for ordered classes (grades, stages, counts): a small error costs less than a large one.",
+    avoid="Do not use this score for classes without an order: the value depends on the order of the columns.",
     **ROW_SCORE,
 )
 def ranked_probability_score(
@@ -54,18 +54,19 @@ def ranked_probability_score(
 
     .. math:: \frac{1}{N} \sum_i \frac{1}{K-1} \sum_{k<K} (F_{ik} - [y_i \le k])^2, \quad F_{ik} = \sum_{j \le k} c_{ij}
 
-    Two classes give the Brier score. For counts without an upper bound see :func:`count_ranked_probability_score`.
+    For two classes the value is the Brier score. For counts without an upper bound see
+    :func:`count_ranked_probability_score`.
 
     Parameters
     ----------
     normalize : bool
         Divide by K - 1.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        1 - RPS/RPS(base rate) instead, the ranked probability skill score.
+        Return 1 - RPS/RPS(base rate) instead, the ranked probability skill score.
 
     Examples
     --------
@@ -92,18 +93,21 @@ def ranked_probability_score(
     ),
     range=(0.0, math.inf),
     range_note="[0, 1]; [0, K-1] with definition='review'",
-    sign="lower is better; 0 needs certain and correct predictions",
+    sign="lower is better; 0 only for certain and correct predictions",
     proper="no",
     symmetric=True,
     needs=("order",),
     cells=CellFacts("smooth", (3e-9, 8e-12)),
     equation="(27), corrected",
     references=cited("galdran2023"),
-    use="Ordered classes when only the expected distance from the true class counts.",
-    avoid="Improper for K > 2: on three equally likely classes (0, 1, 0) scores 0.167, the truth 0.204.",
+    use="Use this score for ordered classes if only the expected distance from the true class matters.",
+    avoid="The score is improper for K > 2: for three equally likely classes the prediction (0, 1, 0) scores 0.167 "
+    "and the true probabilities 0.204.",
     corrections=(
         Correction(
-            "(27)", "1/(K-1) outside the square", "inside, else the range is [0, K-1]; definition='review' keeps it"
+            "(27)",
+            "1/(K-1) outside the square",
+            "inside, otherwise the range is [0, K-1]; definition='review' follows the review",
         ),
         Correction("proper", "unknown", "no for K > 2"),
     ),
@@ -127,9 +131,9 @@ def squared_absolute_ranked_probability_score(
     definition : "authors" or "review"
         "review" is the review's (27) as printed.
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels.
+        Probabilities that are used in place of the labels.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Examples
     --------
@@ -144,7 +148,7 @@ def squared_absolute_ranked_probability_score(
 
 
 def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:
-    """Mean over the K - 1 thresholds of the loss of F - H, which is minus the running sum of y - c."""
+    """Mean over the K - 1 thresholds of the loss of F - H, which is minus the cumulative sum of y - c."""
     out = np.empty(view.n)
     share = np.full(view.k - 1, 1.0 / (view.k - 1))
     for rows, e in errors(view, soft_target):
@@ -162,23 +166,24 @@ def count_ranked_probability_score(
 
     .. math:: \frac{1}{N} \sum_i \sum_{k=0}^{\infty} (F_i(k) - [y_i \le k])^2
 
-    The score (26) without its last class and without the division by K - 1, as epidemiology reports it.
+    This is score (26) without its last class and without the division by K - 1, as reported in epidemiology.
 
     Parameters
     ----------
     counts : array-like of shape (N,)
-        The counts that came about: whole numbers from 0.
+        The observed counts: whole numbers from 0.
     distribution : object or callable
-        The predictions: something with ``cdf(k)``, such as a frozen distribution of scipy.stats with one parameter for
-        each row, or that function itself; called with whole numbers of shape (m, 1), it gives (m, N).
+        The predictions: an object with ``cdf(k)``, such as a frozen distribution of scipy.stats with one parameter for
+        each row, or that function itself; called with whole numbers of shape (m, 1), it returns (m, N).
     sample_weight : array-like of shape (N,), optional
-        Weight 2 is the row written twice.
+        A row of weight 2 counts as the row repeated.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
 
     Notes
     -----
-    The sum ends where every distribution has less than 1e-10 left; what is left out is below the squares of that.
+    The sum ends where every distribution has less than 1e-10 of its probability left; the omitted terms are below the
+    square of that.
 
     Examples
     --------
@@ -192,15 +197,23 @@ def count_ranked_probability_score(
         raise RefusedError("counts must be whole numbers from 0, one for each row")
     cdf = getattr(distribution, "cdf", distribution)
     if not callable(cdf):
-        raise RefusedError(f"distribution={distribution!r} needs a method cdf(k), or pass that function")
+        raise RefusedError(
+            f"distribution={distribution!r} needs a method cdf(k): pass an object with this method, or the function "
+            "itself"
+        )
     rows, start, step = np.zeros(len(y)), 0, max(1, min(256, (1 << 20) // len(y)))
     while start < _MOST:
         k = np.arange(start, start + step)[:, None]
         below = np.broadcast_to(np.asarray(cdf(k), dtype=np.float64), (step, len(y)))
         if not ((below >= -1e-12) & (below <= 1.0 + 1e-12)).all():
-            raise RefusedError(f"distribution gives values outside [0, 1] for counts from {start}: pass a cdf")
+            raise RefusedError(
+                f"distribution returned values outside [0, 1] for counts from {start}: pass a cumulative distribution "
+                "function"
+            )
         rows += ((below - (y <= k)) ** 2).sum(axis=0)
         start += step
         if (1.0 - below[-1]).max() < _TAIL and start > y.max():
             return mean_of_rows(rows, sample_weight, reduction)
-    raise RefusedError(f"distribution still has more than {_TAIL:g} above {_MOST:,}: its tail is too heavy to sum")
+    raise RefusedError(
+        f"distribution has more than {_TAIL:g} of its probability above {_MOST:,}: its tail is too heavy to sum"
+    )

@@ -33,17 +33,19 @@ from calibrary.metrics.point.skill import skill_of
     better="higher",
     range_note="form='loss' is not bounded above by 1 for alpha < 2",
     range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
-    sign="HIGHER is better, 1 for certain and correct predictions; form='loss' turns it round",
+    sign="HIGHER is better, 1 for certain and correct predictions; form='loss' reverses the direction",
     proper="strictly",
     symmetric=True,
     cells=CellFacts("smooth", (3e-9, 9e-12)),
     equation="(22)",
     references=cited("good1971", "gneiting2007"),
-    use="A bounded proper score of the direction of the probability vector.",
-    avoid="Its sign: unlike most numbers here, more is better.",
+    use="Use this score as a bounded proper score that depends on the direction of the probability vector.",
+    avoid="Mind the sign: unlike most metrics here, higher is better.",
     corrections=(
-        Correction("direction", "low is good", "(22) is high-is-good, Gneiting and Raftery's sign"),
-        Correction("limit", "tends to ignorance as alpha -> 1", "tends to 1; only (1 - PSS)/(alpha - 1) tends to NLL"),
+        Correction("direction", "low is good", "in (22) higher is better, the sign of Gneiting and Raftery"),
+        Correction(
+            "limit", "tends to ignorance as alpha -> 1", "the score tends to 1; only (1 - PSS)/(alpha - 1) tends to NLL"
+        ),
         Correction("range", "any non-negative value", "[0, 1]"),
     ),
     **ROW_SCORE,
@@ -57,11 +59,11 @@ def pseudo_spherical_score(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""Probability of what happened, relative to the length of the probability vector.
+    r"""Probability of the outcome, relative to the length of the probability vector.
 
     .. math:: \frac{1}{N} \sum_i \left(\frac{c_{i, y_i}}{\|c_i\|_\alpha}\right)^{\alpha - 1}
 
-    ``alpha=2`` is the spherical score.
+    With ``alpha=2`` this is the spherical score.
 
     Parameters
     ----------
@@ -70,9 +72,9 @@ def pseudo_spherical_score(
     form : "score" or "loss"
         "loss" is (1 - score)/(alpha - 1), lower is better.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        How far from the base rate (0) to certain and right predictions (1) instead.
+        Return the skill instead: 0 is no better than the base rate, 1 is certain and right predictions.
 
     Examples
     --------
@@ -108,13 +110,13 @@ def pseudo_spherical_score(
     cells=CellFacts("smooth", (5e-9, 2e-11)),
     equation="(23), corrected",
     references=cited("selten1998", "gneiting2007"),
-    use="A family of proper scores around the Brier score: a large alpha counts confident rows only.",
+    use="Use this family of proper scores around the Brier score: with a large alpha only confident rows count.",
     avoid="Values for different alpha are not comparable; use form='unit'.",
     corrections=(
         Correction(
             "(23)",
             "alpha c_ik",
-            "alpha c_ik^(alpha-1): as printed it is improper unless alpha = 2 (alpha 3, q 0.7: minimiser 0.6)",
+            "alpha c_ik^(alpha-1): as printed the score is improper unless alpha = 2 (alpha 3, q 0.7: minimiser 0.6)",
         ),
         Correction("range", "[0, 1]", "[-1, alpha - 1]"),
     ),
@@ -129,7 +131,7 @@ def power_score(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""Proper score built on the alpha-th powers of the probabilities.
+    r"""Proper score computed from the alpha-th powers of the probabilities.
 
     .. math:: \frac{1}{N} \sum_i \Big((\alpha - 1) \sum_k c_{ik}^\alpha - \alpha c_{i, y_i}^{\alpha - 1}\Big)
 
@@ -140,9 +142,9 @@ def power_score(
     form : "score", "unit" or "literal"
         "unit" is (score + 1)/alpha, in [0, 1]; "literal" is the review's (23) as printed, improper.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        How far from the base rate (0) to certain and right predictions (1) instead.
+        Return the skill instead: 0 is no better than the base rate, 1 is certain and right predictions.
 
     Examples
     --------
@@ -177,11 +179,11 @@ def power_score(
     cells=CellFacts("smooth", (5e-9, 2e-11)),
     equation="(23) at alpha = 2",
     references=cited("gneiting2007"),
-    use="Where a paper reports it; it orders models exactly as the Brier score does.",
-    avoid="Beside a Brier score it adds nothing: it is the Brier score, summed over classes, less 1.",
+    use="Use this score where a paper reports it; it orders models exactly as the Brier score does.",
+    avoid="With a Brier score this score adds no information: it is the Brier score, summed over classes, minus 1.",
     corrections=(
         Correction("range", "[0, 1]", "[-1, 1]"),
-        Correction("equivalence", "equivalent to the Brier score for two classes", "BS(sum) - 1 for every K"),
+        Correction("equivalence", "equivalent to the Brier score for two classes", "it is BS(sum) - 1 for every K"),
     ),
     **ROW_SCORE,
 )
@@ -193,7 +195,7 @@ def proper_linear_score(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""The linear score made proper by a quadratic term: the Brier score less one.
+    r"""The linear score made proper by a quadratic term: the Brier score minus one.
 
     .. math:: \frac{1}{N} \sum_i \Big(\sum_k c_{ik}^2 - 2 c_{i, y_i}\Big)
 
@@ -202,9 +204,9 @@ def proper_linear_score(
     form : "score" or "unit"
         "unit" is (score + 1)/2, in [0, 1]: the Brier score with scale="half".
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        How far from the base rate (0) to certain and right predictions (1) instead.
+        Return the skill instead: 0 is no better than the base rate, 1 is certain and right predictions.
 
     Examples
     --------
@@ -219,7 +221,7 @@ def proper_linear_score(
     return reduced(view, rows, reduction)
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def sum_of_powers(view: Predictions, alpha: float) -> Array:
@@ -237,7 +239,7 @@ def sum_of_powers(view: Predictions, alpha: float) -> Array:
 
 def log_norm(view: Predictions, alpha: float) -> Array:
     """Logarithm of the alpha-norm of every row."""
-    if alpha <= 8:  # the largest entry is at least 1/K, so its power is far from underflow
+    if alpha <= 8:  # the largest entry is at least 1/K, so its power does not underflow
         norm: Array = np.log(sum_of_powers(view, alpha)) / alpha
         return norm
     largest = view.p.max(axis=1)

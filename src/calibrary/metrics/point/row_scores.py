@@ -1,4 +1,4 @@
-"""One number per row: errors of a prediction, soft targets, and how row scores become one number."""
+"""One number per row: errors of a prediction, soft targets, and how row scores are reduced to one number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 
-#: What a row score returns: a float, or with ``reduction="none"`` an array of one number per row.
+#: The result of a row score: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any
 
 
@@ -27,19 +27,19 @@ def reduced(view: Predictions, rows: Array, reduction: str) -> Score:
 
 
 def mean_of_rows(rows: Array, sample_weight: Any, reduction: str) -> Score:
-    """The same for rows that did not come from predictions."""
+    """The weighted mean of row scores, or the row scores themselves, for rows that are not Predictions."""
     n = len(rows)
     weighted = predictions(Predictions(np.zeros(n, dtype=np.intp), np.zeros(n)), sample_weight=sample_weight)
     return reduced(weighted, weighted.align(rows, "y_true"), reduction)
 
 
 def combine_rows(values: list[Any], views: Views, average: Any, options: dict[str, Any]) -> Score:
-    """Average row scores over the views of a lens, also where each view gives one number per row."""
+    """Average row scores over the views of a lens, also if each view gives one number per row."""
     if options.get("reduction", "mean") == "mean":
         return views.average(np.array(values), average)
     seen = [np.arange(view.n) if view.rows is None else view.rows for view in views.views]
     if not all(np.array_equal(rows, seen[0]) for rows in seen):
-        raise RefusedError("reduction='none' needs a lens that keeps every row in every view, such as 'class-wise'")
+        raise RefusedError("reduction='none' needs a lens that has every row in every view, such as 'class-wise'")
     stacked = np.array(values)
     if isinstance(average, str) and average == "max":
         return stacked.max(axis=0)
@@ -47,7 +47,7 @@ def combine_rows(values: list[Any], views: Views, average: Any, options: dict[st
     return weights[weights > 0] @ stacked[weights > 0]
 
 
-#: Facts shared by the plain means of row scores.
+#: Metric facts that all plain means of row scores share.
 ROW_SCORE: dict[str, Any] = {
     "family": "point",
     "combine": combine_rows,
@@ -61,18 +61,18 @@ ROW_SCORE: dict[str, Any] = {
 }
 
 
-#: Longer dot products wake the threads of BLAS, which takes up to a thousand times as long as they do.
+#: Longer dot products start the threads of BLAS, which can take a thousand times as long as the product.
 _ONE_THREAD = 10_000
-#: Rows that BLAS multiplies with a vector at a time; it does four, or eight where registers are long.
+#: Number of rows that BLAS multiplies with a vector at a time: four, or eight where registers are long.
 _ROWS_AT_ONCE = 8
 
 
 def limited(c: Array, eps: float) -> Array:
-    """Probabilities limited to [eps, 1 - eps], entry by entry; rows are not rescaled."""
+    """Probabilities clipped to [eps, 1 - eps], entry by entry; rows are not rescaled."""
     if eps == 0.0:
         return c
     if not 0.0 <= eps < 0.5:
-        raise RefusedError(f"eps={eps!r} must lie in [0, 0.5): probabilities are limited to [eps, 1 - eps]")
+        raise RefusedError(f"eps={eps!r} must lie in [0, 0.5): probabilities are clipped to [eps, 1 - eps]")
     return np.clip(c, eps, 1.0 - eps)
 
 
@@ -95,7 +95,7 @@ def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, 
 
 
 def _label_minus(p: Array, y: NDArray[Any]) -> Array:
-    """y - c, with the labels of several classes as rows of zeros and a one (or of shares, if that is what they are)."""
+    """y - c, where labels of several classes are one-hot rows (or rows of shares)."""
     if p.ndim == 1 or y.ndim == 2:
         e: Array = y.astype(np.float64)
         e -= p
@@ -119,9 +119,10 @@ def mean_square(view: Predictions) -> float:
 
 
 def row_products(value: Array, share: Array) -> Array:
-    """The product of every row with a vector, the same to the last bit wherever the row stands.
+    """The product of every row with a vector, identical to the last bit wherever the row is in the array.
 
-    BLAS multiplies several rows at a time and rounds those that are left over differently: they are filled up.
+    BLAS multiplies several rows at a time and rounds a remainder of rows differently; the remainder is therefore
+    padded.
     """
     rest = len(value) % _ROWS_AT_ONCE
     out: Array = value[: len(value) - rest] @ share
@@ -145,7 +146,7 @@ def class_mean(view: Predictions, loss: Callable[[Array], Array], soft_target: A
 
 
 def soft(view: Predictions, soft_target: Any) -> Array:
-    """Probabilities that take the place of labels, in the shape of the view's own probabilities."""
+    """Probabilities used in place of labels, in the shape of the view's own probabilities."""
     if not _is_the_problem_itself(view):
         raise RefusedError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
     target = view.align(as_array(soft_target, "soft_target"), "soft_target").astype(np.float64)
@@ -154,7 +155,9 @@ def soft(view: Predictions, soft_target: Any) -> Array:
     elif not view.binary and view.k == 2 and target.ndim == 1:
         target = np.column_stack([1.0 - target, target])
     if target.shape != view.probability.shape:
-        raise RefusedError(f"soft_target has shape {target.shape}: give {view.probability.shape}, as the probabilities")
+        raise RefusedError(
+            f"soft_target has shape {target.shape}: pass shape {view.probability.shape}, as the probabilities have"
+        )
     if not (target.min() >= 0.0 and target.max() <= 1.0):
         where = tuple(int(i) for i in np.argwhere(~are_probabilities(target))[0])
         place = ", ".join(map(str, where))
@@ -163,7 +166,7 @@ def soft(view: Predictions, soft_target: Any) -> Array:
 
 
 def _is_the_problem_itself(view: Predictions) -> bool:
-    # A view made by another lens is about other events than the rows of soft_target.
+    # A view from another lens describes other events than the rows of soft_target.
     whole = view.origin
     if whole is None:
         return True

@@ -1,4 +1,4 @@
-"""Scores as objects (section 3.2): mean score of a forecast, entropy and divergence; and whether a score is proper."""
+"""Scores as objects (section 3.2): expected score, entropy and divergence, and whether a score is proper."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 from calibrary.numerics.draw import dirichlet_vectors
 
-#: Points of the simplex that a check of propriety compares with one another, lattice and random.
+#: Number of points of the simplex that the check of propriety compares, on a lattice and at random.
 _LATTICE, _RANDOM = 800, 200
-#: A forecast that is better than the truth by less than this share of the scores is rounding.
+#: A forecast that is better than the true probabilities by less than this share of the scores differs by rounding only.
 _ROUNDING = 1e-9
-#: Nearer points count as equal when a proper score is asked whether it is strictly so.
+#: Points closer than this count as equal when strict propriety is checked.
 _APART = 1e-3
 
 _SCORES = ("brier", "log", "spherical", "power", "rps")
@@ -28,7 +28,7 @@ _SCORES = ("brier", "log", "spherical", "power", "rps")
 
 @dataclass(frozen=True)
 class ProperScore:
-    """A proper score as a function of two probability vectors: forecast p, truth q (rows of matrices)."""
+    """A proper score as a function of two probability vectors (rows): forecast p and true probabilities q."""
 
     name: str
     scale: str = "1/K"
@@ -41,11 +41,11 @@ class ProperScore:
             raise RefusedError(f"alpha={self.alpha!r} must be a finite number above 1")
 
     def expected(self, p: Array, q: Array) -> Array:
-        """s(p, q): mean score of p when q is true."""
+        """s(p, q): expected score of p if q is true."""
         return self.divergence(p, q) + self.entropy(q)
 
     def entropy(self, q: Array) -> Array:
-        """e(q): the score of the truth itself."""
+        """e(q): the score of the true probabilities themselves."""
         if self.name == "brier":
             return self.factor(q.shape[1]) * (1.0 - _over_classes(q * q))
         if self.name == "log":
@@ -58,7 +58,7 @@ class ProperScore:
         return _over_classes(below * (1.0 - below))
 
     def divergence(self, p: Array, q: Array) -> Array:
-        """d(p, q): what is lost by p instead of q; never negative."""
+        """d(p, q): the loss from stating p instead of q; never negative."""
         a = self.alpha
         if self.name == "brier":
             return self.factor(p.shape[1]) * _over_classes((p - q) ** 2)
@@ -71,7 +71,7 @@ class ProperScore:
         return _over_classes(np.cumsum(p - q, axis=1)[:, :-1] ** 2)
 
     def factor(self, k: int) -> float:
-        """What the squared distance of K probabilities is multiplied by."""
+        """Factor by which the squared distance of K probabilities is multiplied."""
         return {"1/K": 1.0 / k, "sum": 1.0, "half": 0.5}[self.scale]
 
 
@@ -86,20 +86,20 @@ def _norm(q: Array, alpha: float) -> Array:
     return norm
 
 
-# -- scores of every kind ----------------------------------------------------------------------------
+# -- scores of any kind ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ScoringFunction:
-    """The mean score s(c, q) of a forecast c where the classes occur with frequencies q, equation (3).
+    """The expected score s(c, q) of a forecast c if the classes occur with frequencies q, equation (3).
 
-    Made by :func:`scoring_function`. Low scores are good. Forecasts and frequencies are given as a number (P(class 1)
-    of two classes), a vector, or rows of a matrix; the answer is a number, or one per row.
+    :func:`scoring_function` creates it. Lower scores are better. Forecasts and frequencies are given as a number
+    (P(class 1) of two classes), a vector, or rows of a matrix; the result is a number, or one per row.
 
     Attributes
     ----------
     name : str
-    rule : ``rule(c, k)``, the score of each row of the matrix c when class k[i] came about
+    rule : ``rule(c, k)``, the score of each row of the matrix c if class k[i] occurred
     """
 
     name: str
@@ -110,21 +110,23 @@ class ScoringFunction:
         forecast, one = _rows(c, "c")
         truth, also_one = _rows(q, "q")
         if forecast.shape[1] != truth.shape[1]:
-            raise RefusedError(f"c has {forecast.shape[1]} classes and q has {truth.shape[1]}: give as many")
+            raise RefusedError(
+                f"c has {forecast.shape[1]} classes and q has {truth.shape[1]}: pass the same number of classes"
+            )
         forecast, truth = np.broadcast_arrays(forecast, truth)
         value = _expected(self.losses(forecast), truth)
         return float(value[0]) if one and also_one else value
 
     def entropy(self, q: Any) -> Any:
-        """s(q, q): the score of the truth itself."""
+        """s(q, q): the score of the true frequencies themselves."""
         return self(q, q)
 
     def divergence(self, c: Any, q: Any) -> Any:
-        """s(c, q) - s(q, q): what is lost by forecasting c; never negative if the score is proper."""
+        """s(c, q) - s(q, q): the loss from forecasting c; never negative if the score is proper."""
         return self(c, q) - self.entropy(q)
 
     def losses(self, c: Any) -> Array:
-        """S(c, k) of every row c (one line) and class k (one column)."""
+        """S(c, k) for every forecast c (rows) and class k (columns)."""
         forecast, _ = _rows(c, "c")
         n, classes = forecast.shape
         table = np.empty((n, classes))
@@ -132,7 +134,7 @@ class ScoringFunction:
             got = np.asarray(self.rule(forecast, np.full(n, k, dtype=np.intp)), dtype=np.float64)
             if got.shape != (n,):
                 raise RefusedError(
-                    f"the score {self.name} gave shape {got.shape} for {n} rows: return one number per row"
+                    f"the score {self.name} returned shape {got.shape} for {n} rows: return one number per row"
                 )
             if np.isnan(got).any():
                 raise RefusedError(
@@ -148,10 +150,10 @@ def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **option
     Parameters
     ----------
     score : str or callable
-        The id of a metric that is a mean of row scores ("bs", "nll", "fl", "rps", ...), or your own
-        ``score(c, k)``: a matrix of forecasts, one row each, and the class of each row; low is good.
+        The id of a metric that is a mean of row scores ("bs", "nll", "fl", "rps", ...), or your own ``score(c, k)``: a
+        function of a matrix of forecasts, one per row, and the class of each row; lower is better.
     **options
-        Of the metric.
+        Options of the metric.
 
     Returns
     -------
@@ -175,7 +177,7 @@ def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **option
     def rule(c: Array, k: NDArray[np.intp]) -> Any:
         if c.shape[1] > 2 and "full" not in entry.lenses:
             raise RefusedError(
-                f"score={entry.id!r} is a score of two classes, and there are {c.shape[1]}: use n_classes=2"
+                f"score={entry.id!r} is defined for two classes, and there are {c.shape[1]}: use n_classes=2"
             )
         return sign * entry.function(k, c, reduction="none", **options)
 
@@ -189,9 +191,9 @@ class Propriety(Result):
     Attributes
     ----------
     verdict : "strictly proper", "proper" or "improper"
-    truth, forecast : the frequencies, and the forecast other than them that scores best against them; of an improper
-        score those where the forecast wins most
-    gain : how much better than the truth that forecast scores (at most 0 if the score is proper)
+    truth, forecast : the true frequencies, and the best-scoring other forecast; for an improper
+        score, the pair with the largest gain
+    gain : how much better that forecast scores than the true frequencies (at most 0 if the score is proper)
     n_classes, n_points : number of classes, and of points compared
     """
 
@@ -209,11 +211,11 @@ class Propriety(Result):
 def check_propriety(
     score: str | Callable[..., Any] | ScoringFunction, *, n_classes: int = 2, rng: Any = 0, **options: Any
 ) -> Propriety:
-    """Is stating the true frequencies the best forecast under this score?
+    """Check whether stating the true frequencies is the best forecast under this score.
 
-    Every pair of about a thousand points inside the simplex is tried as frequencies q and forecast c: the divergence
+    Every pair of about a thousand points inside the simplex is used as frequencies q and forecast c: the divergence
     s(c, q) - s(q, q) must nowhere be negative (proper), and zero only for c = q (strictly proper). A counterexample
-    is a proof, its absence evidence.
+    proves that a score is improper; finding none is only evidence that it is proper.
 
     Parameters
     ----------
@@ -221,14 +223,14 @@ def check_propriety(
         As in :func:`scoring_function`.
     n_classes : int
     rng : int, Generator or None
-        Of the random points beside the lattice.
+        Generator or seed for the random points.
     **options
-        Of the metric.
+        Options of the metric.
 
     Returns
     -------
     Propriety
-        True where the score is proper.
+        The result is true if the score is proper.
 
     Examples
     --------
@@ -242,19 +244,21 @@ def check_propriety(
     k = int(n_classes)
     if k != n_classes or k < 2:
         raise RefusedError(f"n_classes={n_classes!r} must be a whole number, 2 or more")
-    made = scoring_function(score, **options)
+    scoring = scoring_function(score, **options)
     points = _simplex_points(k, rng)
-    losses = made.losses(points)
+    losses = scoring.losses(points)
     expected = _expected(losses[:, None, :], points[None, :, :])  # forecast, truth
     own = np.diagonal(expected)
     if not np.isfinite(own).all():
         raise RefusedError(
-            f"the score {made.name} is not finite at a forecast inside the simplex: it cannot be checked"
+            f"the score {scoring.name} is not finite at a forecast inside the simplex: it cannot be checked"
         )
     with np.errstate(invalid="ignore"):
         gain = own[None, :] - expected
     rounding = _ROUNDING * max(1.0, float(np.abs(own).max()))
-    if gain.max() <= rounding:  # proper: is it also worse to be off, not counting points that are next to each other?
+    if (
+        gain.max() <= rounding
+    ):  # the score is proper: check that every other forecast scores worse, apart from neighbouring points
         gain[scipy.spatial.distance.cdist(points, points) < _APART] = -np.inf
     best, truth = np.unravel_index(int(np.argmax(gain)), gain.shape)
     largest = float(gain[best, truth])
@@ -263,7 +267,7 @@ def check_propriety(
 
 
 def _row_score(name: str) -> Entry:
-    """The metric of that id, if it is a mean of row scores."""
+    """The metric with that id, if it is a mean of row scores."""
     plain = [e for e in ENTRIES.values() if "reduction" in e.options and e.reads == "predictions"]
     scores = {e.id: e for e in plain if set(e.needs) <= {"order"}}
     if name not in scores:
@@ -272,7 +276,7 @@ def _row_score(name: str) -> Entry:
 
 
 def _rows(x: Any, name: str) -> tuple[Array, bool]:
-    """Probability vectors as rows, and whether there was one only."""
+    """Probability vectors as rows, and whether only one vector was given."""
     p = as_floats(x, name) if np.ndim(x) else np.array([float(x)])
     one = p.ndim == 1
     if np.ndim(x) == 0:
@@ -281,10 +285,10 @@ def _rows(x: Any, name: str) -> tuple[Array, bool]:
         p = p[None, :]
     if p.ndim != 2 or p.shape[1] < 2:
         raise RefusedError(
-            f"{name} has shape {np.shape(x)}: give a number, a vector of class probabilities, or rows of them"
+            f"{name} has shape {np.shape(x)}: pass a number, a vector of class probabilities, or rows of such vectors"
         )
     if not (p.min() >= 0.0 and np.abs(p.sum(axis=1) - 1.0).max() <= 1e-6):
-        raise RefusedError(f"{name} holds a row that is no probability vector: numbers from 0 that sum to 1")
+        raise RefusedError(f"{name} contains a row that is not a probability vector: pass numbers from 0 that sum to 1")
     return p, one
 
 
@@ -299,7 +303,7 @@ def _expected(losses: Array, truth: Array) -> Array:
 
 
 def _simplex_points(k: int, rng: Any) -> Array:
-    """A lattice inside the simplex as fine as the number of points allows, and random points."""
+    """Points of a lattice inside the simplex, as fine as the number of points allows, and random points."""
     if k == 2:
         c = (np.arange(_LATTICE) + 0.5) / _LATTICE
         lattice = np.column_stack([1.0 - c, c])
@@ -314,5 +318,5 @@ def _simplex_points(k: int, rng: Any) -> Array:
 
 
 def _n_compositions(parts: int, k: int) -> int:
-    """Ways to write a number as the sum of k positive ones."""
+    """Number of ways to write a number as a sum of k positive numbers."""
     return int(scipy.special.comb(parts - 1, k - 1, exact=True))

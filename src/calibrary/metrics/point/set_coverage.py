@@ -1,4 +1,4 @@
-"""Sets of classes: how often the smallest set of top classes that claims a level holds the true one."""
+"""Prediction sets: how often the smallest set of top classes that reaches a level contains the true class."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks
 
-#: Up to so many probabilities it is kept which classes the set of each row holds.
+#: Largest number of probabilities for which the classes in every row's set are stored.
 _MOST_KEPT = 10_000_000
-#: A set whose probabilities add up to the level but for rounding has reached it.
+#: A set whose probabilities add up to the level up to rounding has reached the level.
 SLACK = 1e-9
 
 
 class SetCoverage(NamedTuple):
-    """How often the sets hold the true class, how large they are, and what they claim.
+    """How often the sets contain the true class, how large the sets are, and the probability they claim.
 
-    ``claimed`` is their mean probability, which a calibrated model's coverage equals; ``gap`` is coverage - claimed.
+    ``claimed`` is the mean probability of the sets, which equals the coverage of a calibrated model; ``gap`` is
+    coverage - claimed.
     """
 
     coverage: float
@@ -35,7 +36,7 @@ class SetCoverage(NamedTuple):
 
 
 def _sets_found_once() -> ReplicateForm:
-    """The sets depend neither on labels nor on weights: a replicate only counts the rows whose set holds the label."""
+    """The sets do not depend on labels or weights: a replicate only counts the rows whose set contains the label."""
 
     def prepare(view: Predictions, *, level: float = 0.9) -> Value | None:
         if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
@@ -65,7 +66,7 @@ def _sets_found_once() -> ReplicateForm:
 
 
 def _sets(p: Array, level: float) -> NDArray[np.bool_]:
-    """Which classes the set of each row holds."""
+    """The classes in the set of each row."""
     order, _, before = _ranked(p)
     holds = np.empty(p.shape, dtype=np.bool_)
     np.put_along_axis(holds, order, before < level - SLACK, axis=1)
@@ -73,7 +74,7 @@ def _sets(p: Array, level: float) -> NDArray[np.bool_]:
 
 
 def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
-    """The classes of each row from the most probable down, their probabilities, and the sum before each."""
+    """The classes of each row in descending order of probability, their probabilities, and the sum before each."""
     order = np.argsort(-p, axis=1, kind="stable")
     ranked = np.take_along_axis(p, order, axis=1)
     return order, ranked, np.cumsum(ranked, axis=1) - ranked
@@ -89,7 +90,8 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="gap below 0: the sets hold the true class less often than they claim (over-confident); above 0: more often",
+    sign="gap below 0: the sets contain the true class less often than they claim (over-confident); above 0: more "
+    "often",
     fields=(("coverage", None), ("size", None), ("gap", 0.0)),
     lenses=("full", "ranked", "partition"),
     default_lens="full",
@@ -99,10 +101,10 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
     cost="O(NK log K)",
     equation="P(y in S), S the smallest top set with sum c >= level",
     references=cited("romano2020"),
-    use="Decisions by a short list: does the list that claims 90% hold the answer in 90% of the cases, and how long is "
-    "it?",
-    avoid="Sets are made of whole classes, so they claim more than the level: compare coverage with claimed, not with "
-    "the level. A gap of 0 at one level does not mean calibrated: see set_coverage_curve.",
+    use="Use this coverage for decisions by a short list: does the list that claims 90% contain the true class in 90% "
+    "of the rows, and how long is the list?",
+    avoid="Sets consist of whole classes, so they claim more than the level: compare coverage with claimed, not with "
+    "the level. A gap of 0 at one level does not mean calibrated: set_coverage_curve shows all levels.",
     status="emerging",
     since="0.2",
 )
@@ -112,12 +114,12 @@ def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Comm
     .. math:: \frac{1}{N} \sum_i [y_i \in S_i], \qquad S_i = \text{the fewest top classes with }
               \sum_{k \in S_i} c_{ik} \ge \text{level}
 
-    Equal probabilities rank by column.
+    Classes of equal probability are ranked by column.
 
     Parameters
     ----------
     level : float
-        Probability that the sets must claim, above 0 and at most 1.
+        Probability that the sets must reach, above 0 and at most 1.
 
     Returns
     -------
@@ -137,7 +139,9 @@ def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Comm
 
 def checked_level(level: Any) -> float:
     if not 0.0 < level <= 1.0:
-        raise RefusedError(f"level={level!r} must lie above 0 and at most at 1: it is the probability a set must claim")
+        raise RefusedError(
+            f"level={level!r} must be above 0 and at most 1: it is the probability that a set must reach"
+        )
     return float(level)
 
 
@@ -154,7 +158,7 @@ def at_levels(view: Predictions, levels: Array) -> list[SetCoverage]:
 
 
 def _ranked_blocks(view: Predictions) -> Iterator[tuple[Array | None, NDArray[Any], Array, Array]]:
-    """Blocks of rows with their classes from the most probable down: weights, label, probability, and sum before."""
+    """Blocks of rows with classes in descending order of probability: weights, label, probability, and sum before."""
     for rows in row_blocks(view):
         y = view.y[rows]
         order, ranked, before = _ranked(view.p[rows])

@@ -1,4 +1,4 @@
-"""Spiegelhalter's z: is the Brier score what calibrated predictions would give?"""
+"""Spiegelhalter's z: whether the Brier score is as large as expected for calibrated predictions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from calibrary.metrics.point.row_scores import row_blocks, soft
     range=(-math.inf, math.inf),
     better="perfect",
     tail="two-sided",
-    sign="above 0: predictions too extreme (over-confident); below 0: too timid (under-confident)",
+    sign="above 0: predictions too extreme (over-confident); below 0: not extreme enough (under-confident)",
     proper="dataset",
     lenses=ALL_LENSES,
     default_lens="full",
@@ -49,28 +49,30 @@ from calibrary.metrics.point.row_scores import row_blocks, soft
     cost="O(NK)",
     equation="(21)",
     references=cited("spiegelhalter1986"),
-    use="A quick test of calibration without bins; the sign says over- or under-confident.",
-    avoid="No power against errors that leave the Brier score's expectation alone; silent where c is near 1/2.",
-    corrections=(Correction("proper", "unknown", "not a scoring rule: a statistic of the whole data set"),),
+    use="Use z for a quick test of calibration without bins; its sign shows over- or under-confidence.",
+    avoid="The test has no power against errors that do not change the expected Brier score, nor where c is near 1/2.",
+    corrections=(Correction("proper", "unknown", "z is not a scoring rule: it is a statistic of the whole data set"),),
 )
 def spiegelhalter_z(
     view: Predictions, *, weight_type: str = "frequency", soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
-    r"""Standardised excess of the Brier score over what calibrated predictions expect.
+    r"""Standardised difference between the Brier score and its expectation for calibrated predictions.
 
     .. math:: z = \frac{\sum_i (y_i - c_i)(1 - 2 c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
 
-    Under calibration z is standard normal as N grows. For K classes the same of the vector Brier score:
+    For a calibrated model z is standard normal as N grows. For K classes z is computed from the vector Brier score:
     :math:`\sum_i (s_i - c_{i,y_i}) / \sqrt{\sum_i \sum_k c_{ik} (c_{ik} - s_i)^2}` with :math:`s_i = \sum_k c_{ik}^2`.
-    Undefined when every prediction is 0, 1/2, 1 or uniform, unless a certain one was wrong (then infinite).
+    z is undefined if every prediction is 0, 1/2, 1 or uniform, unless a certain prediction was wrong (then it is
+    infinite).
 
     Parameters
     ----------
     weight_type : "frequency" or "importance"
-        Weights count copies of rows, or weigh them (variance with squared weights, so that scale is free).
+        Weights count copies of rows, or are importance weights (the variance has squared weights, so that their scale
+        does not matter).
     soft_target : array-like of shape (N,) or (N, K), optional
-        Probabilities that take the place of the labels. The number is then no longer standard normal when they equal
-        the predictions (it is 0).
+        Probabilities that are used in place of the labels. z is then not standard normal if they equal the predictions
+        (it is 0).
 
     Examples
     --------
@@ -94,9 +96,10 @@ def spiegelhalter_z_test(
     Parameters
     ----------
     alternative : "two-sided", "greater" or "less"
-        "greater" looks for over-confidence, "less" for under-confidence.
+        "greater" tests for over-confidence, "less" for under-confidence.
     weight_type : "frequency" or "importance"
-        Weights count copies of rows, or weigh them (variance with squared weights, so that scale is free).
+        Weights count copies of rows, or are importance weights (the variance has squared weights, so that their scale
+        does not matter).
 
     Returns
     -------
@@ -149,7 +152,7 @@ def _vector_terms(view: Predictions, v: Array | None, target: Array | None) -> t
     square = np.einsum("nk,nk->n", view.p, view.p)
     variance = 0.0
     for rows in row_blocks(view):
-        # written as a sum of squares: zero for uniform rows, where the expanded form leaves rounding
+        # written as a sum of squares: exactly zero for uniform rows, where the expanded form has a rounding error
         gap = view.p[rows] - square[rows, None]
         spread = np.einsum("nk,nk,nk->n", gap, gap, view.p[rows])
         variance += float(spread.sum() if v is None else v[rows] @ spread)

@@ -1,4 +1,4 @@
-"""Decisions: how often the predicted class is right, what wrong decisions cost, and the soft F1 of errors."""
+"""Metrics of decisions: how often the predicted class is right, the cost of errors, and the soft F1 of errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
-# (conf, correct) pairs would count a wrong argmax with confidence below 1/2 as a success, so the lenses that
-# make such pairs are left out.
+# Pairs (confidence, correct) would count a wrong argmax with confidence below 1/2 as a success, so the lenses that form
+# such pairs are left out.
 _DECISION: dict[str, Any] = {
     **ROW_SCORE,
     "lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition"),
@@ -25,21 +25,27 @@ _DECISION: dict[str, Any] = {
     "cost": "O(NK), or O(NKA) with A acts",
     "equation": "(13)",
     "references": cited("gneiting2007"),
-    "use": "What a user of the decisions feels; with cost= it weighs errors as the application does.",
-    "avoid": "Blind to everything but the decision: probabilities 0.51 and 0.99 count the same.",
+    "use": "Use this rate for the effect on users of the decisions; with cost= errors are weighted as in the "
+    "application.",
+    "avoid": "The rate depends only on the decision: probabilities 0.51 and 0.99 count the same.",
     "corrections": (
-        Correction("direction", "listed as misclassification loss", "(13) is a reward, 1 is best; the loss is 1 - SR"),
+        Correction(
+            "direction",
+            "the review lists it as misclassification loss",
+            "(13) is a reward, where 1 is best; the loss is 1 - SR",
+        ),
         Correction(
             "soundness",
             "every proper scoring rule satisfies it (9.2)",
-            "strictly proper ones do; 0.51 for what always happens is the best score, 0.49 from calibration",
+            "strictly proper rules satisfy it; for an event that always occurs, 0.51 has the best score and is 0.49 "
+            "away from calibration",
         ),
     ),
 }
 
 
 def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the largest cost of an act with these options."""
+    """The smallest and the largest cost of an action with these options."""
     if options.get("cost_proportion") is not None:
         return 0.0, 2.0
     cost = options.get("cost")
@@ -69,23 +75,23 @@ def success_rate(
     skill: bool = False,
     **common: Unpack[Common],
 ) -> Score:
-    r"""How often the most probable class is the right one; classes that tie share the credit.
+    r"""How often the most probable class is the true one; tied classes share the credit.
 
     .. math:: \frac{1}{N} \sum_i \frac{[y_i \in M_i]}{|M_i|}, \qquad M_i = \arg\max_k c_{ik}
 
-    With a cost matrix the act of least expected cost is taken, and the value is 1 minus the mean cost.
+    With a cost matrix the action of least expected cost is chosen, and the value is 1 minus the mean cost.
 
     Parameters
     ----------
     cost : array-like of shape (K, A), optional
-        cost[true class, act]. Acts within rounding of the least expected cost share.
+        cost[true class, action]. Actions whose expected cost is within rounding of the least share the credit.
     cost_proportion : float, optional
-        For two classes: t stands for cost [[0, 2t], [2(1-t), 0]], predict 1 when c > t. Then 1 minus the value is
-        the Brier curve at t, and its integral over t is the Brier score.
+        For two classes: t means the cost [[0, 2t], [2(1-t), 0]], where 1 is predicted if c > t. Then 1 minus the value
+        is the Brier curve at t, and its integral over t is the Brier score.
     reduction : "mean" or "none"
-        One number, or one per row.
+        One mean value, or one value per row.
     skill : bool
-        How far from always predicting the base rate (0) to being always right (1) instead.
+        Return the skill instead: 0 is always predicting the base rate, 1 is being always right.
 
     Examples
     --------
@@ -153,8 +159,9 @@ def misclassification_loss(
     cells=CellFacts("exact", (3e-15, 7e-15)),
     equation="(24)",
     references=cited("hendrycks2019"),
-    use="Does low confidence find the errors? (top-label lens: errors are the class of interest)",
-    avoid="For a constant confidence it falls as c grows whatever the accuracy: best at c = 0.",
+    use="Use this score to ask whether low confidence identifies the errors. (With the top-label lens, errors are the "
+    "class of interest.)",
+    avoid="For a constant confidence c the score falls as c grows, whatever the accuracy: it is best at c = 0.",
     corrections=(Correction("proper", "unknown", "no"),),
 )
 def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
@@ -162,8 +169,8 @@ def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
 
     .. math:: \frac{2 \sum_i (1 - c_i)(1 - y_i)}{\sum_i (2 - c_i - y_i)}
 
-    It rewards caution, not calibration: of all constant confidences the best is 0. Undefined when every
-    prediction is certain and right.
+    The score rewards caution, not calibration: among constant confidences the best is 0. The score is undefined if
+    every prediction is certain and right.
 
     Examples
     --------
@@ -174,11 +181,11 @@ def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
     doubt, miss = 1.0 - view.c, 1.0 - view.y
     total = float(view.sum(doubt + miss))
     if total == 0.0:
-        return undefined("soft F1 is undefined: every prediction is certain and right")
+        return undefined("soft F1 is undefined because every prediction is certain and right")
     return 2.0 * float(view.sum(doubt * miss)) / total
 
 
-# -- what they lean on ------------------------------------------------------------------------------
+# -- shared functions ---------------------------------------------------------------------------------
 
 
 def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -> Array:
@@ -187,9 +194,11 @@ def _success_rows(view: Predictions, cost: Any, cost_proportion: float | None) -
     if cost_proportion is None:
         return 1.0 - _cost_rows(view, cost)
     if cost is not None:
-        raise RefusedCallError("cost and cost_proportion both say what errors cost: pass one of them")
+        raise RefusedCallError("cost and cost_proportion both specify the cost of errors: pass one of them")
     if view.k != 2 or not 0 <= cost_proportion <= 1:
-        raise RefusedError(f"cost_proportion={cost_proportion!r} must lie in [0, 1], and is for two classes")
+        raise RefusedError(
+            f"cost_proportion={cost_proportion!r} must lie in [0, 1] and is defined for two classes only"
+        )
     t = float(cost_proportion)
     return 1.0 - _cost_rows(view, [[0.0, 2 * t], [2 * (1 - t), 0.0]])
 
@@ -199,7 +208,7 @@ def _hits(view: Predictions) -> Array:
         return np.where(view.p_true == 0.5, 0.5, view.p_true > 0.5)
     rows = np.empty(view.n)
     for block in row_blocks(view):
-        by_class = np.ascontiguousarray(view.p[block].T)  # along the short side of a matrix a maximum is slow
+        by_class = np.ascontiguousarray(view.p[block].T)  # a maximum along the short side of a matrix is slow
         best = by_class == np.maximum.reduce(by_class, 0)
         rows[block] = best.ravel()[view.y[block] * best.shape[1] + np.arange(best.shape[1])]
         if np.count_nonzero(best) > best.shape[1]:
@@ -211,7 +220,7 @@ def _cost_rows(view: Predictions, cost: Any) -> Array:
     price = as_floats(cost, "cost")
     if price.ndim != 2 or len(price) != view.k or price.shape[1] == 0 or not np.isfinite(price).all():
         raise RefusedError(
-            f"cost has shape {price.shape}: give {view.k} rows (true classes) of finite costs, a column per act"
+            f"cost has shape {price.shape}: pass {view.k} rows (true classes) of finite costs, with a column per action"
         )
     expected = view.p @ price
     # relative to the largest cost: an absolute tolerance would make ties depend on the unit of cost

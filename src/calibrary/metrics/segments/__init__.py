@@ -1,6 +1,6 @@
 """Segments family: calibration within parts of the data, such as columns, fields and groups.
 
-This package has the name of a module of 0.2; the names of that module are still found here.
+In version 0.2 a module had the name of this package; its names are still importable from here.
 """
 
 from __future__ import annotations

@@ -20,27 +20,29 @@ from calibrary.metrics.machinery.literature import cited
     aliases=("Field-RCE", "field-level relative calibration error"),
     range=(0.0, np.inf),
     needs=("groups",),
-    sign="0: every field's predicted total equals its events; .1 is off by a tenth of the events on average",
+    sign="0: every field's predicted total equals its number of events; 0.1 means off by a tenth of the events on "
+    "average",
     cost="O(N)",
     equation="sum_f N_f |mean y - mean c| / mean y / N",
     references=cited("pan2020"),
-    use="Rates that differ by orders of magnitude (clicks, failures): an error counts in per cent of the field's own "
-    "rate.",
-    avoid="Fields with few events: their rate is noise and stands in the denominator; fields without any are left out.",
+    use="Use this error for rates that differ by orders of magnitude (clicks, failures): an error counts as a "
+    "percentage of the field's own rate.",
+    avoid="The value is unreliable for fields with few events, whose noisy rate is the denominator; fields without "
+    "events are left out.",
     status="emerging",
     since="0.2",
 )
 def field_relative_calibration_error(view: Predictions, *, groups: Any = None, **common: Unpack[Common]) -> float:
-    r"""Mean over the rows of the relative error of the predicted rate of their field.
+    r"""Mean over rows of the relative error of the predicted rate in each row's field.
 
     .. math:: \frac{1}{N} \sum_f N_f \frac{|\bar y_f - \bar c_f|}{\bar y_f}
 
-    over the fields in which an event occurred; a warning says how many rows the others hold.
+    The mean is over the fields in which an event occurred; a warning gives the number of rows in the other fields.
 
     Parameters
     ----------
     groups : array-like of shape (N,)
-        The field of every row: anything hashable.
+        The field of every row: any hashable value.
 
     Examples
     --------
@@ -54,8 +56,8 @@ def field_relative_calibration_error(view: Predictions, *, groups: Any = None, *
     fields = UserGroups(groups).groups(view)
     some = fields.label > 0.0
     if not some.any():
-        return undefined("no field has an event, so a relative error is undefined")
+        return undefined("no field has an event, so the relative error is undefined")
     if not some.all():
         left = float(fields.weight[~some].sum())
-        warn(f"{int((~some).sum())} of {len(fields)} fields ({left:g} rows) have no event and count as without error")
+        warn(f"{int((~some).sum())} of {len(fields)} fields ({left:g} rows) have no event and count as having no error")
     return float(np.sum(np.abs(fields.residual[some]) / fields.label[some]) / view.total)

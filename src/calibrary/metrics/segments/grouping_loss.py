@@ -1,8 +1,9 @@
-"""Grouping loss: what no metric of labels and confidences can see.
+"""Grouping loss: the loss that no metric of labels and confidences can detect.
 
-Cases of equal confidence may differ: with c = .5 for everyone, half of them at .1 and half at .9, a model is
-calibrated and still far from the truth. The spread of the true probabilities within a confidence is the grouping
-loss; cells of cases (known ones, or leaves of trees grown on the features) give a lower bound of it.
+Rows of equal confidence may have different true probabilities: if c = 0.5 for every row, and the true probability is
+0.1 for half of them and 0.9 for the others, a model is calibrated and still far from the true probabilities. The
+variance of the true probabilities at equal confidence is the grouping loss; groups of rows (known groups, or leaves of
+trees fitted to the features) give a lower bound of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from calibrary.numerics.draw import shuffled
 
 
 class GroupingLoss(NamedTuple):
-    """``loss`` is ``uncorrected`` less ``bias`` (chance) less ``induced`` (the spread of confidences in a bin)."""
+    """``loss`` is ``uncorrected`` minus ``bias`` (chance) minus ``induced`` (spread of confidences within a bin)."""
 
     loss: float
     uncorrected: float
@@ -36,17 +37,18 @@ class GroupingLoss(NamedTuple):
     family="bin",
     aliases=("GL", "glest"),
     range=(-np.inf, np.inf),
-    range_note="[0, 1/2] but for chance, which may leave it slightly below 0",
-    sign="0: cases of equal confidence are alike as far as the cells can tell; larger is worse",
+    range_note="[0, 1/2], apart from chance, which may give values slightly below 0",
+    sign="0: rows of equal confidence have equal event rates in all groups; larger is worse",
     fields=(("loss", 0.0),),
     needs=("groups",),
     extra_options=BINNING,
     cost="O(N log N)",
-    equation="sum_b,r n_br/N (h(p_b) - h(p_br)) less two parts",
+    equation="sum_b,r n_br/N (h(p_b) - h(p_br)) minus two corrections",
     references=cited("perez2023"),
-    use="A calibrated model that is to be used case by case: would more features tell cases of equal confidence apart?",
-    avoid="It is a lower bound: cells that do not matter give 0. Not a calibration error, and recalibration cannot "
-    "lower it.",
+    use="Use this loss for a calibrated model whose probabilities are used for single cases: would more features "
+    "distinguish rows of equal confidence?",
+    avoid="The value is a lower bound: groups that are unrelated to the outcome give 0. It is not a calibration "
+    "error, and recalibration cannot lower it.",
     status="emerging",
     since="0.2",
 )
@@ -59,25 +61,26 @@ def grouping_loss(
     rng: Any = 0,
     **options: Unpack[BinnedKeywords],
 ) -> GroupingLoss:
-    r"""Lower bound of the squared error due to unlike cases that share a confidence.
+    r"""Lower bound of the squared error because rows of equal confidence have different true probabilities.
 
     .. math:: \sum_{b,r} \frac{n_{br}}{N} \big(h(\bar y_b) - h(\bar y_{br})\big) - \text{bias} - \text{induced},
               \qquad h(p) = 2p(1-p)
 
-    over bins b of confidence and cells r within them. ``bias`` is what cells of these sizes read by chance, ``induced``
-    the part due to different confidences in one bin, by a nearest-neighbor curve. Cells of one case are left out.
+    The sum is over bins b of confidence and groups r within the bins. ``bias`` is the value that groups of these sizes
+    have by chance; ``induced`` is the part from different confidences within one bin, estimated by a nearest-neighbour
+    curve. Groups with a single row are left out.
 
     Parameters
     ----------
     groups : array-like of shape (N,)
-        The cell of every row: anything hashable that is known without the label.
+        The group of every row: any hashable value that does not depend on the label.
     features : array-like of shape (N, d), optional
-        In place of ``groups``: in every bin a tree with ``n_groups`` leaves is grown on a random half of the cases, and
-        its leaves are the cells of the other half, which alone is judged. Needs scikit-learn.
+        In place of ``groups``: in every bin a tree with ``n_groups`` leaves is fitted to a random half of the rows, and
+        its leaves are the groups of the other half, on which the loss is computed. This needs scikit-learn.
     n_groups : int
-        Leaves per bin.
+        Number of leaves per bin.
     rng : int, Generator or None
-        For the halves.
+        Generator or seed for the random halves.
 
     Returns
     -------
@@ -94,7 +97,10 @@ def grouping_loss(
     0.32
     """
     if (groups is None) == (features is None):
-        raise RefusedError("pass either groups=, the cell of every row, or features=, from which cells are learned")
+        raise RefusedError(
+            "groups and features exclude each other: pass either groups=, the group of every row, or features=, from "
+            "which groups are learned"
+        )
     bins = group(view, **options)
     if features is None:
         cells = UserGroups(groups).groups(view).index
@@ -107,9 +113,11 @@ def grouping_loss(
 def _measured(view: Predictions, bin: Indices, cell: Indices) -> GroupingLoss:
     pair, member = np.unique(np.column_stack([bin, cell]), axis=0, return_inverse=True)
     n, positive = _sums(view, member.ravel(), len(pair))
-    kept = n > 1.0  # the chance of a single case cannot be told from its loss
+    kept = n > 1.0  # with a single row, chance and grouping loss cannot be separated
     if not kept.any():
-        return GroupingLoss(undefined("no cell holds two cases, so the grouping loss is undefined"), *[np.nan] * 3)
+        return GroupingLoss(
+            undefined("no group has two rows, so the grouping loss is undefined: pass larger groups"), *[np.nan] * 3
+        )
     n, rate, of_bin = n[kept], positive[kept] / n[kept], np.unique(pair[kept, 0], return_inverse=True)[1]
     size = np.bincount(of_bin, n)
     mean = np.bincount(of_bin, n * rate) / size
@@ -131,7 +139,7 @@ def _entropy(p: Array) -> Array:
 
 
 def _induced(view: Predictions, bin: Indices) -> float:
-    """Spread within the bins of the rate that goes with each confidence, by its nearest tenth of the cases."""
+    """Variance within the bins of the rate at each confidence, estimated from the nearest tenth of the rows."""
     k = max(int(min(2000.0, 0.1 * view.total)), 1)
     windows = nearest_windows(view, k - 1) if k > 1 else None
     at = np.searchsorted(view.ties.c, view.c)
@@ -143,11 +151,11 @@ def _induced(view: Predictions, bin: Indices) -> float:
     return float(np.dot(size, _entropy(mean) - entropy) / view.total)
 
 
-# -- cells learned from features ---------------------------------------------------------------------
+# -- groups learned from features --------------------------------------------------------------------
 
 
 def _learned_cells(view: Predictions, bin: Indices, features: Any, n_groups: int, rng: Any) -> tuple[Indices, Indices]:
-    """The judged half of the rows, and the leaf of each in the tree of its bin."""
+    """The half of the rows that is evaluated, and the leaf of each row in the tree of its bin."""
     x = np.asarray(view.align(as_array(features, "features"), "features"), dtype=np.float64)
     x = x[:, None] if x.ndim == 1 else x
     learning = np.zeros(view.n, dtype=bool)
@@ -161,11 +169,13 @@ def _learned_cells(view: Predictions, bin: Indices, features: Any, n_groups: int
 
 
 def leaf_of_each(x: Array, view: Predictions, learn: Indices, judge: Indices, n_groups: int) -> NDArray[np.intp]:
-    """The leaf of every judged case in a tree grown on others; all in one where there is nothing to learn from."""
+    """The leaf of every evaluated row in a tree fitted to others; one leaf for all if there is nothing to fit."""
     try:
         from sklearn.tree import DecisionTreeRegressor
     except ImportError as error:
-        raise ImportError("cells from features need scikit-learn: pip install 'calibrary[sklearn]'") from error
+        raise ImportError(
+            "learning groups from features needs scikit-learn: pip install 'calibrary[sklearn]'"
+        ) from error
     if len(learn) < n_groups or not len(judge):
         return np.zeros(len(judge), dtype=np.intp)
     tree = DecisionTreeRegressor(

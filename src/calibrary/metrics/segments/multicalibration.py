@@ -1,7 +1,7 @@
-"""Calibration within segments: the worst of all intersections of columns, with a p-value that knows how many there are.
+"""Calibration within segments: the worst of all intersections of columns, with a p-value adjusted for their number.
 
-Rows are sorted by confidence once. For every way to split them, the running sums of y - c within each segment are one
-sum over rows ordered by segment and confidence, and their ranges follow from its largest and smallest values.
+Rows are sorted by confidence once. For every combination of columns, the cumulative sums of y - c within each segment
+are one sum over rows ordered by segment and confidence, and their ranges follow from its largest and smallest values.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import redrawn_labels
 from calibrary.numerics.laws.brownian import brownian_range_sf
 
-#: Redrawn residuals handled at a time, and draws that one pass takes side by side.
+#: Number of redrawn residuals handled at a time, and number of draws that one pass computes together.
 _BLOCK = 1_000_000
 _SIDE_BY_SIDE = 16
-#: Rows from which a compiled loop is faster than sums of whole arrays.
+#: Number of rows from which a compiled loop is faster than array operations.
 _MANY = 5000
 
 _FACTS: dict[str, Any] = {
@@ -36,7 +36,7 @@ _FACTS: dict[str, Any] = {
     "since": "0.2",
     "needs": ("by",),
     "fractional": "binary",
-    "cost": "one sort, then a pass for each way to split the rows",
+    "cost": "one sort, then one pass for each combination of columns",
     "references": cited("guy2025", "hebert2018"),
 }
 
@@ -48,12 +48,13 @@ _FACTS: dict[str, Any] = {
     name="multicalibration error",
     aliases=("MCE of segments", "multi-calibration error", "worst-segment calibration error"),
     range=(0.0, math.inf),
-    range_note="rarely above 1; infinite if a segment states an impossibility that happened",
-    sign="0 is perfect; the worst segment's Kuiper error in units of its noise, on the scale of all rows",
+    range_note="rarely above 1; infinite if an event to which a segment gives probability 0 occurred",
+    sign="0 is perfect; the worst segment's Kuiper error divided by its standard deviation, on the scale of all rows",
     symmetric=True,
     equation="max over segments s of K_s / sd_s, times sd of all rows; K the range of the cumulative difference",
-    use="Is the model calibrated for everybody, or only on average? Gives the worst segment among all intersections.",
-    avoid="Many small segments: chance alone makes one look bad; multicalibration_error_test has the honest p-value.",
+    use="Use this error to ask whether the model is calibrated for everybody, or only on average. It shows the worst "
+    "segment among all intersections.",
+    avoid="With many small segments, one looks bad by chance alone; multicalibration_error_test has a valid p-value.",
     **_FACTS,
 )
 def multicalibration_error(
@@ -65,26 +66,26 @@ def multicalibration_error(
     min_rows: float = 10,
     **common: Unpack[Averaged],
 ) -> float:
-    r"""Miscalibration of the worst segment, among all intersections of columns and the whole.
+    r"""Miscalibration of the worst segment, among all intersections of columns and the whole data set.
 
     .. math:: \sigma_{all} \max_s \frac{K_s}{\sigma_s}, \qquad
               \sigma_s = \frac{1}{W_s} \sqrt{\sum_{i \in s} w_i c_i (1 - c_i)}
 
-    with :math:`K_s` the range of the cumulative difference of y - c within segment s (Kuiper's error). Dividing by the
-    noise keeps small segments from winning by chance alone. :func:`calibrary.multicalibration_error_test` names the
-    segment and gives a table of all.
+    :math:`K_s` is the range of the cumulative difference of y - c within segment s (Kuiper's error). Because K_s is
+    divided by its standard deviation, small segments are not the worst by chance alone.
+    :func:`calibrary.multicalibration_error_test` names the segment and gives a table of all segments.
 
     Parameters
     ----------
     by : mapping, table or array
-        The columns that split the rows: ``{"site": site, "age": age}``, a pandas, polars or Arrow table, or an array.
-        Numbers with more than 10 different values are cut at quantiles; pass numbers that are names as strings.
+        The columns that define segments: ``{"site": site, "age": age}``, a pandas, polars or Arrow table, or an array.
+        Numeric columns with more than 10 distinct values are cut at quantiles; pass numbers that are names as strings.
     depth : int
-        Intersections of up to so many columns.
+        Largest number of columns in an intersection.
     n_cuts : int
-        Parts into which a column of numbers is cut.
+        Number of parts into which a numeric column is cut.
     min_rows : float
-        Segments with less weight are left out. The whole always counts.
+        Segments with less weight than this are left out. The whole data set always counts.
 
     Examples
     --------
@@ -107,11 +108,12 @@ def multicalibration_error(
     family="cumulative",
     name="multiaccuracy error",
     aliases=("multi-accuracy error",),
-    sign="0 is perfect; the largest excess or lack of outcomes in any segment, per row of all",
+    sign="0 is perfect; the largest excess or deficit of events in any segment, divided by the number of all rows",
     symmetric=True,
     equation="max over segments s of |sum over s of y - c| / N",
-    use="Are outcomes as frequent as stated in every segment? The weaker question, and the easier to answer.",
-    avoid="Within a segment, errors of both signs cancel: multicalibration_error detects them.",
+    use="Use this error to ask whether events are as frequent as predicted in every segment. This is a weaker "
+    "requirement than calibration in every segment, and needs fewer rows.",
+    avoid="Within a segment, errors of opposite sign cancel: multicalibration_error detects them.",
     **_FACTS,
 )
 def multiaccuracy_error(
@@ -123,7 +125,7 @@ def multiaccuracy_error(
     min_rows: float = 10,
     **common: Unpack[Averaged],
 ) -> float:
-    r"""Largest difference of outcomes and confidences in any segment, per row of the whole.
+    r"""Largest difference between observed and predicted events in any segment, divided by the number of all rows.
 
     .. math:: \max_s \frac{1}{W} \Big|\sum_{i \in s} w_i (y_i - c_i)\Big|
 
@@ -147,19 +149,19 @@ def multiaccuracy_error(
 
 @dataclass(frozen=True)
 class SegmentsTestResult(TestResult):
-    """Is any segment further from calibration than the worst segment expected by chance?
+    """Test whether any segment is further from calibration than the worst segment expected by chance.
 
     Attributes
     ----------
-    statistic, pvalue : the worst segment's value, and the share of redrawn labels whose worst segment is as bad
-    error : the metric itself (the statistic of multiaccuracy; on the scale of all rows for multicalibration)
+    statistic, pvalue : the worst segment's value, and the share of redraws whose worst segment is at least as bad
+    error : the metric itself (for multiaccuracy the statistic; for multicalibration on the scale of all rows)
     worst : the worst segment in words
     table : one entry for each segment, worst first: ``segment`` in words, its weight ``n``, ``mean_label``,
         ``mean_confidence``, ``kuiper`` (range of the cumulative difference), ``sigma`` (that in units of its noise),
         ``excess`` (sum of y - c per row of all), and ``pvalue``, adjusted for all segments
-    null_high : the value the worst segment exceeds in 5% of calibrated samples
-    unadjusted_pvalue : of the worst segment as if it had been chosen in advance (multicalibration)
-    n_segments, n_resamples : how many
+    null_high : the value that the worst segment exceeds in 5% of calibrated samples
+    unadjusted_pvalue : p-value of the worst segment if it had been chosen in advance (multicalibration)
+    n_segments, n_resamples : number of segments and of redraws
     """
 
     error: float
@@ -183,18 +185,18 @@ def multicalibration_error_test(
     rng: Any = None,
     **common: Unpack[Averaged],
 ) -> SegmentsTestResult:
-    """Is any segment miscalibrated? The worst of all, against the worst of all on redrawn labels.
+    """Test whether any segment is miscalibrated: compare the worst segment with that of redrawn labels.
 
-    Labels are redrawn from the confidences once for all segments, so that the p-value allows for their number and
-    their overlap. The p-value of the worst segment taken alone is far too small: of 37 segments of calibrated
-    predictions it rejects 60% at the 5% level.
+    Labels are redrawn from the confidences for all segments together, so that the p-value accounts for their number and
+    overlap. The unadjusted p-value of the worst segment is far too small: with 37 segments of calibrated predictions it
+    rejects 60% at the 5% level.
 
     Parameters
     ----------
     by, depth, n_cuts, min_rows
         As in :func:`multicalibration_error`.
     n_resamples : int
-        Redraws of the labels.
+        Number of redraws of the labels.
     rng : int, Generator or None
 
     Returns
@@ -234,7 +236,7 @@ def multiaccuracy_error_test(
     rng: Any = None,
     **common: Unpack[Averaged],
 ) -> SegmentsTestResult:
-    """Are outcomes as frequent as stated in every segment? The worst of all, against redrawn labels.
+    """Test whether events are as frequent as predicted in every segment, by comparison with redrawn labels.
 
     Parameters
     ----------
@@ -265,9 +267,9 @@ def multiaccuracy_error_test(
 def _result(
     walks: Walks, size: Array, sigma: Array, spans: Array, sums: Array, null: Array, error: float, alone: float
 ) -> SegmentsTestResult:
-    """The test of the largest size, and the table of all segments."""
+    """The test of the worst segment, and the table of all segments."""
     slack = 1e-12 * np.maximum(1.0, np.where(np.isfinite(size), size, 1.0))
-    as_bad = np.searchsorted(null, size - slack)  # redraws whose worst is below
+    as_bad = np.searchsorted(null, size - slack)  # redraws whose worst segment is below the observed value
     pvalues = (1.0 + len(null) - as_bad) / (len(null) + 1.0)
     order = np.argsort(-size, kind="stable")
     weight = walks.weight
@@ -293,10 +295,10 @@ def _result(
 
 @dataclass(frozen=True)
 class _Split:
-    """One way to split the rows, which come in ascending order of confidence.
+    """One combination of columns, with rows in ascending order of confidence.
 
-    ``segment`` is the number of each row's segment (``n_segments``: none), and ``read`` says where the walk is looked
-    at: after the last of equal confidences in a segment.
+    ``segment`` is the number of each row's segment (``n_segments``: none), and ``read`` marks where the walk is
+    evaluated: after the last of equal confidences in a segment.
     """
 
     segment: NDArray[Any]
@@ -315,11 +317,11 @@ class _Split:
         return cls(segment, n_segments, read)
 
     def walks(self, steps: Array) -> tuple[Array, Array]:
-        """Range and last value of the walk in every segment, for every row of steps (one row a draw)."""
+        """Range and last value of the walk in every segment, for every row of steps (one row per draw)."""
         order = np.argsort(self.segment, kind="stable")
         bounds = np.searchsorted(self.segment[order], np.arange(self.n_segments + 1))
         first, end = bounds[:-1], bounds[1:] - 1
-        # one long walk through segment after segment; where one begins is its zero
+        # one long walk through segment after segment; its value at the start of a segment is that segment's zero
         walk = np.cumsum(steps.take(order[: bounds[-1]], axis=1), axis=1)
         zero = np.where(first > 0, walk[:, first - 1], 0.0)
         total = walk[:, end] - zero
@@ -333,9 +335,9 @@ class _Split:
 
 @dataclass(frozen=True)
 class Walks:
-    """The cumulative differences within all segments, for the labels given and for others.
+    """The cumulative differences within all segments, for the observed labels and for redrawn ones.
 
-    ``variance`` is that of a segment's sum of y - c under calibration, ``stated`` its sum of confidences.
+    ``variance`` is that of a segment's sum of y - c for calibrated predictions, ``stated`` its sum of confidences.
     """
 
     view: Predictions
@@ -353,7 +355,7 @@ class Walks:
         return spans[0], sums[0]
 
     def of(self, residual: Array) -> tuple[Array, Array]:
-        """The same for rows of (weighted) residuals in the order of confidence: one row for each draw."""
+        """The same for rows of (weighted) residuals in order of confidence: one row for each draw."""
         work = 0.02 * residual.size * len(self.splits)
         if len(residual) > 1 and residual.shape[1] > _MANY and worth_compiling("segment_walks.segment_walks", work):
             return self._side_by_side(residual)
@@ -361,7 +363,7 @@ class Walks:
         return np.hstack([span for span, _ in found]), np.hstack([total for _, total in found])
 
     def _side_by_side(self, residual: Array) -> tuple[Array, Array]:
-        """The same by compiled loops that take a few draws at a time, which is five times faster."""
+        """The same with compiled loops over a few draws at a time, which is five times faster."""
         from calibrary.numerics.compiled.segment_walks import segment_walks
 
         spans, sums = np.empty((2, len(residual), len(self.words)))
@@ -374,15 +376,15 @@ class Walks:
         return spans, sums
 
     def sigma(self, spans: Array) -> Array:
-        """Ranges in units of the noise; a segment without noise has 0, or infinity where it is wrong."""
+        """Ranges divided by their standard deviation; a segment without noise has 0, or infinity if it is wrong."""
         noise = np.sqrt(self.variance)
         certain = np.where(spans > 1e-9, math.inf, 0.0)
         return np.where(noise > 0.0, spans / np.where(noise > 0.0, noise, 1.0), certain)
 
     def redrawn(self, n_resamples: int, rng: Any, size: Callable[[Array, Array], Array]) -> Array:
-        """The largest size over the segments on each draw of labels from the confidences, ascending."""
+        """The largest value over the segments for each draw of labels from the confidences, ascending."""
         if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
-            raise RefusedError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
+            raise RefusedError(f"n_resamples={n_resamples!r} must be a whole number of at least 1 (999 is usual)")
         bounded("n_resamples", int(n_resamples))
         c = self.view.c[self.view.order]
         copies = None if self.view.w is None else self.view.counts("redrawing labels")[self.view.order]
@@ -406,6 +408,9 @@ def _walks(view: Predictions, by: Any, depth: int, n_cuts: int, min_rows: float)
         words += partition.words
         sums.append([np.bincount(partition.segment, x, len(partition.words) + 1)[:-1] for x in each])
     if len(words) == 1:
-        warn(f"no segment holds min_rows={min_rows:g} rows, so that only the whole is judged: lower min_rows or n_cuts")
+        warn(
+            f"no segment has min_rows={min_rows:g} rows, so that only the whole data set is tested: lower min_rows or "
+            "n_cuts"
+        )
     weight, stated, variance = (np.concatenate(parts) for parts in zip(*sums, strict=True))
     return Walks(view, tuple(splits), tuple(words), weight, stated, variance)

@@ -1,6 +1,6 @@
-"""Selective family: confidence as a reason to answer or to abstain.
+"""Selective family: confidence as a criterion to answer or to abstain.
 
-This package has the name of a module of 0.2; the names of that module are still found here.
+In version 0.2 a module had the name of this package; its names are still importable from here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Confidence as a reason to answer or to abstain: risk and coverage, ranks, and the error leaderboards print.
+"""Confidence as a criterion to answer or to abstain: risk and coverage, ranks, and errors printed by leaderboards.
 
-A language model (or any classifier) that may refuse answers those it is surest of first. In a binary view ``y`` is
-"was the answer right" and ``c`` the confidence given with it; through ``lens="top-label"`` it is the predicted class
-and its probability. Tied confidences, the rule for verbal ones, are taken together: every number here is its
-expectation over all orders of the tied answers.
+A language model (or any classifier) that may abstain gives the answers with the highest confidence first. In a binary
+view ``y`` is 1 if the answer was right, and ``c`` the confidence given with it; with ``lens="top-label"`` the answer is
+the predicted class and ``c`` its probability. Answers with tied confidences (usual if confidence is given in words) are
+taken together: every number here is its expectation over all orders of the tied answers.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ _RANKED: dict[str, Any] = {
     "aurc",
     fractional="binary",
     aliases=("area under the risk-coverage curve", "selective risk"),
-    sign="lower is better: the errors are among the least confident answers; the error rate is what luck gives",
+    sign="lower is better: the errors are among the least confident answers; a random order gives the error rate",
     cells=CellFacts("order", (5e-8, 7e-9)),
     equation="(1/N) sum_k errors among the k most confident / k",
     references=cited("geifman2019", "traub2024"),
-    use="Abstention: how often the answers are wrong if only the most confident ones are given, over all coverages.",
-    avoid="It mixes accuracy and ranking, and its first few answers weigh most: compare augrc, or e_aurc for the "
-    "ranking alone. Says nothing about calibration: any rising change of the confidences leaves it as it is.",
+    use="Use this area for abstention: it shows how often the answers are wrong if only the most confident ones are "
+    "given, averaged over all coverages.",
+    avoid="The value mixes accuracy and ranking, and the first few answers have the most weight: compare augrc, or "
+    "e_aurc for the ranking alone. The value contains no information about calibration: increasing transformations of "
+    "the confidences do not change it.",
     **_RANKED,
 )
 def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
@@ -56,8 +58,8 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     .. math:: \frac{1}{N} \sum_{k=1}^{N} \frac{1}{k} \sum_{i \le k} (1 - y_{(i)}),
               \qquad c_{(1)} \ge c_{(2)} \ge \dots
 
-    Answers of equal confidence count by the mean over their orders, exactly. Partial credit (fractional labels)
-    counts as that part of a right answer.
+    Answers of equal confidence count by the exact mean over their orders. Partial credit (fractional labels) counts as
+    that fraction of a right answer.
 
     Examples
     --------
@@ -73,20 +75,21 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     "e_aurc",
     fractional="binary",
     aliases=("excess AURC", "excess area under the risk-coverage curve"),
-    sign="0 is the best order these answers allow: every right one is more confident than every wrong one",
+    sign="0 is the best possible order of these answers: every right one is more confident than every wrong one",
     cells=CellFacts("order", (5e-8, 7e-9)),
-    equation="aurc less that of the best order of the same answers",
+    equation="aurc minus that of the best order of the same answers",
     references=cited("geifman2019"),
-    use="The ranking part of aurc, for models of different accuracy.",
-    avoid="Its scale still depends on the error rate (Traub et al.): for models of different accuracy prefer auroc.",
+    use="Use this area for the ranking part of aurc, to compare models of different accuracy.",
+    avoid="The scale of the value still depends on the error rate (Traub et al.): for models of different accuracy "
+    "prefer auroc.",
     **_RANKED,
 )
 def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
-    r"""How much of the area under the risk-coverage curve a better order of confidence would save.
+    r"""How much of the area under the risk-coverage curve a better order of confidences would save.
 
     .. math:: \text{AURC}(c) - \text{AURC}(y)
 
-    The second term is the area when the answers are ordered by what they turned out to be.
+    The second term is the area if all right answers came before all wrong ones.
 
     Examples
     --------
@@ -110,8 +113,9 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     cells=CellFacts("order", (3e-8, 3e-9)),
     equation="(1/N) sum_k errors among the k most confident / N",
     references=cited("traub2024"),
-    use="Abstention in one number: the risk of an undetected error, averaged over coverages; no answer weighs more.",
-    avoid="Like aurc it mixes accuracy and ranking and does not see miscalibration.",
+    use="Use this area for abstention in one number: the risk of an undetected error, averaged over coverages, with "
+    "equal weight for all answers.",
+    avoid="Like aurc, the value mixes accuracy and ranking and does not detect miscalibration.",
     **_RANKED,
 )
 def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
@@ -141,21 +145,22 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     fractional="binary",
     aliases=("AUC", "ROC AUC", "c-statistic", "concordance", "area under the ROC curve"),
     better="higher",
-    sign="higher is better: 1 if confidence tells right from wrong, 1/2 if it says nothing",
+    sign="higher is better: 1 if confidence separates right from wrong answers, 1/2 if it is unrelated to them",
     symmetric=True,
     cells=CellFacts("order", (4e-6, 2e-7)),
     equation="P(c of a right answer > c of a wrong one), half for ties",
     references=cited("hanley1982", "traub2024"),
-    use="Can the confidence be used to decide which predictions to trust, whatever its scale?",
-    avoid="It is discrimination, not calibration: every rising change of the confidences leaves it as it is.",
+    use="Use AUROC to ask whether the confidence can decide which predictions to trust, whatever its scale.",
+    avoid="AUROC measures discrimination, not calibration: increasing transformations of the confidences do not "
+    "change it.",
     **_RANKED,
 )
 def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
-    r"""Chance that a right answer is more confident than a wrong one.
+    r"""Probability that a right answer has a higher confidence than a wrong one.
 
     .. math:: P(c_i > c_j) + \tfrac{1}{2} P(c_i = c_j), \qquad y_i = 1,\; y_j = 0
 
-    Undefined (nan, with a warning) when all answers are right or all are wrong.
+    The value is undefined (NaN, with a warning) if all answers are right or all are wrong.
 
     Examples
     --------
@@ -175,7 +180,7 @@ def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
 
 @dataclass(frozen=True)
 class _Falling:
-    """Answers of equal confidence, from the most confident down: how many, how many wrong, and how many came before."""
+    """Groups of equal confidence in descending order: numbers of answers, of wrong ones, and of earlier answers."""
 
     size: Array
     wrong: Array
@@ -203,7 +208,7 @@ def _risk_area(f: _Falling) -> float:
     (E + e (k-a)/m) / k = e/m + (E - a e/m) / k, so that a group needs its sum of 1/k only: a difference of digammas,
     which also says what a fractional weight means.
     """
-    # in place: with many answers these arrays are what an evaluation needs most memory for
+    # in place: for many answers these arrays need most of the memory
     reciprocals = f.before + 1.0
     np.divide(1.0, reciprocals, out=reciprocals)
     tied = f.size != 1.0
@@ -228,9 +233,10 @@ def _risk_area(f: _Falling) -> float:
     cost="O(N log N)",
     equation="(28) with p = 2 over bins of bin_size answers",
     references=cited("hendrycks2019", "phan2025"),
-    use="To compare with Humanity's Last Exam, BrowseComp and others that print a root mean square error.",
-    avoid="tail='drop' understates over-confidence: it leaves the most confident answers out. Depends on bin_size, and "
-    "a calibrated model does not show 0.",
+    use="Use this error to compare with Humanity's Last Exam, BrowseComp and others that print a root mean square "
+    "error.",
+    avoid="tail='drop' understates over-confidence, because it leaves the most confident answers out. The value "
+    "depends on bin_size, and is not 0 for a calibrated model.",
     **EMERGING,
 )
 def rms_calibration_error(
@@ -240,19 +246,21 @@ def rms_calibration_error(
 
     .. math:: \sqrt{\sum_b \frac{n_b}{N} (\bar y_b - \bar c_b)^2}
 
-    over consecutive bins of the answers sorted by confidence; the last bin takes the remainder.
+    The sum is over consecutive bins of the answers sorted by confidence; the last bin contains the remainder.
 
     Parameters
     ----------
     bin_size : float
-        Answers (weight) per bin.
+        Number (or weight) of answers per bin.
     tail : "join" or "drop"
-        Sum over all bins; this is ``ece(binning="points", norm=2)``. "drop" leaves the last bin, the most confident
-        answers, out of the sum but not out of N: so do the scripts of Humanity's Last Exam, BrowseComp and their
-        copies, whose numbers it reproduces. With simulated over-confident answers it gives .57 for .70 at N = 300.
+        "join" sums over all bins; this is ``ece(binning="points", norm=2)``. "drop" leaves the last bin, with the most
+        confident answers, out of the sum but not out of N, as the scripts of Humanity's Last Exam, BrowseComp and
+        their copies do; it reproduces their numbers. For simulated over-confident answers (N = 300) it gives .57
+        where "join" gives .70.
     ties : "pool" or "cut"
-        Keep equal confidences in one bin; or cut them by row order, as those scripts do (no weights then, and the
-        value depends on the order of the rows). ``tail="drop", ties="cut"`` is the circulating script.
+        "pool" puts equal confidences in one bin; "cut" divides them by row order, as those scripts do (weights are
+        then not accepted, and the value depends on the order of the rows). ``tail="drop", ties="cut"`` is the
+        published script.
 
     Examples
     --------
@@ -269,8 +277,8 @@ def rms_calibration_error(
     if tail == "drop":
         if len(weight) == 1:
             return undefined(
-                f"tail='drop' leaves out the last bin, and {view.total:g} answers in bins of {bin_size} have only one: "
-                "use a smaller bin_size, or tail='join'"
+                f"tail='drop' leaves out the last bin, but {view.total:g} answers in bins of {bin_size} give only one "
+                "bin: use a smaller bin_size, or tail='join'"
             )
         weight, residual = weight[:-1], residual[:-1]
     return float(np.sqrt(np.sum(residual**2 / weight) / view.total))
@@ -283,42 +291,45 @@ def _pooled_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
 
 def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     if view.w is not None:
-        raise RefusedError("ties='cut' cuts equal confidences by row order and takes no sample_weight: use ties='pool'")
+        raise RefusedError(
+            "ties='cut' cuts equal confidences by row order and does not accept sample_weight: use ties='pool'"
+        )
     size = whole("bin_size", bin_size)
     start = size * np.arange(max(view.n // size, 1))
-    order = np.argsort(view.c)  # not stable: the very call of the scripts
+    order = np.argsort(view.c)  # not stable: exactly the call of the scripts
     return np.diff(start, append=view.n).astype(np.float64), np.add.reduceat(view.residual[order], start)
 
 
 @metric(
     "rank_calibration_error",
-    coverage_note="the default 95% interval held the truth in 88% of 121 samples of 500 rows of an over-confident "
-    "model: its bias does not vanish there.",
+    coverage_note="the default 95% interval contained the true value in 88% of 121 samples of 500 rows of an "
+    "over-confident model: the bias of the error is not negligible there.",
     family="bin",
     fractional="binary",
     aliases=("RCE", "rank-calibration error", "empirical RCE"),
     cells=CellFacts("order", (0.002, 0.002)),
     cost="O(N log N)",
-    sign="0: groups of more confident answers are always more often right; larger is worse",
+    sign="0: bins of more confident answers always have a higher accuracy; larger is worse",
     equation="mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
     references=cited("huang2024"),
-    use="Confidences that are no probabilities, or graded answers: does higher confidence mean better answers?",
-    avoid="Blind to the size of confidences. Noise alone reorders bins of similar accuracy: few answers give a "
-    "value too high.",
+    use="Use this error for confidences that are not probabilities, or for graded answers: does higher confidence "
+    "mean better answers?",
+    avoid="The value does not depend on the size of confidences. Noise alone reorders bins of similar accuracy, so "
+    "that with few answers the value is too high.",
     **EMERGING,
 )
 def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unpack[Common]) -> float:
-    r"""Mean distance between the rank of an answer's confidence and the rank of the accuracy it stands for.
+    r"""Mean distance between the rank of an answer's confidence and the rank of the accuracy of its bin.
 
     .. math:: \frac{1}{N} \sum_i \Big| P(\bar y_b \ge \bar y_{b(i)}) - P(c \ge c_i) \Big|
 
     The accuracy of an answer is that of its bin, one of ``n_bins`` bins of equal mass; both ranks run from 0 (best) to
-    1, and the accuracy's is the middle of its bin. Equal confidences stay in one bin.
+    1, and the rank of the accuracy is the middle of its bin. Equal confidences are in one bin.
 
     Parameters
     ----------
     n_bins : int
-        Bins of equal mass.
+        Number of bins of equal mass.
 
     Examples
     --------
@@ -333,10 +344,12 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
     total = float(f.size.sum())
     last = total - 1.0
     if last <= 0.0:
-        return undefined("the rank-calibration error is undefined for a single answer: ranks need at least two")
+        return undefined("the rank-calibration error is undefined for a single answer: pass at least two answers")
     bins = _by_mass(f, total, n_bins)
-    # the answers whose bin is at least as accurate as this one's, less the middle of the bin itself
-    accuracy = np.round(1.0 - bins.wrong / bins.size, 12)  # bins as accurate as each other but for rounding are equal
+    # the number of answers whose bin is at least as accurate, minus the middle of the bin itself
+    accuracy = np.round(
+        1.0 - bins.wrong / bins.size, 12
+    )  # bins whose accuracies are equal up to rounding have equal rank
     order = np.argsort(-accuracy, kind="stable")
     reached = np.cumsum(bins.size[order])
     equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
@@ -352,9 +365,9 @@ class _MassBins:
 
 
 def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
-    """The bin of every tied group: the one its first answer falls in, with ends at round(b N / B)."""
+    """The bin of every tied group: the bin of its first answer, with bin ends at round(b N / B)."""
     ends = np.rint(np.round(np.arange(1, n_bins) * total / n_bins, 9))
-    ends -= 1e-12 * total  # sums of weights may fall short by rounding
+    ends -= 1e-12 * total  # sums of weights may be too small by rounding
     place = np.searchsorted(ends, f.before, side="right")
     used = np.bincount(place) > 0
     index = (np.cumsum(used) - 1)[place]
@@ -363,11 +376,11 @@ def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
 
 
 def _distances(f: _Falling, rank: Array, index: Any) -> Array:
-    """Sum over the places k = a, ..., a+m-1 of every tied group of |rank of its bin - k|."""
+    """Sum over the positions k = a, ..., a+m-1 of every tied group of |rank of its bin - k|."""
     distances = np.empty(len(f.size))
     for part in slices(len(distances)):
         size, ahead = f.size[part], rank[index[part]] - f.before[part]
-        nearer = np.clip(np.ceil(ahead), 0.0, size)  # places before the rank
+        nearer = np.clip(np.ceil(ahead), 0.0, size)  # positions before the rank
         below = nearer * ahead - nearer * (nearer - 1.0) / 2.0
         distances[part] = 2.0 * below - (size * ahead - size * (size - 1.0) / 2.0)
     return distances

@@ -1,8 +1,8 @@
-"""Loops that are written once, and whether they run as plain Python or as machine code.
+"""Loops that are written once, and run either as plain Python or as compiled machine code.
 
-numba is optional (``calibrary[fast]``): everything is computed without it, with the same numbers. Where it is
-installed, a loop is compiled only when that saves more time than it takes, so that nobody with few rows waits for a
-compiler. This is the only room that imports numba; its files are imported where a long loop has to run.
+numba is optional (``calibrary[fast]``): without it everything is computed with the same numbers. If it is installed, a
+loop is compiled only if that saves more time than the compilation takes, so that users with few rows never wait for the
+compiler. This is the only package that imports numba; its files are imported where a long loop must run.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from calibrary.base.errors import installed, warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Seconds that it takes to compile a loop, to import the compiler, and to load a compiled loop from disk.
+#: Seconds needed to compile a loop, to import the compiler, and to load a compiled loop from disk.
 COMPILE, IMPORT, LOAD = 2.5, 0.7, 0.1
-#: Seconds from which a user without the compiler is told that it exists.
+#: Seconds from which a user without the compiler is informed that it exists.
 _LONG = 3.0
 
-#: Seconds that the plain form of each loop has taken so far, about; loops that have been started; loops warned about.
+#: Approximate seconds spent in the plain version of each loop; loops that have been started; loops warned about.
 _SPENT: dict[str, float] = {}
 _STARTED: set[str] = set()
 _SLOW: set[str] = set()
-#: For tests and measurements: True compiles every loop that can be, False none.
+#: For tests and measurements: True compiles every loop, False none.
 FORCED: bool | None = None
 
 
 def available() -> bool:
-    """Is the compiler installed?"""
+    """Whether the compiler is installed."""
     return sys.modules.get("numba") is not None or _installed()
 
 
@@ -41,11 +41,11 @@ def _installed() -> bool:
 
 
 def worth_compiling(loop: str, microseconds: float, compile_seconds: float = COMPILE) -> bool:
-    """Has the plain form of a loop, this call's estimated time included, taken so long that the compiled form pays?
+    """Whether the plain version of a loop, including this call, has taken so long that compiling pays.
 
-    ``loop`` is "file.function" of the compiled form. It pays when the plain form has taken as long as the compiled one
-    takes to start: next to nothing once it runs in this process, a moment when it is kept on disk, and seconds when it
-    has to be compiled. One short call never waits, and a thousand of them soon stop running without it.
+    ``loop`` is "file.function" of the compiled version. It pays if the plain version has taken as long as the compiled
+    one needs to start: almost nothing if it already runs in this process, a moment if it is stored on disk, and seconds
+    if it must be compiled. One short call never waits, and a thousand of them soon use the compiled loop.
     """
     if loop in _STARTED and FORCED is None:
         return True
@@ -76,9 +76,9 @@ def _kept(loop: str) -> bool:
 
 
 def jit(function: F | None = None, **options: Any) -> Any:
-    """Compile a loop when it is first called; ``@jit`` or ``@jit(fastmath=...)``. Without numba it stays as it is.
+    """Compile a loop when it is first called (``@jit`` or ``@jit(fastmath=...)``); unchanged without numba.
 
-    What was compiled is kept on disk where that is possible, and compiled again where it is not.
+    Compiled code is stored on disk if possible, and otherwise compiled again.
     """
     if not available():
         return (lambda loop: loop) if function is None else function
@@ -91,8 +91,8 @@ def jit(function: F | None = None, **options: Any) -> Any:
             fast = njit(cache=True, nogil=True, **options)(loop)
         except RuntimeError:  # no folder can be written: a container, another user's installation
             return njit(nogil=True, **options)(loop)
-        if hasattr(fast, "_cache"):  # with NUMBA_DISABLE_JIT=1 the loop itself comes back
-            with suppress(OSError):  # a folder that cannot be made: numba's own is kept
+        if hasattr(fast, "_cache"):  # with NUMBA_DISABLE_JIT=1 the loop itself is returned
+            with suppress(OSError):  # if the folder cannot be created, numba's own is used
                 keep(fast)
             fast._cache = _SafeCache(fast._cache)
         return fast
@@ -101,7 +101,7 @@ def jit(function: F | None = None, **options: Any) -> Any:
 
 
 class _SafeCache:
-    """A cache on disk that may fail: what cannot be loaded is compiled, and what cannot be kept is not kept."""
+    """A cache on disk that may fail: a loop that cannot be loaded is compiled, and one that cannot be stored is not."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -112,18 +112,19 @@ class _SafeCache:
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
             found = self._cache.load_overload(signature, context)
-        except Exception:  # half a file, another version's file: pickle raises whatever it meets there
+        except Exception:  # a truncated file or one of another version: pickle may raise any exception
             found = None
         else:
-            # two processes that compile at once may give two signatures one file, and the index then names the other's
+            # two processes that compile at the same time may store two signatures in one file, and the index then
+            # refers to the wrong one
             if found is None or tuple(found.signature.args) == tuple(getattr(signature, "args", signature)):
                 return found
         with suppress(OSError):
-            self._cache.flush()  # forget the index, so that what is compiled now can be kept
+            self._cache.flush()  # drop the index, so that the newly compiled code can be stored
         return None
 
     def save_overload(self, *compiled: Any) -> None:
-        with suppress(OSError):  # disk full, folder gone read-only: it runs all the same
+        with suppress(OSError):  # disk full or folder read-only: the loop runs all the same
             self._cache.save_overload(*compiled)
 
 

@@ -1,6 +1,6 @@
-"""Where compiled loops are kept: one folder of the user's, which all environments with the same versions share.
+"""The folder of compiled loops: one folder per user, which all environments with the same versions share.
 
-numba's own folder lies beside the source file, so that each new environment would compile everything again.
+numba's own folder is next to the source file, so that each new environment would compile everything again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def root() -> Path:
-    """The folder of all compiled loops: NUMBA_CACHE_DIR where it is set, else the user's folder of caches."""
+    """The folder of all compiled loops: NUMBA_CACHE_DIR if it is set, otherwise the user's cache folder."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen) / "calibrary"
@@ -35,19 +35,19 @@ def folder() -> Path:
 
 
 def size() -> tuple[int, int]:
-    """How many files are kept, of all versions, and their bytes."""
+    """Number and total size of the stored files, of all versions."""
     sizes = [path.stat().st_size for path in root().rglob("*") if path.is_file()]
     return len(sizes), sum(sizes)
 
 
 def clear() -> None:
-    """Remove what is kept, of all versions; it is compiled again where it is needed."""
+    """Remove the stored files of all versions; loops are compiled again when needed."""
     if root().exists():
         shutil.rmtree(root())
 
 
 def kept(loop: str) -> bool:
-    """Is a compiled form of "file.function" kept?"""
+    """Whether a compiled version of "file.function" is stored."""
     return loop in _names()
 
 
@@ -69,7 +69,7 @@ def _compiler() -> str:
 
 @functools.cache
 def _sources() -> str:
-    """A digest of the loops of this folder, as one may be compiled into another."""
+    """A digest of the loops in this folder, because one loop may be compiled into another."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
@@ -80,7 +80,7 @@ def _digest(path: str) -> bytes:
 
 
 def keep(fast: Any) -> None:
-    """Let a compiled loop be kept in the shared folder: by the content of its file, whenever and wherever installed."""
+    """Store a compiled loop in the shared folder, identified by the content of its source file."""
     from numba.core.caching import IndexDataCacheFile
 
     where = folder()

@@ -1,7 +1,7 @@
-"""Where values lie in the cells of a grid, and sums by cell, in one pass over many rows.
+"""The cells of values in a grid, and sums by cell, in one pass over many rows.
 
-The recipe is that of :class:`calibrary.numerics.cells.Grid`, which explains it. No operation may be reordered or fused,
-or the numbers would no longer be the same everywhere.
+The algorithm is that of :class:`calibrary.numerics.cells.Grid`, which explains it. No operation may be reordered or
+fused; otherwise the numbers would differ between machines.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Labels = NDArray[np.uint8]
 
-#: Rows located before their sums are touched, so that the cache misses of the sums overlap.
+#: Number of rows located before their sums are updated, so that cache misses of the sums overlap.
 _BLOCK = 1024
-#: Closer to an edge than this many positions, the side it lies on is found by comparing with the edge itself.
+#: If a value is closer to an edge than this many positions, its side is determined by comparison with the edge itself.
 _NEAR = 256
-#: Binary exponents that are told apart on each side of 1/2; below all of them the cells are at their finest.
+#: Number of binary exponents distinguished on each side of 1/2; below all of them the cells have the finest level.
 _EXPONENTS = 64
 
-#: What a grid says about each exponent of the distance from the nearer end, first for values up to 1/2, then above.
+#: The grid's entry for each exponent of the distance from the nearer end, first for values up to 1/2, then above.
 Layout = tuple[Array, Integers]
 
 
 @functools.cache
 def layout(g: int, levels_at_one: int) -> Layout:
-    """How many cells fit into 1, and the code of the first cell; a code is twice the number of a cell.
+    """The number of cells in 1, and the code of the first cell; a code is twice the number of a cell.
 
-    The level of a distance follows from its binary exponent, so that one look at a table replaces every branch.
+    The level of a distance follows from its binary exponent, so that one table look-up replaces all branches.
     """
     scale, start = np.empty(2 * _EXPONENTS), np.empty(2 * _EXPONENTS, dtype=np.int64)
     for right, finest in ((0, 12), (1, levels_at_one)):
@@ -41,7 +41,8 @@ def layout(g: int, levels_at_one: int) -> Layout:
             level = finest if e == 0 else min(max((_EXPONENTS - 1 - e) >> 2, 0), finest)
             left, k = (12 - level) * (2 * g) + 1, right * _EXPONENTS + e
             start[k] = 2 * (50 * g - left if right else left)
-            # so near to 1 the rounding of an edge counts beside the width of a cell: every value is looked at closely
+            # so close to 1 the rounding of an edge is not small relative to the cell width: every value is compared
+            # with the edge
             scale[k] = 0.0 if right and g * 16.0**level >= 2.0**30 else g * 16.0**level
     for table in (scale, start):
         table.flags.writeable = False
@@ -52,9 +53,9 @@ def layout(g: int, levels_at_one: int) -> Layout:
 def _locate_block(
     values: Array, g: int, levels_at_one: int, tables: Layout, x: Array, bits: Integers, codes: Any, positions: Any
 ) -> None:  # pragma: no cover - compiled
-    """Fill in twice the cell and the position of each value; ``bits`` shows the same memory as ``x``.
+    """Write twice the cell and the position of each value; ``bits`` is the same memory as ``x``.
 
-    Short loops without a way out, which run several rows at a time.
+    Short loops without an exit, which process several rows at a time.
     """
     scale, start = tables
     for i in range(len(values)):
@@ -83,7 +84,7 @@ def _locate_block(
 def locate(
     values: Array, g: int, levels_at_one: int, tables: Layout, cells: Integers, positions: Integers
 ) -> None:  # pragma: no cover - compiled
-    """Fill in the cell and the position of each value."""
+    """Write the cell and the position of each value."""
     x = np.empty(_BLOCK)
     bits = x.view(np.int64)
     for first in range(0, len(values), _BLOCK):
@@ -122,9 +123,9 @@ def _near_edge(value: float, g: int, levels_at_one: int) -> tuple[int, int]:  # 
 
 @jit
 def place_of(code: Any, half: int) -> Any:
-    """Where the sums of a code are kept: what lies between edges first and close together, the edges after it.
+    """The position of a code's sums in memory: cells between edges first, the edges after them.
 
-    Few predictions are edges, so that those of most rows stay in half the memory, and in the cache.
+    Few predictions are edges, so that the sums of most rows use half the memory, and fit the cache.
     """
     return ((code >> 1) & ~1) + (code & 1) + (0 if code & 2 else half)
 
@@ -133,7 +134,7 @@ def place_of(code: Any, half: int) -> Any:
 def add(
     values: Array, labels: Labels, weights: Integers, g: int, levels_at_one: int, tables: Layout, sums: Any
 ) -> None:  # pragma: no cover - compiled
-    """Add each value, so many times, to the count and the sum of positions at the place of 2 * cell + label."""
+    """Add each value, this many times, to the count and the sum of positions for 2 * cell + label."""
     codes, positions, x = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK)
     bits, half = x.view(np.int64), len(sums) // 2
     for first in range(0, len(values), _BLOCK):
@@ -152,7 +153,7 @@ def add_packed(
 ) -> None:  # pragma: no cover - compiled
     """Add each value to ``packed``: the count above bit 44, the sum of positions below.
 
-    Half the memory of the sums, hence half the cache misses. A place that is full is emptied into ``sums``.
+    This needs half the memory of the sums, hence half the cache misses. A full entry is emptied into ``sums``.
     """
     codes, positions, x = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64), np.empty(_BLOCK)
     bits, half = x.view(np.int64), len(sums) // 2
@@ -193,7 +194,7 @@ def pack(
 
 @jit
 def add_up(packed: Integers, codes: Integers, counts: Integers, sums: Integers) -> int:  # pragma: no cover - compiled
-    """Counts and sums of positions by code, of packed rows in ascending order; returned is how many codes there are."""
+    """Counts and sums of positions by code, for packed rows in ascending order; returns the number of codes."""
     last, found = np.int64(-1), -1
     for i in range(len(packed)):
         code, position = packed[i] >> 28, packed[i] & ((1 << 28) - 1)
@@ -218,11 +219,11 @@ def merge(
     counts: Integers,
     sums: Integers,
 ) -> int:  # pragma: no cover - compiled
-    """Two tables of ascending codes in one, what they share added up; returned is how many codes there are."""
+    """Merge two tables of ascending codes and add up common codes; returns the number of codes."""
     i, j, k = 0, 0, 0
     while i < len(code) and j < len(other):
         a, b = code[i], other[j]
-        first, second = a <= b, b <= a  # no branch, which could be guessed half of the time only
+        first, second = a <= b, b <= a  # no branch, because it would be mispredicted half of the time
         codes[k] = a if first else b
         counts[k] = (n[i] if first else 0) + (other_n[j] if second else 0)
         sums[k] = (s[i] if first else 0) + (other_s[j] if second else 0)
@@ -242,11 +243,11 @@ def merge(
 
 @jit
 def first_invalid(values: Array, labels: Labels) -> int:  # pragma: no cover - compiled
-    """The first row whose value is not in [0, 1] or whose label is not 0 or 1; -1 if all are fine."""
+    """The first row whose value is not in [0, 1] or whose label is not 0 or 1; -1 if all are valid."""
     for first in range(0, len(values), _BLOCK):
         block, given = values[first : first + _BLOCK], labels[first : first + _BLOCK]
         bad = 0
-        for i in range(len(block)):  # counted, because a loop without a way out runs several rows at a time
+        for i in range(len(block)):  # counted, because a loop without an exit processes several rows at a time
             bad += (not (0.0 <= block[i] <= 1.0)) | (given[i] > 1)
         if bad:
             for i in range(len(block)):

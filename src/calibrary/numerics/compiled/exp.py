@@ -1,4 +1,4 @@
-"""The exponential function in a form that compiled loops can vectorise."""
+"""The exponential function in a version that compiled loops can vectorise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _from_bits(typing_context: Any, bits: Any) -> Any:
 def exp_negative(x: float) -> float:
     """exp(x) for x <= 0, to 3e-16 relative; below -708 it stays at exp(-708) = 3e-308.
 
-    The library function is called once per number and cannot be vectorised by the compiler; this one can.
+    The library function is called once per number and cannot be vectorised; this function can.
     """
     x = max(x, -708.0)
     rounded = x * _LOG2_E + _ROUNDER

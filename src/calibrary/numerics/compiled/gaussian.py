@@ -1,6 +1,7 @@
-"""The compiled loops of :mod:`calibrary.numerics.sums.gaussian`; imported only when a sketch has very many points.
+"""The compiled loops of :mod:`calibrary.numerics.sums.gaussian`, imported only if there are very many points.
 
-The ten powers are written out: so they stay in registers and the compiler uses vectors, three times faster than a loop.
+The ten powers are written out, so that they stay in registers and the compiler uses vector instructions, three times
+faster than a loop.
 """
 
 from __future__ import annotations

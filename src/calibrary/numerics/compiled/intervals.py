@@ -1,4 +1,4 @@
-"""The cheapest cut of ordered values into intervals: a dynamic program that skips what cannot be the cheapest."""
+"""The optimal division of ordered values into intervals: a dynamic program that skips starts that cannot be optimal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibrary.numerics.compiled import jit
 
 Array = NDArray[np.float64]
 
-#: Starts that are judged together, and blocks of them that are judged together again.
+#: Number of starts that are compared together, and number of such blocks that are compared together.
 _BLOCK = 32
 
 
@@ -35,7 +35,7 @@ def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  
     for j in range(1, m + 1):
         b = (j - 1) // _BLOCK
         _note(rising, falling, b, best[j - 1], residual[j - 1])
-        # the start that was best for one value less is nearly the best: most blocks are skipped at once
+        # the start that was best for one value fewer is nearly the best: most blocks are skipped at once
         lowest = best[start] + abs(residual[j] - residual[start])
         lowest += (weight[j] - weight[start]) * (value[j - 1] - value[start])
         last = j - 1
@@ -63,7 +63,7 @@ def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  
 
 @jit
 def _note(rising: Array, falling: Array, b: int, best: float, residual: float) -> None:  # pragma: no cover - compiled
-    """A start is known: put it into the bounds of its block, of the group of blocks, and of all up to here."""
+    """Add a start to the bounds of its block, of the group of blocks, and of all starts so far."""
     for bound, of_this in ((rising, best - residual), (falling, best + residual)):
         if bound[2, b] == np.inf and b > 0:
             bound[2, b] = bound[2, b - 1]

@@ -1,6 +1,6 @@
-"""The compiled form of :mod:`calibrary.numerics.solve.knots`, which explains the search.
+"""The compiled version of :mod:`calibrary.numerics.solve.knots`, which explains the search.
 
-No array is assigned to another: numba checks shapes there, and compiling the text of its error takes seconds.
+No array is assigned to another: numba would check shapes there, and compiling its error message takes seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from calibrary.numerics.compiled import jit
 from calibrary.numerics.compiled.polygons import logit_polygon_derivatives, logit_polygon_loss
 
 _RIDGE = 1e-8
-#: Losses nearer to each other than this are equal: the first of the knots is taken.
+#: Losses that differ by less than this are equal: the first of the knots is used.
 _EQUAL = 1e-13
 
 
@@ -79,7 +79,7 @@ def _solve(hessian: Any, gradient: Any, p: int, step: Any) -> None:
 
 @jit
 def _newton_step(x: Any, y: Any, weight: Any, start: Any, knots: Any, b: Any, step: Any, hessian: Any) -> float:
-    """The step of Newton's method at b, and by how much it promises to lower the loss (twice)."""
+    """The Newton step at b, and twice the decrease of the loss that it predicts."""
     gradient = np.empty(len(b))
     logit_polygon_derivatives(x, y, weight, start, knots, b, _RIDGE, gradient, hessian)
     _solve(hessian, gradient, len(b), step)
@@ -91,7 +91,7 @@ def _newton_step(x: Any, y: Any, weight: Any, start: Any, knots: Any, b: Any, st
 
 @jit
 def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
-    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, found from b, which is replaced by where it is."""
+    """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+, from b, which the minimiser overwrites."""
     p = len(b)
     start = np.zeros(len(knots) + 2, dtype=np.int64)
     for j in range(len(knots)):
@@ -103,7 +103,7 @@ def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
     last = np.inf
     for _ in range(100):
         drop = _newton_step(x, y, weight, start, knots, near, step, hessian)
-        if not drop <= 0.5 * last:  # b was not near: begin again, with care
+        if not drop <= 0.5 * last:  # b was not close to the minimum: start again, with backtracking
             break
         last = drop
         for j in range(p):
@@ -136,7 +136,7 @@ def _log_loss(x: Any, y: Any, weight: Any, knots: Any, b: Any) -> Any:
 
 @jit
 def search_knots(x: Any, y: Any, weight: Any, candidates: Any, n_knots: int, logistic: bool) -> Any:
-    """The knots found by cyclic exchange among the candidates, from evenly spread ones."""
+    """The knots found by cyclic exchange among the candidates, starting from evenly spaced ones."""
     n = len(candidates)
     work = np.empty((4, n_knots + 2))
     position = np.empty(n_knots, dtype=np.int64)

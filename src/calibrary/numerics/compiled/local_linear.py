@@ -1,8 +1,8 @@
 """Local linear regression with the Epanechnikov kernel of fixed width, at many sorted targets in one walk.
 
 Rows lie in cells as wide as the bandwidth h, so a target's window touches its own cell and the two beside it. Power
-sums are kept about each cell's centre in units of h and shifted to the target: nothing large cancels. The left
-neighbour contributes a suffix (stored), the right one a prefix (carried along).
+sums are stored about each cell's centre in units of h and shifted to the target, so that no large terms cancel. The
+left neighbour contributes a suffix sum (stored), the right one a prefix sum (updated along the walk).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _suffix_sums(x: Any, y: Any, w: Any, start: int, stop: int, center: float, h
 
 @jit(fastmath={"contract"})
 def _shifted(m: Any, delta: float) -> Any:
-    """The moments, moved by delta: 0..4 of the weights and 0..3 of the labels."""
+    """The moments, shifted by delta: 0..4 of the weights and 0..3 of the labels."""
     return (
         m[0],
         m[1] + delta * m[0],
@@ -71,7 +71,7 @@ def _row(sums: Any, j: int) -> Any:
 
 @jit
 def walk(x: Any, y: Any, w: Any, targets: Any, h: float, value: Any) -> None:
-    """Fill ``value`` with the local line at each target; NaN where no row lies within h, its edge excluded."""
+    """Write the local line at each target to ``value``; NaN if no row lies within h (exclusive)."""
     left = np.zeros((64, 9))
     own = np.zeros((64, 9))
     cell = np.int64(-3)
@@ -99,7 +99,7 @@ def _walk_cell(
     x: Any, y: Any, w: Any, targets: Any, h: float, value: Any, i: int, cell: int, before: int, first: int, last: int,
     left: Any, own: Any,
 ) -> Any:  # fmt: skip
-    """The targets of one cell from number i on; returns the first beyond it. Moments are tuples, kept in registers."""
+    """The targets of one cell from number i on; returns the first target beyond it (moments in registers)."""
     gone, taken = before, last
     middle, prefix = _row(own, 0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     around = _plus(middle, _shifted(_row(left, 0), -1.0))  # everything in the window, about the cell's centre
@@ -121,7 +121,7 @@ def _walk_cell(
         determinant = s0 * s2 - s1 * s1
         if taken > gone and s0 > 1e-4 * m[0] and determinant > 1e-6 * s0 * s0:
             value[i] = (s2 * (m[5] - m[7]) - s1 * (m[6] - m[8])) / determinant
-        else:  # rows only at the window's edge, or all but at one place: too little is left of the sums
+        else:  # rows only at the window's edge, or almost all at one point: the sums have lost too many digits
             value[i] = _line_by_rows(x, y, w, t, h, gone, taken)
         i += 1
     return i
@@ -137,7 +137,7 @@ def _line_by_rows(x: Any, y: Any, w: Any, t: float, h: float, start: int, stop: 
         total += k
         mean += k * u
         level += k * y[j]
-    if total <= 1e-11 * rows:  # at the very edge, where rounding decides what is inside
+    if total <= 1e-11 * rows:  # at the very edge, where rounding decides whether a row is inside
         return np.nan
     mean /= total
     level /= total

@@ -1,10 +1,10 @@
 """Local polynomials of degree 0, 1 or 2 with tricube weights at many sorted targets, in one sorted walk.
 
-The tricube weight is 1 - 3|v|^3 + 3|v|^6 - |v|^9 of the scaled distance v, so a fit needs only power sums of v over
-the window and the same with the sign of v. The window slides, so the sums are carried along: about a centre m, in
-units of s, shifted to each target. They are built afresh (never translated: that multiplies rounding) when the
-target has moved away from m or the window's radius from s. Values agree with one fit per target to about 1e-12, and
-to 1e-9 where most rows lie in a heap far narrower than the window.
+The tricube weight is 1 - 3|v|^3 + 3|v|^6 - |v|^9 of the scaled distance v, so a fit needs only power sums of v over the
+window and the same with the sign of v. The window slides, so the sums are updated: about a centre m, in units of s,
+shifted to each target. They are recomputed (never translated, which multiplies rounding errors) if the target has moved
+away from m or the window's radius from s. Values agree with one fit per target to about 1e-12, and to 1e-9 if most rows
+lie in a range far narrower than the window.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def local_polynomials(
     value: Any,
     trusted: Any,
 ) -> None:
-    """Fill ``value`` and ``trusted`` (False where rounding may exceed ``limit`` times machine precision).
+    """Write ``value`` and ``trusted`` (False where rounding may exceed ``limit`` times machine precision).
 
-    A window holds the q nearest rows, or, where they are given, the rows from ``first`` to ``stop``. Sums of four kinds
-    are carried: plain, signed (+ right of the target, - left), and both times y.
+    A window contains the q nearest rows, or, if given, the rows from ``first`` to ``stop``. Four sums are updated:
+    plain, signed (+ right of the target, - left), and both times y.
     """
     n = len(x)
     moments = np.zeros((_POWERS, 4))

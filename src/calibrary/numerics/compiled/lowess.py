@@ -1,4 +1,4 @@
-"""The compiled sums behind ``numerics.smooth.lowess`` on long input; imported only when they are needed."""
+"""The compiled sums of ``numerics.smooth.lowess`` for long input; imported only when needed."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ def off_diagonal_sums(
 
     Atom a was drawn ``n[r, a]`` times in replicate r and had outcome j ``k[r, a, j]`` times, each with probability
     ``p[a, j]`` (``n`` may have one row for all replicates). ``first`` and ``last`` are the half-open ranges of atoms of
-    all cells with several atoms, level after level, ``level_ends`` where levels end. Atoms alone in their cell add what
-    they do by themselves.
+    all cells with several atoms, level after level, ``level_ends`` where levels end. Atoms that are alone in their cell
+    contribute their own term.
     """
     atoms, width = p.shape
     out = np.empty((len(k), len(level_ends)))

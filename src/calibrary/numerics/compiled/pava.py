@@ -17,8 +17,8 @@ _HALF = 2**31
 def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64]:
     """First atom of every block, in order.
 
-    Two neighbouring blocks merge when together they hold at most ``smallest``, or at most ``largest`` and the left
-    mean is not below the right one. Sizes and totals are whole numbers, so that means are compared exactly.
+    Two neighbouring blocks are merged if together their size is at most ``smallest``, or at most ``largest`` and the
+    left mean is not below the right one. Sizes and totals are whole numbers, so that means are compared exactly.
     """
     start = np.empty(len(size), dtype=np.int64)
     w = np.empty(len(size), dtype=np.int64)
@@ -31,7 +31,7 @@ def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64
             both = w[top - 1] + w[top]
             if w[top - 1] < _HALF and w[top] < _HALF:
                 rises = s[top - 1] * w[top] < s[top] * w[top - 1]
-            else:  # the products of whole numbers would not fit
+            else:  # the products of whole numbers would overflow
                 rises = float(s[top - 1]) * float(w[top]) < float(s[top]) * float(w[top - 1])
             if both > smallest and (both > largest or rises):
                 break

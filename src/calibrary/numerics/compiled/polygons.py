@@ -15,7 +15,7 @@ from calibrary.numerics.compiled import jit
 
 Array = NDArray[np.float64]
 
-#: Sums may be taken in any order, several at once.
+#: Sums may be computed in any order, several at once.
 _VECTORS = {"contract", "reassoc"}
 
 
@@ -92,7 +92,7 @@ def polygon_derivatives(
     x: Array, y: Array, w: Array, start: NDArray[np.int64], knots: Array, v: Array, ridge: float, log: bool,
     gradient: Array, hessian: Array,
 ) -> None:  # fmt: skip
-    """Gradient and Hessian of :func:`polygon_loss`, written into the arrays given."""
+    """Gradient and Hessian of :func:`polygon_loss`, written into the given arrays."""
     m = len(knots)
     for j in range(m):
         gradient[j] = ridge * (v[j] - knots[j])
@@ -157,7 +157,7 @@ def logit_polygon_derivatives(
     x: Array, y: Array, w: Array, start: NDArray[np.int64], knots: Array, theta: Array, ridge: float,
     gradient: Array, hessian: Array,
 ) -> None:  # fmt: skip
-    """Gradient and Hessian of :func:`logit_polygon_loss`, written into the arrays given."""
+    """Gradient and Hessian of :func:`logit_polygon_loss`, written into the given arrays."""
     p, n_knots = len(theta), len(knots)
     level, rise, left = theta[0], theta[1], 0.0
     sums = np.empty((n_knots + 1, 5))
@@ -168,7 +168,7 @@ def logit_polygon_derivatives(
             left = knots[j - 1]
         found = _logistic_sums(x, y, w, start[j], start[j + 1], left, level, rise)
         sums[j, 0], sums[j, 1], sums[j, 2], sums[j, 3], sums[j, 4] = found
-    # sums over everything beyond each knot, about the knot: only positive terms meet
+    # sums over all rows beyond each knot, about the knot: only positive terms are added
     s0 = s1 = c0 = c1 = c2 = 0.0
     for j in range(n_knots, -1, -1):
         if j < n_knots:

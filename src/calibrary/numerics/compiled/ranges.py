@@ -1,4 +1,4 @@
-"""Ranges of sorted numbers that slide along: what they hold."""
+"""Means and deviations over sliding ranges of sorted numbers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def range_deviations(
 ) -> Array:  # pragma: no cover - compiled
     """Weighted mean of |x - centre[i]| over every half-open range of increasing x.
 
-    ``below`` and ``moment`` are prefix sums of w and w x. Where x passes the centre is found by walking from where it
-    passed the last one, in growing steps and then by bisection.
+    ``below`` and ``moment`` are prefix sums of w and w x. The position where x passes the centre is searched from the
+    previous one, in growing steps and then by bisection.
     """
     deviation = np.empty(len(first))
     at = 0

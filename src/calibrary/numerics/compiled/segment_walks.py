@@ -1,4 +1,4 @@
-"""Running sums within segments, of several draws side by side: one pass over the rows."""
+"""Cumulative sums within segments, for several draws at once: one pass over the rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from calibrary.numerics.compiled import jit
 def segment_walks(
     steps: NDArray[np.float64], segment: NDArray[Any], read: NDArray[np.bool_], n_segments: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # pragma: no cover - compiled
-    """Range (with the zero at the start) and last value of the running sum in each segment, for each column of steps.
+    """Range (with the initial zero) and last value of the cumulative sum in each segment, for each column of steps.
 
-    ``read`` says after which rows the sums are looked at. Rows of segment ``n_segments`` are in none.
+    ``read`` marks the rows after which the sums are evaluated. Rows of segment ``n_segments`` belong to no segment.
     """
     draws = steps.shape[1]
     now = np.zeros((n_segments + 1, draws))

@@ -1,4 +1,4 @@
-"""The mean error of windows of copies that slide along.
+"""The mean error of sliding windows of copies.
 
 Plain Python, for :func:`calibrary.numerics.compiled.compiled`.
 """
@@ -14,9 +14,9 @@ def sliding_error(x: Any, below: Any, label: Any, moment: Any, size: float, last
     """Sum, over windows of ``size`` copies that start at copy 0, 1, ..., last, of their mean distance from x.
 
     Group g holds below[g+1] - below[g] copies of x[g]; ``label`` and ``moment`` are prefix sums of labels and of x over
-    copies. Between two ends of groups everything is a polynomial of the window's start, so that a sum over
-    any number of starts is one expression: copies are never written out. ``whole`` compares the window's mean
-    label with its mean x, else with the x of every copy.
+    copies. Between two ends of groups every quantity is a polynomial of the window's start, so that a sum over any
+    number of starts is one expression, and copies are never listed. ``whole`` compares the window's mean label with its
+    mean x, otherwise with the x of every copy.
     """
     total, start, end = 0.0, 0.0, last + 1.0
     g, h, turn = 0, 0, 0
@@ -26,9 +26,9 @@ def sliding_error(x: Any, below: Any, label: Any, moment: Any, size: float, last
         while h < len(x) - 1 and below[h + 1] <= start + size:
             h += 1
         stop = min(below[g + 1], below[h + 1] - size if below[h + 1] > start + size else end, end)
-        if not stop > start:  # rounding of counts that are no whole numbers
+        if not stop > start:  # rounding of counts that are not whole numbers
             stop = min(start + 1.0, end)
-        # values at the start of the run, and what they gain with every copy the window moves
+        # values at the start of the run, and their increments for each copy by which the window moves
         up, down = label[h + 1] - label[h], label[g + 1] - label[g]
         rate_h, rate_g = up / (below[h + 1] - below[h]), down / (below[g + 1] - below[g])
         mean = (label[h] + rate_h * (start + size - below[h]) - label[g] - rate_g * (start - below[g])) / size
@@ -73,7 +73,7 @@ def sliding_error(x: Any, below: Any, label: Any, moment: Any, size: float, last
                 under = below[turn] - (start + middle)
                 under_x = moment[turn] - moment[g] - x[g] * (start + middle - below[g])
                 total += n * (center * (2.0 * under - size) + sum_x - 2.0 * under_x) / size
-                # -2 slope is the square's coefficient: what the middle of the run leaves out
+                # -2 slope is the coefficient of the square: a correction for the middle of the run
                 total -= 2.0 * slope / size * n * (n * n - 1.0) / 12.0
             here = until
         start = stop

@@ -7,9 +7,9 @@ import numpy as np
 from calibrary.numerics.compiled import jit
 from calibrary.numerics.compiled.exp import exp_negative
 
-#: Numbers that stay in a processor's own cache.
+#: Number of values that fit a processor core's cache.
 CACHED = 1 << 16
-#: Squared distances below this are summed from differences: |a|^2 + |b|^2 - 2ab keeps too few of their digits.
+#: Squared distances below this are summed from differences: |a|^2 + |b|^2 - 2ab loses too many of their digits.
 NEAR = 1e-6
 
 
@@ -19,9 +19,9 @@ def fill_rows(  # type: ignore[no-untyped-def]
 ):
     """Rows start..stop of one tile and, when u and v are given, the sums of u_i v_j H_ij^q for q = 1, 2, 3.
 
-    Off the diagonal the sums count the tile's mirror image too. ``x`` holds long points along rows, ``xt`` short
-    ones along columns, ``gt`` short features; ``products`` the inner products of long points and, when there is
-    no ``gt``, ``tile`` those of long features.
+    Off the diagonal the sums include the tile's mirror image. ``x`` holds long points along rows, ``xt`` short ones
+    along columns, ``gt`` short features; ``products`` the inner products of long points and, when there is no ``gt``,
+    ``tile`` those of long features.
     """
     strip, at_once = _strips(x, xt, products, stop - start)
     for first in range(0, tile.shape[1], strip):
@@ -72,12 +72,12 @@ def distance_rows(x, xt, products, norms, i0, j0, start, stop, euclidean, tile):
 
 @jit(fastmath={"contract", "reassoc", "nsz"})
 def sift(tile, row_mass, column_mass, diagonal, low, high, values, masses):  # type: ignore[no-untyped-def]
-    """Mass of the pairs i < j below ``low``, and how many are within [low, high], which are listed."""
+    """Mass of the pairs i < j below ``low``, and the pairs within [low, high], which are listed."""
     below, n = 0.0, 0
     for i in range(tile.shape[0]):
         first = i + 1 if diagonal else 0
         row, mass = tile[i, first:], column_mass[first:]
-        # two passes: the first has no branch to guess wrongly, the second hardly ever takes its branch
+        # two passes: the first has no branch to mispredict, the second rarely takes its branch
         part = 0.0
         for j in range(row.size):
             part += mass[j] if row[j] < low else 0.0
@@ -91,7 +91,7 @@ def sift(tile, row_mass, column_mass, diagonal, low, high, values, masses):  # t
 
 @jit
 def count_in_bins(tile, row_mass, column_mass, diagonal, scale, counts):  # type: ignore[no-untyped-def]
-    """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+    """Add the mass of every pair i < j to the bin of width 1/scale that contains its distance."""
     for i in range(tile.shape[0]):
         for j in range(i + 1 if diagonal else 0, tile.shape[1]):
             counts[min(int(tile[i, j] * scale), counts.size - 1)] += row_mass[i] * column_mass[j]
@@ -99,7 +99,7 @@ def count_in_bins(tile, row_mass, column_mass, diagonal, scale, counts):  # type
 
 @jit
 def _strips(x, xt, products, n_rows):  # type: ignore[no-untyped-def]
-    """Columns in strips whose points stay in the cache while all rows pass by; rows whose distances go together."""
+    """Columns in strips whose points stay in the cache, and numbers of rows whose distances are computed together."""
     return max(64, CACHED // max(xt.shape[0], x.shape[1])), n_rows if x.size and not products.size else 1
 
 
@@ -122,7 +122,7 @@ def _distances(xt, i, j0, euclidean, out):  # type: ignore[no-untyped-def]
     out[:] = 0.0
     fours = xt.shape[0] - xt.shape[0] % 4
     for k in range(0, fours, 4):
-        # four coordinates a pass, so that the running sums are read and written a quarter as often
+        # four coordinates per pass, so that the cumulative sums are read and written a quarter as often
         x0, x1, x2, x3 = some[k], some[k + 1], some[k + 2], some[k + 3]
         a0, a1, a2, a3 = xt[k, i], xt[k + 1, i], xt[k + 2, i], xt[k + 3, i]
         if euclidean:
@@ -143,7 +143,7 @@ def _distances(xt, i, j0, euclidean, out):  # type: ignore[no-untyped-def]
 
 @jit(fastmath={"contract", "reassoc", "nsz"})
 def _long_distances(x, i0, j0, out):  # type: ignore[no-untyped-def]
-    """Total variation distances between long rows: along the row, four of which stay in the nearest cache."""
+    """Total variation distances between long rows, four of which stay in the nearest cache."""
     n = out.shape[1]
     for j in range(0, n - n % 4, 4):
         b0, b1, b2, b3 = x[j0 + j], x[j0 + j + 1], x[j0 + j + 2], x[j0 + j + 3]
@@ -166,7 +166,7 @@ def _long_distances(x, i0, j0, out):  # type: ignore[no-untyped-def]
 
 @jit
 def _distances_from_products(x, products, norms, i, j0, out):  # type: ignore[no-untyped-def]
-    """Squared Euclidean distances from inner products, near ones from differences."""
+    """Squared Euclidean distances from inner products, small ones from differences."""
     for j in range(out.shape[0]):
         out[j] = norms[i] + norms[j0 + j] - 2.0 * products[j]
     for j in range(out.shape[0]):
@@ -205,7 +205,7 @@ def _add_powers(row, w, weight, sums):  # type: ignore[no-untyped-def]
 def class_shares(products, rate, bias, own, left, bounds, start, stop, shares, log_total):  # type: ignore[no-untyped-def]
     """Softmax of rate * products + bias along each row, summed over segments of columns.
 
-    Row i's own column gets ``left[i]`` added: -inf leaves it out. ``log_total`` is the logarithm of the sum before
+    ``left[i]`` is added to row i's own column: -inf leaves it out. ``log_total`` is the logarithm of the sum before
     normalising.
     """
     n = products.shape[1]
@@ -230,7 +230,7 @@ def class_shares(products, rate, bias, own, left, bounds, start, stop, shares, l
 
 @jit
 def _largest(row):  # type: ignore[no-untyped-def]
-    # four candidates at once: one alone waits for itself at every step
+    # four candidates at once: a single one would wait for itself at every step
     a = b = c = d = row[0]
     fours = row.size - row.size % 4
     for j in range(0, fours, 4):

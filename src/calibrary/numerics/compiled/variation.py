@@ -12,7 +12,7 @@ from calibrary.numerics.compiled import jit
 def window_variation(x: NDArray[np.float64], total: NDArray[np.float64], width: float) -> float:
     """Integral over all t of |F(t + width) - F(t)|, where F steps to ``total[i + 1]`` at x[i] (ascending).
 
-    Both ends of the window are walked together: O(len(x)).
+    Both ends of the window move together: O(len(x)).
     """
     n = len(x)
     enter = leave = 0

@@ -1,4 +1,4 @@
-"""Residuals of labels and the probability of what occurred, checked in the pass over the rows that computes them."""
+"""Residuals of labels and the probability of the outcome, checked in the same pass over the rows that computes them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def add_residuals(
 ) -> bool:  # pragma: no cover - compiled
     """Add y - c of the rows from first to last to the totals of their bins; edge k is the double next to k / n.
 
-    A product c n that is whole, or nearly so, may have been rounded to the wrong side of an edge: the edge decides.
-    Returns whether all labels were 0 or 1 and all confidences in [0, 1]; it stops at a confidence that is not.
+    A product c n that is a whole number, or nearly so, may have been rounded to the wrong side of an edge: the edge
+    then decides. Returns whether all labels were 0 or 1 and all confidences in [0, 1]; stops at an invalid confidence.
     """
     n = len(edges) - 1
     labels = True
@@ -42,7 +42,7 @@ def add_residuals(
 
 @jit
 def residuals(c: Array, y: NDArray[Any], first: int, out: Array) -> bool:  # pragma: no cover - compiled
-    """Write y - c of the rows from first on; returns whether their labels are 0 or 1 and confidences in [0, 1]."""
+    """Write y - c of the rows from first on; return whether their labels are 0 or 1 and confidences in [0, 1]."""
     c, y = c[first : first + len(out)], y[first : first + len(out)]  # here a slice costs nothing
     good = True
     for i in range(len(c)):
@@ -53,7 +53,7 @@ def residuals(c: Array, y: NDArray[Any], first: int, out: Array) -> bool:  # pra
 
 @jit
 def of_outcome(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cover - compiled
-    """Write the probability of what occurred; returns whether all labels are 0 or 1 and all confidences in [0, 1]."""
+    """Write the probability of the outcome; return whether all labels are 0 or 1 and all confidences in [0, 1]."""
     good = True
     for i in range(len(c)):
         good &= (c[i] >= 0.0) & (c[i] <= 1.0) & ((y[i] == 0) | (y[i] == 1))
@@ -81,7 +81,7 @@ def of_class(p: Array, y: NDArray[Any], tolerance: float, out: Array) -> bool:  
 def class_residuals(
     p: Array, y: NDArray[Any], tolerance: float, first: int, out: Array
 ) -> bool:  # pragma: no cover - compiled
-    """Write y - p of the rows from first on, y as a row of zeros and a one; returns whether all is as in of_class."""
+    """Write y - p of the rows from first on, y as a one-hot row; return whether all values are valid as in of_class."""
     p, y = p[first : first + len(out)], y[first : first + len(out)]
     m, k = out.shape
     for i in range(m):

@@ -1,4 +1,4 @@
-"""The compiled walk behind ``numerics.sums.windows``; imported only when it is needed."""
+"""The compiled walk of ``numerics.sums.windows``; imported only when needed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from calibrary.numerics.compiled import jit
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Powers that are carried along: enough for kernels of degree nine.
+#: Number of powers that are updated: enough for kernels of degree nine.
 _POWERS = 10
 #: Windows with fewer points are summed one by one.
 _FEW = 32
-#: Below this share of the window's total weight the moments have cancelled too far.
+#: Below this share of the window's total weight the moments have lost too many digits.
 _CANCELED = 1e-6
 
 
@@ -24,9 +24,9 @@ def walk(
 ) -> Array:
     """Sums of v and of u times the kernel, in a window that moves along the targets.
 
-    ``centre[g]`` and ``first[g]`` are the centre of cell g and its first point, ``which[i]`` the cell of point i.
-    Three pointers (the first point inside the window, the first at or beyond the target, the first beyond the
-    window) carry the moments of their cell up to themselves; odd powers in ``a`` need the middle one.
+    ``centre[g]`` and ``first[g]`` are the centre of cell g and its first point, ``which[i]`` the cell of point i. Three
+    pointers (the first point inside the window, the first at or beyond the target, the first beyond the window) store
+    the moments of their cell up to themselves; odd powers in ``a`` need the middle one.
     """
     total = np.zeros((len(center), 2, _POWERS))  # of what the last pointer has passed
     odd = np.any(a[1::2] != 0.0)
@@ -56,7 +56,7 @@ def _advance(
     at: Indices, s: int, prefix: Array, total: Array, t: float, x: Array, v: Array, u: Array, h: float, center: Array,
     which: Indices, first: Indices,
 ) -> None:  # fmt: skip
-    """Move pointer s up to its limit of (t - x) / h, adding what it passes to the moments of its cell."""
+    """Move pointer s up to its limit of (t - x) / h, adding the points it passes to the moments of its cell."""
     i, limit = at[s], 1.0 - s
     stop = i
     while stop < len(x):
@@ -80,7 +80,7 @@ def _advance(
 
 @jit
 def _add_powers(m: Array, row: int, z: float, v: float) -> None:
-    # written out, as the compiler makes vectors of it; a loop takes three times as long
+    # written out, because the compiler then vectorises it; a loop takes three times as long
     z2 = z * z
     z4 = z2 * z2
     vz = v * z
@@ -102,7 +102,7 @@ def _add(
     out: Array, j: int, a: Array, sign: float, t: float, h: float, at: Indices, lo: int, hi: int, prefix: Array,
     total: Array, center: Array, which: Indices, first: Indices, shifted: Array,
 ) -> float:  # fmt: skip
-    """Add the kernel sums of the points between two pointers, cell by cell; returns their total weight."""
+    """Add the kernel sums of the points between two pointers, cell by cell; return their total weight."""
     begin, end, order, mass = at[lo], at[hi], len(a), 0.0
     if begin == end:
         return mass

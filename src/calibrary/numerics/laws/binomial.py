@@ -15,8 +15,8 @@ LIKELIHOOD_SLACK = 1e-7
 def two_sided_pvalue(k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
     """P(an outcome no likelier than k) for k successes in n trials of probability p, element by element.
 
-    One tail ends at k; where the other begins is found by bisection on the likelihood ratio, all elements at
-    once. The p-value jumps with p, so it cannot be inverted into one interval.
+    One tail ends at k; the start of the other is found by bisection on the likelihood ratio, for all elements at once.
+    The p-value jumps with p, so it cannot be inverted into one interval.
     """
     k, n, p = np.broadcast_arrays(k, n, p)
     pvalue = np.ones(p.shape)
@@ -34,8 +34,8 @@ def rejected(
 ) -> NDArray[np.bool_]:
     """Which p are rejected by k[index] successes in n[index] trials: two_sided_pvalue <= alpha.
 
-    Most decisions need no p-value: a tail above alpha accepts, and an upper bound below alpha rejects. Only the rest
-    is evaluated.
+    Most decisions need no p-value: a tail above alpha accepts, and an upper bound below alpha rejects. Only the
+    remaining p-values are computed.
     """
     lowest = np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1), n - k + 1, alpha), 0.0) * (1 + 1e-9)
     highest = np.where(k < n, scipy.special.betainccinv(k + 1, np.maximum(n - k, 1), alpha), 1.0) * (1 - 1e-9)
@@ -50,7 +50,7 @@ def rejected(
 
 
 def _upper_bound(group: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.int64], p: Array) -> Array:
-    """No less than the p-value, for k[group] away from the mean n[group] p.
+    """An upper bound of the p-value, for k[group] away from the mean n[group] p.
 
     Beyond any outcome the likelihoods fall at least as fast as a geometric series, so a tail is at most its first
     term / (1 - ratio). The other tail begins past j, four fifths of the way to the mirror image of k, if j is likelier
@@ -58,7 +58,7 @@ def _upper_bound(group: NDArray[np.intp], k: NDArray[np.int64], n: NDArray[np.in
     """
     size = n[group].astype(np.float64)
     above = k[group] > size * p
-    successes = np.where(above, size - k[group], k[group])  # successes and failures change places above the mean
+    successes = np.where(above, size - k[group], k[group])  # successes and failures are exchanged above the mean
     odds_side, other_side = np.where(above, 1.0 - p, p), np.where(above, p, 1.0 - p)
     mean = size * odds_side
     j = np.minimum(np.ceil(mean + 0.8 * (mean - successes)), size)
@@ -90,7 +90,7 @@ def _pvalue_on_one_side(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, be
 def _opposite_cut(k: NDArray[np.int64], n: NDArray[np.int64], p: Array, below: bool) -> NDArray[np.int64]:
     """First outcome beyond the mean, counted away from k, that is no likelier than k; n + 1 if there is none.
 
-    For k above the mean successes and failures change places.
+    For k above the mean, successes and failures are exchanged.
     """
     logit = np.log(p) - np.log1p(-p)
     if below:

@@ -1,6 +1,6 @@
 """Tail probabilities of the maximum modulus and of the range of Brownian motion on [0, 1].
 
-Each law has two series. The reflection series converges fast for large x and keeps full relative accuracy in
+Each distribution has two series. The reflection series converges fast for large x and keeps full relative accuracy in
 the far tail; the theta series converges fast for small x, where the tail probability is near one.
 """
 

@@ -1,4 +1,4 @@
-"""Binomial counts from uniform numbers that move with their probability: one uniform each, whatever the probability."""
+"""Binomial counts that move continuously with their probability: one uniform number each, whatever the probability."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Counts of this variance or more come from the normal quantile, corrected for skewness; smaller ones are exact.
+#: Counts with this variance or more come from the normal quantile, corrected for skewness; smaller ones are exact.
 _NORMAL_FROM = 12.0
 
 
 def coupled_counts(u: Array, z: Array, n: Array, q: Array) -> Array:
     """Counts of successes in n trials of probability q at uniform numbers u, one column for each (n, q).
 
-    ``z`` is the normal quantile of ``u``. The count grows with u, and with q at the same u: draws for neighboring
-    probabilities are then as alike as they can be. Where the variance is 12 or more, the quantile is that of the
+    ``z`` is the normal quantile of ``u``. The count grows with u, and with q at the same u: draws for neighbouring
+    probabilities are then as similar as possible. Where the variance is 12 or more, the quantile is that of the
     Cornish-Fisher expansion, rounded.
     """
     few = n * q * (1.0 - q) < _NORMAL_FROM
@@ -30,16 +30,16 @@ def coupled_counts(u: Array, z: Array, n: Array, q: Array) -> Array:
 
 
 def _rounded(z: Array, n: Array, q: Array) -> Array:
-    """By the normal quantile, corrected for skewness."""
+    """Counts by the normal quantile, corrected for skewness."""
     skew = (1.0 - 2.0 * q) / 6.0
     counts: Array = np.rint(n * q + np.sqrt(n * q * (1.0 - q)) * z + skew * (z * z - 1.0))
     return np.clip(counts, 0.0, n, out=counts)
 
 
 def _exact(u: Array, n: Array, q: Array) -> Array:
-    """By the distribution function, from the side on which successes (or failures) are rare.
+    """Counts by the distribution function, from the side on which successes (or failures) are rare.
 
-    Columns are put in order of how far their largest uniform number reaches, so that each is looked at no further.
+    Columns are ordered by their largest uniform number, so that each is evaluated no further than necessary.
     """
     turned = q > 0.5
     rare = np.where(turned, 1.0 - q, q)
@@ -59,7 +59,7 @@ def _exact(u: Array, n: Array, q: Array) -> Array:
 
 
 def _distribution(n: Array, rare: Array) -> Array:
-    """P(count <= k), one row for each k that matters."""
+    """P(count <= k), one row for each relevant k."""
     pmf = np.exp(n * np.log1p(-rare))
     below, rows = pmf, []
     odds = rare / (1.0 - rare)
@@ -73,6 +73,6 @@ def _distribution(n: Array, rare: Array) -> Array:
 
 
 def normal_quantile(u: Array) -> Array:
-    """The normal quantile of uniform numbers, kept finite."""
+    """The normal quantile of uniform numbers, limited to finite values."""
     z: Array = scipy.special.ndtri(np.clip(u, 1e-16, 1.0 - 1e-16))
     return z

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def folded_normal_mean(mean: Array, spread: Array) -> Array:
-    """E|X| of normal X with that mean and standard deviation, which may be zero."""
+    """E|X| of a normal X with that mean and standard deviation, which may be zero."""
     z = mean / np.where(spread > 0, spread * math.sqrt(2.0), 1.0)
     with np.errstate(over="ignore"):  # many standard deviations from zero the density is zero
         density = np.exp(-(z**2))

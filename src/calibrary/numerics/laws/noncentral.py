@@ -1,4 +1,4 @@
-"""The noncentral chi-squared law: its upper tail with full relative accuracy, and its noncentrality from a tail."""
+"""The noncentral chi-squared distribution: its upper tail with full relative accuracy, and its noncentrality."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import scipy
 def noncentral_sf(x: float, df: float, noncentrality: float) -> float:
     """P(X > x): central upper tails with df + 2j degrees of freedom, j drawn from Poisson(noncentrality / 2).
 
-    All terms are positive, so that nothing cancels however far out x lies. Terms matter between the middle of the
-    Poisson law and where its fall and the rise of the tails balance.
+    All terms are positive, so that nothing cancels however large x is. Relevant terms lie between the middle of the
+    Poisson distribution and the point where its decrease and the increase of the tails balance.
     """
     if x == math.inf:
         return 0.0
@@ -27,7 +27,7 @@ def noncentral_sf(x: float, df: float, noncentrality: float) -> float:
 
 
 def noncentrality_of(x: float, df: float, tail: float) -> float:
-    """The noncentrality at which P(X > x) = tail; 0 where it is more already without one."""
+    """The noncentrality at which P(X > x) = tail; 0 if the tail is already larger without one."""
     if x == math.inf:
         return math.inf
     if float(scipy.special.chdtrc(df, x)) >= tail:

@@ -1,4 +1,4 @@
-"""Sums of independent 0/1 numbers with different probabilities: their tails, and mean distance from their mean."""
+"""Sums of independent 0/1 variables with different probabilities: tail probabilities, and mean absolute deviation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: From this variance on three cumulants and the lattice say it all, to about 1e-5 of the value.
+#: Variance from which three cumulants and a lattice correction are accurate to about 1e-5 of the value.
 _LARGE = 25.0
-#: Probabilities that are neighbours in order are taken together in at most so many groups.
+#: Neighbouring probabilities are combined into at most this many groups.
 _GROUPS = 2048
 
 
 def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
-    """E|S - E S| of a sum S of independent Bernoulli(p_i) numbers, each of them ``w_i`` times over.
+    """E|S - E S| of a sum S of independent Bernoulli(p_i) variables, each repeated ``w_i`` times.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
 
 
 def upper_tail(p: Array, w: Array | None, at: float) -> float:
-    """P(S > at) + P(S = at) / 2 of a sum S of independent Bernoulli(p_i) numbers, each of them ``w_i`` times over.
+    """P(S > at) + P(S = at) / 2 for a sum S of independent Bernoulli(p_i) variables, each repeated ``w_i`` times.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def upper_tail(p: Array, w: Array | None, at: float) -> float:
     if variance < _LARGE:
         value, law = _law(p, copies, variance)
         return float(law[value > at + 0.25].sum() + 0.5 * law[np.abs(value - at) < 0.25].sum())
-    # half of the chance of the value itself makes up for the lattice; the skewness by Edgeworth's first term
+    # half of the probability of the value itself corrects for the lattice; Edgeworth's first term for the skewness
     x = (at - mean) / np.sqrt(variance)
     skew = float(copies @ (spread * (1.0 - 2.0 * p))) / variance**1.5
     density = np.exp(-x * x / 2.0) / np.sqrt(2.0 * np.pi)
@@ -77,13 +77,13 @@ def _from_the_law(p: Array, w: Array, variance: float) -> float:
 
 
 def _law(p: Array, w: Array, variance: float) -> tuple[Array, Array]:
-    """Values and their chances, from the characteristic function at as many points as the sum has likely values."""
+    """Values and their probabilities, from the characteristic function at as many points as there are likely values."""
     p, w = _grouped(p, w)
     mean = float(w @ p)
     half = int(np.ceil(12.0 * np.sqrt(variance) + 24.0))
     size = 2 * half
     t = 2.0 * np.pi * np.arange(half + 1) / size
-    # the sum less the whole part of its mean: values -half .. half - 1, so that nothing wraps around
+    # the sum minus the integer part of its mean: values -half .. half - 1, so that nothing wraps around
     whole = np.floor(mean)
     characteristic = _product(p[:, None] * (np.exp(1j * t) - 1.0), w) * np.exp(-1j * t * whole)
     law = np.fft.irfft(np.conj(characteristic), size)

@@ -10,14 +10,14 @@ from calibrary.numerics.sums.windows import WindowCells
 
 Array = NDArray[np.float64]
 
-#: Up to this many pairs of row and target are handled at once; more are left to the compiled walk.
+#: Largest number of pairs of row and target handled at once; more are left to the compiled walk.
 _FEW_PAIRS = 10**6
 
 
 def epanechnikov_lines(x: Array, y: Array, w: Array, targets: Array, h: float) -> Array:
-    """Value of the local line at each target; NaN where no row lies within h, its edge excluded.
+    """Value of the local line at each target; NaN if no row lies within h (exclusive).
 
-    x and targets ascend. The mean is returned where rows within h are all but at one place.
+    x and targets are ascending. The mean is returned if rows within h are almost all at one point.
     """
     if len(x) * len(targets) <= _FEW_PAIRS:
         return _all_pairs(x, y, w, targets, h)
@@ -33,7 +33,7 @@ def epanechnikov_lines(x: Array, y: Array, w: Array, targets: Array, h: float) -
 
 
 def _by_moments(x: Array, y: Array, w: Array, targets: Array, h: float) -> Array:
-    """Lines from the power moments of every window; where too little is left of them, from the rows."""
+    """Lines from the power moments of every window; from the rows if the moments have lost too many digits."""
     cells = WindowCells(x, h)
     begin, end = cells.place(targets, 1.0, True), cells.place(targets, -1.0, False)
     m = cells.moments(np.stack((w, w * y), axis=1), 5)(targets, begin, end)
@@ -67,7 +67,7 @@ def _all_pairs(x: Array, y: Array, w: Array, targets: Array, h: float) -> Array:
     near = (k > 0.0) @ w
     k *= w
     total = k.sum(axis=1)
-    inside = total > 1e-11 * near  # rounding decides what is inside the very edge
+    inside = total > 1e-11 * near  # rounding decides what is inside at the very edge
     total[~inside] = 1.0
     level = (k @ y) / total
     mean = np.einsum("tn,tn->t", k, u) / total

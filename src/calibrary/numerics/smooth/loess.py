@@ -1,8 +1,8 @@
-"""Local polynomial regression in one dimension as R's ``loess`` does it (tricube weights, nearest neighbours).
+"""Local polynomial regression in one dimension as in R's ``loess`` (tricube weights, nearest neighbours).
 
-All inputs are sorted by ``x``. ``q`` counts rows: the window at a target holds its q nearest rows. ``stretch``
-widens the window beyond the q-th distance (R does so for spans above one). Where rows stand for many copies each,
-``upto`` says how many there are up to and with every row, and q counts copies.
+All inputs are sorted by ``x``. ``q`` counts rows: the window at a target contains its q nearest rows. ``stretch``
+widens the window beyond the q-th distance (R does so for spans above one). If each row represents many copies, ``upto``
+is the cumulative number of copies, and q counts copies.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from calibrary.numerics.compiled import compiled, worth_compiling
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Rows, or entries of a table of targets and rows, handled at once: temporaries stay in the cache, and BLAS does not
-#: start threads.
+#: Number of rows, or entries of a table of targets and rows, handled at once: temporaries fit the cache, and BLAS does
+#: not start threads.
 _BLOCK = 8192
-#: So many targets times rows are not worth the overhead of arrays, for a compiled loop and for a plain one.
+#: Number of targets times rows below which arrays are not worth their overhead, for a compiled loop and for a plain
+#: one.
 _FEW, _VERY_FEW = 20_000, 300
 #: The weight is a polynomial of degree 9 on either side of the target, times powers up to 4.
 _NODES = 14
-#: A Gram matrix (of centred, scaled columns) worse than this is left to the pseudo-inverse.
+#: A Gram matrix (of centred, scaled columns) with a larger condition number is left to the pseudo-inverse.
 _MAX_CONDITION = 1e7
-#: One with a smaller determinant is looked at by itself.
+#: A matrix with a smaller determinant is examined separately.
 _SMALL_DETERMINANT = 1e-4
-#: Confidences that differ by less than this share, such as 2/3 and 1 - 1/3, are the same.
+#: Confidences with a smaller relative difference, such as 2/3 and 1 - 1/3, are the same.
 _ROUNDING = 16.0 * np.finfo(np.float64).eps
 
 
 def row_of(copy: Any, upto: Indices | None) -> Any:
-    """The row of a copy; without copies every row is its own."""
+    """The row of a copy; without copies every row is its own copy."""
     return copy if upto is None else upto.searchsorted(copy, "right")
 
 
@@ -99,7 +100,7 @@ def local_polynomial(
 def _few(
     x: Array, y: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float, fast: bool
 ) -> tuple[Array, Array]:
-    """All fits to few rows: one loop, plain or compiled, since a call of numpy takes longer than its numbers."""
+    """All fits for few rows: one loop, plain or compiled, because a numpy call takes longer than the computation."""
     value, slope = np.empty(len(targets)), np.empty(len(targets))
     weights = np.ones(len(x)) if w is None else w
     if fast:
@@ -114,7 +115,7 @@ def _few(
 def _loop(
     x: Any, y: Any, w: Any, targets: Any, q: int, degree: int, stretch: float, k: Any, u: Any, value: Any, slope: Any
 ) -> None:
-    """The fit at every target; NaN where one needs care. ``k`` and ``u`` have room for a number of each row."""
+    """The fit at every target; NaN if one needs special treatment. ``k`` and ``u`` have one entry per row."""
     n = len(x)
     start = 0
     for i in range(len(targets)):
@@ -187,10 +188,10 @@ def _loop(
 
 
 def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
-    """Few ascending points, and columns of weights for them, that have the same weighted sums of f as all rows.
+    """Few ascending points, and columns of weights for them, with the same weighted sums of f as all rows.
 
-    Between the cuts every f must be a polynomial of degree 13 or less. A stretch of rows is replaced by the Chebyshev
-    nodes of its range: such a polynomial is known by its values there.
+    Between the cuts every f must be a polynomial of degree 13 or less. A run of rows is replaced by the Chebyshev nodes
+    of its range: their values determine such a polynomial.
     """
     cuts = np.union1d(cuts, np.arange(0, len(x), _BLOCK))
     bounds = np.append(cuts[cuts < len(x)], len(x))
@@ -215,9 +216,9 @@ def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
 def fit_weights(
     x: Array, w: Array | None, targets: Array, q: int, degree: int, stretch: float, upto: Indices | None
 ) -> Array | None:
-    """What each row's y is multiplied by in the values and then the slopes at the targets: (2 targets, rows).
+    """The coefficient of each row's y in the values and then the slopes at the targets: (2 targets, rows).
 
-    None where a target needs more care than the normal equations take.
+    None if a target needs more care than the normal equations allow.
     """
     starts = nearest_window(x, targets, q, upto)
     left, right = x[row_of(starts, upto)], x[row_of(starts + q - 1, upto)]
@@ -248,13 +249,13 @@ def fit_weights(
 
 
 def _fits(x: Array, weights: Array, targets: Array, radius: Array, degree: int) -> tuple[Array, Array]:
-    """All fits at once; NaN where one needs care. The columns of ``weights`` are those of the rows, and times y."""
+    """All fits at once; NaN if one needs special treatment. ``weights`` has the rows' weights, and times y."""
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (x - targets[:, None]) / radius[:, None]
         a = np.minimum(np.abs(u), 1.0)
         kernel = _tricube(a, None)
         (total, first, second), (level, *_) = _moments(kernel, u, 3, weights)
-        # a window with nearly all its rows at the rim is lost in the rounding of stand-ins
+        # a window with nearly all its rows at the edge is lost in the rounding of the replacement points
         trusted = total > 1e-3 * ((a < 1.0) @ weights[:, 0])
         if degree == 0:
             return np.where(trusted, level / total, np.nan), np.zeros(len(targets))
@@ -312,7 +313,7 @@ def _fit_at(
     radius = reach * stretch
     inside = slice(int(np.searchsorted(x, target - radius, "right")), int(np.searchsorted(x, target + radius, "left")))
     if inside.stop <= inside.start:
-        # every weight would be zero: all q nearest rows share one distance, which may be 0
+        # every weight would be zero: all q nearest rows have the same distance, which may be 0
         at = [v for v in {float(left), float(right)} if abs(v - target) == reach]
         rows = np.concatenate([np.arange(np.searchsorted(x, v, "left"), np.searchsorted(x, v, "right")) for v in at])
         return float(np.average(y[rows], weights=None if w is None else w[rows])), 0.0
@@ -374,8 +375,8 @@ def _tricube(u: Array, w: Array | None) -> Array:
 
 
 def _pseudo_inverse(x: Array, y: Array, kernel: Array, target: float, degree: int) -> tuple[float, float]:
-    """The same fit by singular values, dropping those below 100 eps of the largest, as R does."""
-    # values a rounding error apart are one: a slope between them would be noise, and depend on the order of the rows
+    """The same fit by singular values, without those below 100 eps of the largest, as in R."""
+    # values that differ by rounding are one: a slope between them would be noise, and depend on the order of the rows
     start = np.flatnonzero(np.concatenate(([True], x[1:] - x[:-1] > _ROUNDING * max(abs(x[0]), abs(x[-1])))))
     k = np.add.reduceat(kernel, start)
     mean = np.add.reduceat(kernel * y, start) / np.where(k > 0.0, k, 1.0)
@@ -411,7 +412,7 @@ def cell_vertices(x: Array, leaf: int, upto: Indices | None = None) -> Array:
 
 
 def _cut(x: Array, low: int, high: int) -> int:
-    """Position (from one) of the row to cut at: the middle, or the nearest one that does not split equal values."""
+    """Position (from one) of the row to cut at: the middle, or the nearest that does not split equal values."""
     middle = (low + high) // 2
     offset = 0
     while low <= middle + offset < high:
@@ -423,14 +424,14 @@ def _cut(x: Array, low: int, high: int) -> int:
 
 
 def _cut_copies(ends: Indices, low: int, high: int) -> int:
-    """The same where ``ends`` says how many copies there are up to and with every value: between those it may cut."""
+    """The same if ``ends`` is the cumulative number of copies up to each value: it may cut between copies."""
     middle = (low + high) // 2
     after = int(ends.searchsorted(middle))
     above = int(ends[after]) - middle if after < len(ends) else high
     below = middle - int(ends[after - 1]) if after > 0 else high
     if above <= below:
         return middle + above if middle + above < high else middle
-    # the same distance above is looked at first, and there the search ends when it leaves the cell
+    # the same distance above is checked first, and the search ends when it leaves the cell
     return middle - below if middle + below < high and middle - below >= low else middle
 
 

@@ -13,14 +13,14 @@ from calibrary.numerics.smooth.loess import nearest_window, stand_ins
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Rows from which the windows' sums are taken of fewer points, or by a compiled loop.
+#: Number of rows from which the windows' sums use fewer points, or a compiled loop.
 _LONG = 5000
-#: Entries of a table of points and rows handled at once: temporaries stay in the cache, and BLAS starts no threads.
+#: Entries of a table of points and rows handled at once: temporaries fit the cache, and BLAS starts no threads.
 _BLOCK = 8192
 
 
 def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tuple[Array, Array]:
-    """Points of the curve that were fitted, and their values; x is sorted, rows within delta of a fit are skipped."""
+    """Fitted points of the curve, and their values; x is sorted, rows within delta of a fit are skipped."""
     n = len(x)
     size = max(2, min(n, int(span * n + 1e-7)))
     points = _points(x.tolist(), delta)
@@ -28,7 +28,7 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
     h = np.maximum(points - x[first], x[np.minimum(first + size, n) - 1] - points)
     flat = 0.001 * (x[-1] - x[0])
     weights = np.stack((np.ones(n), y) if w is None else (w, w * y), axis=1)
-    if n > max(_LONG, 200 * len(points)):  # the tricube weight is a polynomial between these places
+    if n > max(_LONG, 200 * len(points)):  # the tricube weight is a polynomial between these points
         cuts = [x.searchsorted(points - r * h, "left") for r in (0.999, 0.001, 0.0)]
         cuts += [x.searchsorted(points + r * h, "right") for r in (0.001, 0.999)]
         x, weights = stand_ins(x, weights, np.concatenate(cuts))
@@ -41,14 +41,14 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
     s0, s1, s2, t0, t1 = window_sums(x, w, wy, points, h, start, stop)
     mean, level = s1 / s0, t0 / s0
     spread = s2 / s0 - mean * mean
-    # a constant where x hardly varies
+    # a constant if x hardly varies
     sloped = (spread > 0.0) & (h * np.sqrt(np.maximum(spread, 0.0)) > flat)
     slope = np.divide(t1 / s0 - mean * level, spread, out=np.zeros(len(points)), where=sloped)
     return points, level - mean * slope
 
 
 def _points(x: list[float], delta: float) -> Array:
-    """Where to fit: each time at the last row within delta, or else at the next distinct value."""
+    """Where to fit: each time at the last row within delta, or otherwise at the next distinct value."""
     at = 0
     points = []
     while at < len(x):

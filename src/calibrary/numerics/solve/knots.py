@@ -1,8 +1,8 @@
-"""Where to put the knots of a piecewise linear curve: exchange one knot at a time until none helps.
+"""The best knots of a piecewise linear curve: exchange one knot at a time until no exchange helps.
 
-Data are a few groups (mean x, mean y, weight summing to one). A set of knots is judged by the smallest squared error
-of the continuous curve through [0, 1], or by the smallest log loss of the logistic curve, each with a small ridge
-towards the identity. All places that one knot can move to are judged at once.
+Data are a few groups (mean x, mean y, weight summing to one). A set of knots is evaluated by the smallest squared error
+of the continuous curve on [0, 1], or by the smallest log loss of the logistic curve, each with a small ridge towards
+the identity. All positions of one knot are evaluated at once.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from calibrary.numerics.compiled import worth_compiling
 Array = NDArray[np.float64]
 
 _RIDGE = 1e-8
-#: Losses nearer to each other than this are equal: the first of the knots is taken.
+#: Losses that differ by less than this are equal: the first of the knots is used.
 _EQUAL = 1e-13
-#: A Newton step that promises less than this tells the loss at its end; one that promises less than the second tells
-#: how low the loss can come.
+#: A Newton step with a predicted decrease below this gives the loss at its end; below the second number, the smallest
+#: possible loss.
 _NOTHING, _NEAR = 1e-14, 1e-2
-#: Microseconds for each place that a knot is tried at, in each sweep.
+#: Microseconds for each position of a knot, in each sweep.
 _SQUARED, _LOGISTIC = 4.0, 16.0
 
 
 def search_knots(x: Array, y: Array, weight: Array, candidates: Array, n_knots: int, logistic: bool) -> Array:
-    """The knots found by cyclic exchange among the candidates, from evenly spread ones."""
+    """The knots found by cyclic exchange among the candidates, starting from evenly spaced ones."""
     n = len(candidates)
     if n <= n_knots:
         return candidates.copy()
@@ -74,7 +74,7 @@ def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, 
 
 
 class _SquaredError:
-    """Least squares of the hat functions with each row of inner knots: tridiagonal systems, side by side."""
+    """Least squares of the hat functions with each row of inner knots: tridiagonal systems, solved together."""
 
     def __init__(self, x: Array, y: Array, weight: Array) -> None:
         self.x, self.y, self.weight = x, y, weight
@@ -125,8 +125,8 @@ def _tridiagonal(diagonal: Array, beside: Array, v: Array) -> Array:
 class _LogLoss:
     """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+ for each row of knots.
 
-    Newton's method on all of them, from the best curve so far, bent at their own knots. A row of knots that cannot come
-    below ``lowest`` is given up (its loss is infinite): most are, after a step or two.
+    Newton's method on all of them, starting from the best curve so far, bent at their own knots. A row of knots that
+    cannot reach ``lowest`` is dropped (its loss is infinite): most are, after a step or two.
     """
 
     def __init__(self, x: Array, y: Array, weight: Array, n_knots: int) -> None:
@@ -178,7 +178,7 @@ class _LogLoss:
         return np.concatenate((level, slope[:, :1], np.diff(slope, axis=1)), axis=1)
 
     def _step(self, design: Array, b: Array) -> tuple[Any, Any, Any, Any]:
-        """The curve, its loss, the step of Newton's method, and by how much it promises to lower the loss (twice)."""
+        """The curve, its loss, the Newton step, and twice the decrease of the loss that it predicts."""
         eta = (b[:, None, :] @ design)[:, 0]
         small = np.exp(-np.abs(eta))
         q = np.where(eta >= 0.0, 1.0, small) / (1.0 + small)

@@ -1,13 +1,13 @@
-"""How well a bounded Lipschitz function can follow given values: an optimisation along a chain, exactly.
+"""How well a bounded Lipschitz function can follow given values: an exact optimisation along a chain.
 
-The maximum of sum r_i z_i over |z_i| <= 1 and |z_i - z_j| <= L |x_i - x_j| is a linear programme whose dual is a
-fit of the running sums R_i = r_1 + ... + r_i:
+The maximum of sum r_i z_i over |z_i| <= 1 and |z_i - z_j| <= L |x_i - x_j| is a linear programme whose dual is a fit of
+the cumulative sums R_i = r_1 + ... + r_i:
 
     min over u of  sum |u_i - u_{i-1}| + sum_{i<n} L (x_{i+1} - x_i) |u_i - R_i|,   u_0 = 0, u_n = R_n.
 
-While L times the range of x is at most 2, only one of the walls z = 1 and z = -1 can be touched, so u is monotone
-and the fit is an isotonic regression in the L1 norm. Beyond that it is a total-variation fit, solved level by level.
-Both take O(n log n).
+If L times the range of x is at most 2, only one of the bounds z = 1 and z = -1 can be reached, so u is monotone and the
+fit is an isotonic regression in the L1 norm. Beyond that it is a total-variation fit, solved level by level. Both take
+O(n log n).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def lipschitz_maximum(x: Array, r: Array, slope: float = 1.0) -> float:
     Exact up to rounding, about 1e-16 times the largest running sum of r, times the square root of n.
     """
     running = np.cumsum(r)
-    # neighbours may differ by 2 at most, so a larger allowance is none
+    # neighbours may differ by 2 at most, so a larger bound has no effect
     gaps = np.minimum(slope * np.diff(x), 2.0)
     if len(x) == 1 or slope * (x[-1] - x[0]) <= 2.0:
         return _monotone_fit(running, gaps)
@@ -51,9 +51,9 @@ def _monotone_fit(running: Array, gaps: Array) -> float:
 def _isotonic_cost(a: Array, w: Array) -> float:
     """Least sum of w |a - e| over nondecreasing e.
 
-    A heap holds the fitted values so far (first column), largest on top, with their mass (second). A new value
-    below the top pulls mass down to itself, at the cost of the distance; each entry leaves the heap once. Four
-    children to a node: rising values climb to the top, which should be near.
+    A heap contains the fitted values so far (first column), largest on top, with their mass (second). A new value below
+    the top pulls mass down to itself, at the cost of the distance; each entry leaves the heap once. Each node has four
+    children, so that rising values reach the top in few steps.
     """
     heap = np.empty((len(a) + 1, 2))
     size, cost = 0, 0.0
@@ -90,7 +90,7 @@ def _isotonic_cost(a: Array, w: Array) -> float:
 
 
 def _isotonic_cost_of_lists(a: list[float], w: list[float]) -> float:
-    """The same with the heap of the standard library, which is the faster one for interpreted code."""
+    """The same with the heap of the standard library, which is faster in interpreted code."""
     heap: list[tuple[float, float]] = []  # minus the fitted value, and its mass
     cost = 0.0
     for value, weight in zip(a, w, strict=True):
@@ -112,7 +112,7 @@ def _isotonic_cost_of_lists(a: list[float], w: list[float]) -> float:
 
 
 def _variation_fit(running: Array, gaps: Array) -> float:
-    """The general dual. Optimal values of u are 0 or running sums, so they are found by halving that list."""
+    """The general dual. Optimal values of u are 0 or cumulative sums, so they are found by bisection of that list."""
     levels = np.unique(np.append(running, 0.0))
     target = np.searchsorted(levels, running)
     n = len(gaps)
@@ -133,7 +133,7 @@ def _variation_fit(running: Array, gaps: Array) -> float:
 
 
 def _halve(target: Any, gaps: Any, low: Any, high: Any, first: int, last: int) -> None:
-    """For every run of points that share a range of levels, decide who lies above its middle.
+    """For every run of points with a common range of levels, decide which points lie above its middle.
 
     That is a chain with two states per point: a switch costs 1, disagreeing with the target costs its gap.
     Outside neighbours lie wholly above or below the range.

@@ -1,4 +1,4 @@
-"""Newton's method with backtracking for smooth convex functions, and the logistic losses it is used for."""
+"""Newton's method with backtracking for smooth convex functions, and the logistic losses for which it is used."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Evaluated = tuple[float, Array, Array]
 
-#: Rows handled at once: small enough for the temporaries to stay in the cache and for BLAS not to start threads.
+#: Number of rows handled at once: small enough for temporaries to fit the cache and for BLAS not to start threads.
 _BLOCK = 8192
-#: Steps that promise less than the first are lost in rounding when they no longer shrink; less than the second is
-#: nothing. For losses of the order of one.
+#: Predicted decreases below the first number are rounding errors once they no longer shrink; below the second they are
+#: negligible. Both are for losses of order one.
 _ROUNDING, _NOTHING = 1e-13, 1e-20
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where Newton's method ended: the point, the value and Hessian there, and whether it converged."""
+    """The result of Newton's method: the point, the value and Hessian there, and whether it converged."""
 
     x: Array
     value: float
@@ -29,7 +29,7 @@ class Minimum:
     converged: bool
 
 
-#: Steps are cut to this length: its square is still a number, and half of it is less.
+#: Steps are cut to this length, so that their square does not overflow.
 _LONGEST = 1e100
 
 
@@ -39,7 +39,7 @@ def minimize(
     """Minimise a convex function given its value, gradient and Hessian.
 
     It stops after a step below ``tolerance`` (relative to the point), or when steps no longer shrink at rounding level:
-    convergence is quadratic, so the error left is of the order of the step's square. ``converged`` is False when
+    convergence is quadratic, so the remaining error is of the order of the step's square. ``converged`` is False if
     steps are still large after ``max_iter``.
     """
     x = np.asarray(start, dtype=np.float64)
@@ -53,17 +53,22 @@ def minimize(
         length = float(np.max(np.abs(step) / (1.0 + np.abs(x))))
         if settled or drop <= 1e-7 * noise or length <= tolerance:
             if length > 1.0 and evaluate(x + step)[0] > value + 100.0 * noise:
-                return Minimum(x, value, hessian, True)  # next to no curvature: the step promises little and goes far
+                return Minimum(
+                    x, value, hessian, True
+                )  # almost no curvature: the predicted decrease is small and the step is long
             # to second order the value falls by drop / 2, and the Hessian does not change
             return Minimum(x + step, value - drop / 2.0, hessian, True)
         trial = x + step
         new = evaluate(trial)
-        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe, unless it rises
+        # decreases below rounding cannot be seen in the value: so close to the minimum full steps are safe, unless the
+        # value rises
         while new[0] > (value - 1e-4 * float(-gradient @ (trial - x)) if drop > noise else value + 100.0 * noise):
             step = step / 2.0
             trial = x + step
             if float(np.max(np.abs(step) / (1.0 + np.abs(x)))) <= 1e-3 * tolerance or (trial == x).all():
-                return Minimum(x, value, hessian, True)  # no step of any length goes down: rounding is all that is left
+                return Minimum(
+                    x, value, hessian, True
+                )  # no step of any length decreases the value: only rounding errors are left
             new = evaluate(trial)
         last_drop = drop
         x, (value, gradient, hessian) = trial, new
@@ -78,14 +83,15 @@ class ConvexFunction(Protocol):
     def derivatives(self, x: Array) -> tuple[Array, Array]: ...
 
 
-Loss = ConvexFunction  # its name in 0.2, which pickles and imports may have
+Loss = ConvexFunction  # the name of this class in version 0.2, which old pickles and imports may still use
 
 
 def minimize_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, upper: float = np.inf) -> Array:
     """Minimise a convex function with every coordinate between two bounds, from a point near the minimum.
 
-    Whole Newton steps, without a look at the value, while what they promise at least halves: a convex function is
-    least where it promises nothing. Should a step promise more, :func:`minimise_in_box` goes on from the start.
+    Full Newton steps, without evaluating the value, while the predicted decrease at least halves: a convex function is
+    smallest where the predicted decrease is zero. If a predicted decrease grows, :func:`minimise_in_box` continues from
+    the start.
     """
     x = np.clip(start, lower, upper)
     last_drop = np.inf
@@ -95,7 +101,8 @@ def minimize_nearby(loss: ConvexFunction, start: Array, lower: float = -np.inf, 
         drop = float(-gradient @ step)
         x = np.clip(x + step, lower, upper)
         shrinks = drop <= 0.5 * last_drop
-        # at a bound where the loss all but ends, steps are tiny and promise much: only a small promise is an end
+        # at a bound near which the loss is singular, steps are very small and predicted decreases large: only a small
+        # predicted decrease is an end
         if drop <= _NOTHING or (drop <= _ROUNDING and (not shrinks or np.abs(step).max() <= 1e-9)):
             return x
         if not shrinks:
@@ -109,8 +116,8 @@ def minimize_in_box(
 ) -> Array:
     """Minimise a convex function with every coordinate between two bounds (projected Newton).
 
-    A step that leaves the box is projected onto it or, where that does not go down, cut at the first bound it meets.
-    It stops as :func:`minimise` does.
+    A step that leaves the box is projected onto it or, if that does not decrease the value, cut at the first bound. It
+    stops as :func:`minimise` does.
     """
     x = np.clip(start, lower, upper)
     value, gradient, hessian = evaluate(x)
@@ -124,7 +131,7 @@ def minimize_in_box(
             return trial
         last_drop = drop
         new = evaluate(trial)
-        # falls below rounding cannot be seen in the value: so near the minimum whole steps are safe
+        # decreases below rounding cannot be seen in the value: so close to the minimum full steps are safe
         if drop > noise and new[0] > value + 1e-4 * float(gradient @ (trial - x)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(step > 0.0, (upper - x) / step, np.where(step < 0.0, (lower - x) / step, np.inf))
@@ -170,14 +177,14 @@ def _solve(hessian: Array, gradient: Array) -> Array:
         except np.linalg.LinAlgError:
             found = np.full(len(right), np.nan)
         if not float(right @ found) > 0.0 and right.any():
-            # singular but for rounding, and the step leads uphill: a little curvature in every direction
+            # singular up to rounding, and the step increases the value: add a little curvature in every direction
             found = np.linalg.solve(scaled + 1e-10 * np.eye(len(right)), right)
         found = scale * found
     return np.clip(found, -_LONGEST, _LONGEST)
 
 
 def _solve_few(hessian: Array, gradient: Array) -> list[float] | None:
-    """One or two unknowns, by elimination from the larger entry of the scaled matrix; None where it is singular."""
+    """One or two unknowns, by elimination from the larger entry of the scaled matrix; None if it is singular."""
     if len(gradient) == 1:
         return [float(gradient[0] / hessian[0, 0])] if hessian[0, 0] > 1e-300 else None
     (a, b), (_, d) = hessian.tolist()
@@ -186,7 +193,7 @@ def _solve_few(hessian: Array, gradient: Array) -> list[float] | None:
         return None
     ratio = b / a
     left = d - ratio * b
-    if not left > 1e-10 * d:  # so little is left that the general way decides
+    if not left > 1e-10 * d:  # so few digits are left that the general solver is used
         return None
     second = (h - ratio * g) / left
     return [(g - b * second) / a, second]
@@ -203,8 +210,8 @@ def logistic_loss(
 ) -> Callable[[Array], Evaluated]:
     """Log loss of ``logit q = offset + theta @ columns``, summed over rows, as a function for :func:`minimise`.
 
-    ``weight`` is the weight of every row and ``positive`` its weighted number of ones (so groups of equal rows can
-    be given as one). ``ridge / 2 * |theta - centre|^2`` is added.
+    ``weight`` is the weight of every row and ``positive`` its weighted number of ones (so that groups of equal rows can
+    be passed as one). ``ridge / 2 * |theta - centre|^2`` is added.
     """
     n = columns.shape[1]
     negative = (1.0 if weight is None else weight) - positive
@@ -244,7 +251,7 @@ def logistic_loss(
 
 
 def loss_difference(eta: Array, other: Array, positive: Array, weight: Array) -> float:
-    """Log loss of the logits ``eta`` less that of ``other``, row by row: two large sums would cancel."""
+    """Log loss of the logits ``eta`` minus that of ``other``, row by row: two large sums would cancel."""
     change = np.logaddexp(0.0, eta) - np.logaddexp(0.0, other)
     return float(np.sum(weight * change - positive * (eta - other)))
 

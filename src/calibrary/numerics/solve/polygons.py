@@ -45,7 +45,7 @@ class PolygonLoss:
 
     @once
     def _shares(self) -> tuple[Array, Array]:
-        """How near each row is to the left and to the right knot of its piece; the two sum to one."""
+        """How near each row is to the left and to the right knot of its piece; the two shares sum to one."""
         s = (self.x - self.knots[self._piece]) / np.diff(self.knots)[self._piece]
         return 1.0 - s, s
 
@@ -126,7 +126,7 @@ class LogitPolygonLoss:
 
     @once
     def _distance(self) -> Array:
-        """How far each row lies beyond the last knot before it; before the first knot, its x."""
+        """Distance of each row from the last knot before it; before the first knot, its x."""
         return self.x - np.concatenate(([0.0], self.knots))[self._piece]
 
     def _eta(self, theta: Array) -> Array:
@@ -158,7 +158,7 @@ class LogitPolygonLoss:
 
             logit_polygon_derivatives(*self._known, theta, self.ridge, gradient, hessian)
             return gradient, hessian
-        with np.errstate(over="ignore"):  # far out on a curve that is being fitted
+        with np.errstate(over="ignore"):  # far out on a curve during the fit
             q = 1.0 / (1.0 + np.exp(-self._eta(theta)))
         slope, curve = self.w * (q - self.y), self.w * (q * (1.0 - q))
         curved = curve * self._distance
@@ -170,7 +170,7 @@ class LogitPolygonLoss:
         return gradient, hessian
 
     def _beyond_each_knot(self, sums: list[list[float]], gradient: Array, hessian: Array) -> None:
-        """Sums over everything beyond each knot, about the knot: only positive terms meet."""
+        """Sums over all rows beyond each knot, about the knot: only positive terms are added."""
         knots, n_knots = self.knots, len(self.knots)
         s0 = s1 = c0 = c1 = c2 = 0.0
         for j in range(n_knots, -1, -1):

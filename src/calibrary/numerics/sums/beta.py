@@ -1,4 +1,4 @@
-"""Leave-one-out sums of beta kernels on [0, 1]: directly for few points, by graded panels for many.
+"""Leave-one-out sums of beta kernels on [0, 1]: direct for few points, by graded panels for many.
 
 The kernel is k(x; s) = Beta density at x with shape s/h + 1, (1-s)/h + 1: evaluation point first, centre second.
 Relative to its diagonal it is
@@ -6,12 +6,12 @@ Relative to its diagonal it is
     k(x; s) / k(x; x) = exp((s - x) logit(x) / h + g(s) - g(x)),
     g(s) = log Gamma(1/h + 2) - log Gamma(s/h + 1) - log Gamma((1-s)/h + 1),
 
-which neither over- nor underflows near s = x. The logarithms of 0 are taken at 1e-300, so that a point at 0 or 1
-takes its limit: all weight on the nearest centres.
+which neither over- nor underflows near s = x. Logarithms of 0 are replaced by that of 1e-300, so that a point at 0 or 1
+has its limit: all weight on the nearest centres.
 
-In theta = asin(sqrt(c)) the kernel has standard deviation sqrt(h)/2 everywhere. Panels of that width, graded
-towards both ends, carry 16 Chebyshev nodes each: points are spread onto the nodes, nodes act on nodes, and the
-result is interpolated back to the points. Cost O(N) and a node-to-node matrix of a few thousand squared.
+In theta = asin(sqrt(c)) the kernel has standard deviation sqrt(h)/2 everywhere. Panels of that width, graded towards
+both ends, have 16 Chebyshev nodes each: points are spread onto the nodes, nodes act on nodes, and the result is
+interpolated back to the points. The cost is O(N), plus a node-to-node matrix of a few thousand squared.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Milliseconds, about, of the direct sum for each pair, and of the panels: to begin with, and for each of them.
+#: Approximate milliseconds of the direct sum for each pair, and of the panels: fixed, and for each panel.
 _PAIR, _BEGIN, _PANEL = 19e-6, 5.0, 0.12
 _BLOCK = 1 << 20
 _NODES = 16
 _PIECE = 2048
-#: Panels whose nodes are targets at a time.
+#: Number of panels whose nodes are targets at a time.
 _TOGETHER = 4
-#: Sources beyond this many standard deviations (exp(-50)) do not count next to nearer ones.
+#: Sources beyond this many standard deviations (exp(-50)) are negligible beside nearer ones.
 _REACH = 10.0
-#: Sums of the other points below this share of what was interpolated are summed again, directly.
+#: Sums of the other points below this share of the interpolated sum are computed again, directly.
 _DOUBTFUL = 2e-2
-#: Terms this far below the largest (in logarithm) do not count.
+#: Terms this far below the largest (in logarithm) are negligible.
 _NEGLIGIBLE = 45.0
 _FLOOR = 1e-300
 
 
 @dataclass(frozen=True)
 class BetaSums:
-    """Sums over the other points, at every point, each on a scale of its own that avoids underflow.
+    """Sums over the other points, at every point, each with its own scale to avoid underflow.
 
-    ``total[j] * exp(log_scale[j])`` is the sum of weights times k(x_j; x_i) over i other than j, and
-    ``weighted[j] * exp(log_scale[j])`` the sum of weights times k times values. So ``weighted / total`` is the
-    smooth mean of the values, and ``log(total) + log_scale`` the logarithm of the density. ``total`` is zero only
-    if there is no other point. ``square_total`` and ``square_weighted`` are the same with k squared, on the scale
-    ``exp(2 * log_scale)``; empty unless asked for.
+    ``total[j] * exp(log_scale[j])`` is the sum of weights times k(x_j; x_i) over i other than j, and ``weighted[j] *
+    exp(log_scale[j])`` the sum of weights times k times values. So ``weighted / total`` is the smooth mean of the
+    values, and ``log(total) + log_scale`` the logarithm of the density. ``total`` is zero only if there is no other
+    point. ``square_total`` and ``square_weighted`` are the same with k squared, on the scale ``exp(2 * log_scale)``;
+    empty unless requested.
     """
 
     points: Array
@@ -88,10 +88,10 @@ def leave_one_out_beta_sums(
         Bandwidth.
     weights : (N,), optional
     weight_type : "frequency" or "importance"
-        Does a point of weight w stand for w copies, of which one is left out (all of a point that weighs less; squares
-        count w), or is it one point, left out altogether (squares count w squared)?
+        "frequency": a point of weight w represents w copies, of which one is left out (all of a point of smaller
+        weight; squares count w). "importance": it is one point, left out completely (squares count w squared).
     squares : bool
-        Sum the squares of the kernel too.
+        Also sum the squares of the kernel.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def leave_one_out_beta_sums(
     columns = [w, w * values]
     left_out = [own, own * values]
     if squares:
-        # a row of weight w is w copies, or one term of w k
+        # a row of weight w is w copies, or one term w k
         w2 = w if weight_type == "frequency" else w * w
         columns += [w2, w2 * values]
         left_out += [own * own, own * own * values]
@@ -133,7 +133,7 @@ def leave_one_out_beta_pairs(
     *,
     weight_type: str = "frequency",
 ) -> tuple[Array, Array, Array]:
-    """Sums over pairs of different neighbours at some rows, where one neighbour may outweigh all others.
+    """Sums over pairs of different neighbours at some rows, where one neighbour may dominate all others.
 
     With m_i the kernel (times the weight of a row that counts once) and a_i = m_i (v_i - centre): the sums over
     ordered pairs of a_i a_l and of m_i m_l, and the square of the sum of m, on a common scale. They equal
@@ -154,7 +154,7 @@ def leave_one_out_beta_pairs(
             others = times * x
             total = float(others.sum())
             but_one = total - x
-            # the sum without the largest, added up rather than subtracted
+            # the sum without the largest term, by addition rather than subtraction
             others[largest] -= x[largest]
             but_one[largest] = others.sum()
             out[k, n] = np.dot(times * x, but_one)
@@ -163,7 +163,7 @@ def leave_one_out_beta_pairs(
 
 
 def _with_twins(rest: Array, scale: Array, mass: Array, left_out: Array, size: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Add what is left of each point's own group, at distance zero, to the sums over the other groups."""
+    """Add the rest of each point's own group, at distance zero, to the sums over the other groups."""
     rest, scale, mass = (np.repeat(a, size, axis=0) for a in (rest, scale, mass))
     twins = mass - left_out
     twins[twins[:, 0] <= 0.0] = 0.0
@@ -198,7 +198,7 @@ def _log_norm(s: Array, h: float) -> Array:
 
 
 def _many(n: int, h: float) -> bool:
-    """Are the panels quicker? Narrow widths need many of them, though no more than there are points to fill."""
+    """Whether the panels are faster. Narrow widths need many panels, though no more than there are points."""
     panels = min(n / 2.0, np.pi / np.sqrt(h))
     return bool(_PAIR * n * n > _BEGIN + _PANEL * panels)
 
@@ -235,10 +235,10 @@ def _applied(k: Array, mass: Array) -> Array:
 
 
 def _direct_windows(x: Array, mass: Array, h: float, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-    """The same at some points that are nearly alone or on the boundary, looking only at centres that count.
+    """The same at some points that are nearly isolated or on the boundary, using only relevant centres.
 
-    log k(x; s) is concave in s, so that away from x it falls on both sides, and the terms within a given distance
-    of the largest are one stretch of points, found by bisection.
+    log k(x; s) is concave in s, so that it falls on both sides of its maximum, and the terms within a given distance of
+    the largest are one range of points, found by bisection.
     """
     last = len(x) - 1
     at = x[rows]
@@ -270,7 +270,7 @@ def _bisect(holds: Any, low: NDArray[np.intp], high: NDArray[np.intp]) -> NDArra
 
 @dataclass(frozen=True)
 class _Panels:
-    """Stretches of ascending points, from begin to end, each with Chebyshev nodes in u, or in log u.
+    """Ranges of ascending points, from begin to end, each with Chebyshev nodes in u, or in log u.
 
     u is the distance from the nearer end of [0, 1], from 1 where ``right``.
     """
@@ -290,7 +290,7 @@ class _Panels:
         return u
 
     def pieces(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-        """The points, a cacheful at a time, and the panel of each."""
+        """The points in blocks that fit the cache, and the panel of each."""
         panel = np.repeat(np.arange(len(self.begin)), self.end - self.begin)
         first = int(self.begin[0]) if len(self.begin) else 0
         for i in range(0, len(panel), _PIECE):
@@ -344,7 +344,7 @@ def _by_panels(x: Array, mass: Array, h: float) -> tuple[Array, Array]:
 
 
 def _sources(panels: _Panels, x: Array, mass: Array) -> Array:
-    """Masses on the nodes that stand for the points: (panels, nodes, columns)."""
+    """Masses on the nodes that represent the points: (panels, nodes, columns)."""
     moments = np.zeros((len(panels.begin), _NODES, mass.shape[1]))
     for rows, panel in panels.pieces():
         table = panels.basis(x[rows], panel)
@@ -359,7 +359,7 @@ def _sources(panels: _Panels, x: Array, mass: Array) -> Array:
 
 
 def _panels(x: Array, h: float) -> _Panels:
-    """Panels that hold points, from 0 to 1: one standard deviation wide, then dyadic, then logarithmic."""
+    """Panels that contain points, from 0 to 1: one standard deviation wide, then dyadic, then logarithmic."""
     step = np.sqrt(h) / 2.0
     # beyond the third, neighbouring edges differ by less than a factor of two
     wide = np.sin(np.arange(3, int(np.pi / 4.0 / step) + 1) * step) ** 2

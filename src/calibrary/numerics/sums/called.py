@@ -1,4 +1,4 @@
-"""The matrix over all pairs of points under a kernel that is any function of their distance."""
+"""The matrix over all pairs of points for a kernel that is any function of their distance."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ The heat kernel of the interval, a Gaussian reflected at 0 and 1, is diagonal in
 
     K_s(t, x) = 1 + 2 sum_k exp(-(k pi s)^2 / 2) cos(k pi t) cos(k pi x).
 
-So a cosine transform of the masses, made once, gives their density at every width s by one transform back.
-Widths too small for that (below 1e-4) are summed locally, where a Gaussian reaches.
+A cosine transform of the masses, computed once, therefore gives their density at every width s by one inverse
+transform. Widths too small for that (below 1e-4) are summed locally, within the range of a Gaussian.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from calibrary.numerics.sums.gaussian import (
 
 Array = NDArray[np.float64]
 
-#: Cells of the finest transform; each coarser one has an eighth.
+#: Number of cells of the finest transform; each coarser one has an eighth.
 _FINEST = 1 << 18
-#: Up to this many points, which carry many masses in turn, keep the ten nodes each of them is spread to.
+#: Largest number of points for which the ten nodes of each are stored, if the points have many masses in turn.
 _MOST_KEPT = 500_000
 _LEFT = ORDER // 2 - 1
 
 
-#: Up to this many points the smallest distance between two of them is worth looking for.
+#: Largest number of points for which the smallest distance between two of them is computed.
 _FEW_POINTS = 1000
 
 
@@ -52,7 +52,7 @@ class Diffusion:
         self._sizes = [first, *(size for size in (_FINEST >> 3, _FINEST) if size > first)]
 
     def carrying(self, a: Array) -> Diffusion:
-        """Other masses at the same points, which are not put on the grid again."""
+        """Other masses at the same points, which are not assigned to the grid again."""
         other = Diffusion(self.x, a, ascending=self.ascending)
         other._grids = self._grids
         other._often = len(self.x) <= _MOST_KEPT
@@ -60,12 +60,12 @@ class Diffusion:
         return other
 
     def carrying_many(self, a: Array) -> Diffusions:
-        """Many masses at the same points, one row each, which diffuse side by side."""
+        """Many masses at the same points, one row each, which diffuse together."""
         return Diffusions(self, a)
 
     @property
     def gap(self) -> float:
-        """Smallest distance of two different points where they are few; 0 where there are many."""
+        """Smallest distance of two different points if they are few; 0 if there are many."""
         if self._gap is None:
             few = np.unique(self.x) if len(self.x) <= _FEW_POINTS else np.zeros(0)
             self._gap = 0.0 if len(self.x) > _FEW_POINTS else float(np.diff(few).min(initial=1.0))
@@ -73,7 +73,7 @@ class Diffusion:
 
     @property
     def scales(self) -> list[float]:
-        """Smallest width of each transform: going below it costs another pass over the points."""
+        """Smallest width of each transform: a smaller width needs another pass over the points."""
         return [1.000001 * PER_WIDTH / size for size in self._sizes]
 
     def absolute_mass(self, s: float) -> float:
@@ -87,7 +87,7 @@ class Diffusion:
         return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum())
 
     def density(self, s: float, cells: int) -> Array:
-        """Density at 0, 1/cells, ..., 1; cosines beyond ``cells`` must have died out or are folded back."""
+        """Density at 0, 1/cells, ..., 1; cosines beyond ``cells`` must be negligible or are folded back."""
         from scipy.fft import dct
 
         k = np.arange(self._needed(s))
@@ -103,7 +103,7 @@ class Diffusion:
         return int(9.0 / (np.pi * s)) + 2
 
     def _transform(self, s: float) -> Array:
-        """Sums of a cos(k pi x), accurate for every k that survives the width s."""
+        """Sums of a cos(k pi x), accurate for every k that is not negligible at the width s."""
         from scipy.fft import dct
 
         cells = next((size for size in self._sizes if size >= PER_WIDTH / s), _FINEST)
@@ -119,7 +119,7 @@ class Diffusion:
         return self._grids[cells]
 
     def _locally(self, s: float) -> float:
-        """Widths that cosines cannot resolve: Gaussian sums on an axis with the empty stretches cut out."""
+        """Widths that cosines cannot resolve: Gaussian sums on an axis with the empty ranges removed."""
         reach = REACH * s
         low, high = self.x < reach, self.x > 1.0 - reach
         x = np.concatenate((-self.x[low], self.x, 2.0 - self.x[high]))
@@ -135,10 +135,10 @@ class Diffusion:
 
 
 class Diffusions:
-    """Many masses at the same points; ``each`` of them diffuses by itself too.
+    """Many masses at the same points; ``each`` of them can also diffuse by itself.
 
-    Widths that the first transform resolves are looked at together, for the Python that this saves; their grid is
-    that of the smallest of them. Others are looked at one by one.
+    Widths that the first transform resolves are computed together, to save Python calls; their grid is that of the
+    smallest width. Other widths are computed one by one.
     """
 
     def __init__(self, points: Diffusion, a: Array) -> None:
@@ -169,7 +169,7 @@ class Diffusions:
         padded[:, : len(k)] = faded
         density = dct(padded, type=1, axis=1)[:, ::times]
         nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
-        # one after the other on one axis: the cells between two of them mean nothing
+        # one after the other on one axis: the cells between two of them have no meaning
         area = np.zeros(nodes.size)
         area[: 1 - ORDER] = absolute_integral(nodes.ravel(), 1.0 / cells)
         sums: list[float] = area.reshape(nodes.shape)[:, :cells].sum(axis=1).tolist()
@@ -185,10 +185,10 @@ class Diffusions:
         return self._cosines
 
 
-def _alike(asked: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
-    """Widths in groups of which the largest is at most twice the smallest: they share a grid without waste."""
+def _alike(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+    """Widths in groups whose largest is at most twice the smallest: they share a grid without waste."""
     groups: list[list[tuple[int, float]]] = []
-    for pair in sorted(asked, key=lambda pair: pair[1]):
+    for pair in sorted(requests, key=lambda pair: pair[1]):
         if groups and pair[1] <= 2.0 * groups[-1][0][1]:
             groups[-1].append(pair)
         else:
@@ -197,7 +197,7 @@ def _alike(asked: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
 
 
 def _folded(nodes: Array, cells: int) -> Array:
-    """Node weights beyond the ends put back inside, as reflecting ends do, halved for the transform."""
+    """Node weights beyond the ends, reflected back inside, and halved for the transform."""
     folded = nodes[..., _LEFT : _LEFT + cells + 1].copy()
     folded[..., 1 : _LEFT + 1] += nodes[..., _LEFT - 1 :: -1]
     beyond = nodes[..., _LEFT + cells + 1 :]
@@ -207,7 +207,7 @@ def _folded(nodes: Array, cells: int) -> Array:
 
 
 def _fast(cells: int) -> int:
-    """At least so many cells, a number whose transform is quick."""
+    """At least this many cells, a number with a fast transform."""
     from scipy.fft import next_fast_len
 
     return int(next_fast_len(cells, real=True))

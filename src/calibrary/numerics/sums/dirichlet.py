@@ -1,8 +1,8 @@
-"""Leave-one-out class shares around each point of a simplex, under a Dirichlet kernel.
+"""Leave-one-out class shares around each point of a simplex, with a Dirichlet kernel.
 
-The kernel is k(x; s) = Dirichlet density at x with parameters s/h + 1: log k = <s, log x>/h - log B(s/h + 1), so
-that all pairs come from one matrix product, whatever the number of widths. Blocks of rows are made and used up one
-after the other; the N x N matrix never exists.
+The kernel is k(x; s) = Dirichlet density at x with parameters s/h + 1: log k = <s, log x>/h - log B(s/h + 1), so that
+all pairs come from one matrix product, whatever the number of widths. Blocks of rows are computed and used one after
+the other; the N x N matrix is never stored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from calibrary.numerics.sums.tiles import row_threads
 
 Array = NDArray[np.float64]
 
-#: Up to this many kernel values plain numpy answers before a compiler has started.
+#: Largest number of kernel values for which plain numpy is faster than starting a compiler.
 FEW_VALUES = 1 << 24
-#: Numbers in a block of rows.
+#: Number of values in a block of rows.
 _BLOCK = 1 << 22
-#: Logarithms of smaller coordinates are taken here: 0 log 0 is 0, and a boundary point takes its limit.
+#: Smaller coordinates are replaced by this before the logarithm: 0 log 0 is 0, and a boundary point has its limit.
 _FLOOR = 1e-300
 
 
@@ -55,9 +55,9 @@ def leave_one_out_shares(
     widths : (m,)
     weights : (N,), optional
     weight_type : "frequency" or "importance"
-        A point of weight w is w copies, of which one is left out, or one point, left out altogether.
+        A point of weight w is w copies, of which one is left out, or one point, left out completely.
     device : optional
-        Where the user's tensor is, if not on the processor.
+        The device of the user's tensor, if it is not the CPU.
 
     Yields
     ------
@@ -76,7 +76,7 @@ def leave_one_out_shares(
     centers, bounds = points[order], np.searchsorted(labels[order], np.arange(k + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_w = np.log(w)
-        # what is left of a row's own weight, relative to it: nothing, or all copies but one
+        # the remaining part of a row's own weight, relative to it: none, or all copies but one
         left = np.log1p(-1.0 / w) if weight_type == "frequency" else np.full(n, -np.inf)
     logs = np.log(np.maximum(points, _FLOOR))
     step = max(1, _BLOCK // n)
@@ -105,12 +105,12 @@ def leave_one_out_shares(
 
 @dataclass(frozen=True)
 class Rest:
-    """Kernel mass around some rows, the neighbour that weighs most kept apart from the others.
+    """Kernel mass around some rows, with the heaviest neighbour separate from the others.
 
     Attributes
     ----------
-    rows : which rows
-    top : that neighbour of each row
+    rows : the rows
+    top : the heaviest neighbour of each row
     weight, square : its kernel mass and the sum of the squares of its copies
     rest, rest_square : (rows, K), the same for the other neighbours, by class
     """
@@ -126,7 +126,7 @@ class Rest:
 def leave_one_out_rest(
     points: Array, labels: NDArray[np.intp], h: float, weights: Array | None = None, *, weight_type: str = "frequency"
 ) -> Iterator[Rest]:
-    """Sums of the kernel and of its square over the other points, by class, a block of rows at a time.
+    """Sums of the kernel and of its square over the other points, by class, for one block of rows at a time.
 
     The sums are relative to the largest kernel value of the row. With "frequency" weights a point is w copies, each
     with a square of its own; with "importance" weights it is one point of mass w k.

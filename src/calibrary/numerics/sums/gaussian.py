@@ -1,9 +1,9 @@
 """Gaussian sums in linear time: points in equal cells, described by power moments.
 
-Over ten nodes h/20 apart a Gaussian of width h is a polynomial of degree 9, to about 3e-14. So a sum over points is a
-sum over nodes: put the points in cells, take ten power moments of each cell, spread them onto the nodes (the
-transpose of interpolation), convolve on the nodes, and interpolate the result where it is wanted. The number of
-points enters only in the first and the last step.
+Over ten nodes h/20 apart a Gaussian of width h is a polynomial of degree 9, to about 3e-14. A sum over points is
+therefore a sum over nodes: assign the points to cells, compute ten power moments of each cell, spread them onto the
+nodes (the transpose of interpolation), convolve on the nodes, and interpolate the result where it is needed. The number
+of points matters only in the first and the last step.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from calibrary.numerics.compiled import worth_compiling
 Array = NDArray[np.float64]
 
 ORDER = 10
-#: Cells in one standard deviation, and how many standard deviations a Gaussian reaches (exp(-50) is nothing).
+#: Number of cells per standard deviation, and range of a Gaussian in standard deviations (exp(-50) is negligible).
 PER_WIDTH, REACH = 20, 10
-#: Axes longer than this many cells have their empty stretches cut out.
+#: On axes longer than this many cells, empty ranges are removed.
 _LONG_AXIS = 1 << 18
 _CHUNK = 1 << 16
-#: Values this small beside the largest are what is left of zeros.
+#: Values this small relative to the largest are rounding errors of zero.
 _ROUNDING = 1e-15
-#: Points beyond which compiled loops save more than it takes to start the compiler.
+#: Number of points beyond which compiled loops save more time than starting the compiler takes.
 _VERY_MANY = 200_000
 
 
@@ -49,7 +49,7 @@ def _lagrange() -> Array:
 LAGRANGE = _lagrange()
 
 
-#: What a cell's ten nodes tell: the values at a quarter, a half and three quarters of it, and its integral.
+#: Values derived from a cell's ten nodes: at a quarter, a half and three quarters of it, and its integral.
 _QUARTERS = np.array(
     [*(LAGRANGE @ (q / 4.0) ** np.arange(ORDER) for q in (1, 2, 3)), LAGRANGE @ (1.0 / np.arange(1, ORDER + 1))]
 )
@@ -61,14 +61,14 @@ class Cells:
     Parameters
     ----------
     x : (N,) points, in any order
-    h : width of the Gaussian the cells are meant for; a cell is h / PER_WIDTH wide
+    h : width of the Gaussian; a cell is h / PER_WIDTH wide
     origin, n_cells : optional
         A fixed grid; by default the grid starts at the smallest point and ends at the largest, and empty
         stretches too wide for a Gaussian to cross are cut out of a very long one.
     margin : int
-        Empty cells kept on both sides.
+        Number of empty cells on both sides.
     ascending : bool
-        Are the points sorted? Then cells are slices, which is faster unless there are very many points.
+        Whether the points are sorted. Cells are then slices, which is faster unless there are very many points.
 
     Attributes
     ----------
@@ -108,14 +108,14 @@ class Cells:
 
     @property
     def nodes(self) -> Array:
-        """Where the nodes are."""
+        """Positions of the nodes."""
         before, after = np.arange(1 - ORDER // 2, 0), np.arange(1, ORDER // 2 + 1)
         index = np.concatenate((self.index[0] + before, self.index, self.index[-1] + after))
         result: Array = self._first + index * self.width
         return result
 
     def _shorten(self, cell: NDArray[np.intp], margin: int) -> NDArray[np.intp]:
-        """Cut empty stretches out of the axis; returns the true number of every cell that is left."""
+        """Remove empty ranges from the axis; returns the original number of every remaining cell."""
         used = np.unique(cell)
         room = 2 * (REACH * PER_WIDTH + ORDER + margin)
         cut = np.concatenate(([0], np.cumsum(np.maximum(np.diff(used) - room, 0))))
@@ -123,7 +123,7 @@ class Cells:
         cell[:] = new[np.searchsorted(used, cell)]
         self.n_cells = int(new[-1]) + 1
         index = np.arange(self.n_cells)
-        # the second half of what is left of an empty stretch belongs to the points after it
+        # the second half of the rest of an empty range belongs to the points after it
         run = np.searchsorted(new - room // 2, index, side="right") - 1
         return index + cut[run]
 
@@ -151,7 +151,7 @@ class Cells:
         return total
 
     def node_weights(self, a: Array) -> Array:
-        """Weights on the n_cells + 9 nodes that stand for the points: same sums of every smooth function.
+        """Weights on the n_cells + 9 nodes that represent the points: the same sums of every smooth function.
 
         Node 4 is the left end of the first cell.
         """
@@ -172,7 +172,7 @@ class Cells:
 
     @once
     def spread(self) -> Any:
-        """The sparse matrix that makes node weights of masses, for points that carry many masses in turn."""
+        """The sparse matrix from masses to node weights, for points with many masses in turn."""
         from scipy.sparse import csc_array
 
         node, share = self._shares()
@@ -181,10 +181,10 @@ class Cells:
         return csc_array((share.ravel(), node.ravel(), first), shape=shape).tocsr()
 
     def _shares(self) -> tuple[NDArray[Any], Array]:
-        """The ten nodes of every point, and how much of its mass each of them gets; both (points, ORDER)."""
+        """The ten nodes of every point, and the share of its mass that each receives; both (points, ORDER)."""
         powers = np.ones((ORDER, len(self.cell)))
         np.cumprod(np.broadcast_to(self.position, (ORDER - 1, len(self.cell))), axis=0, out=powers[1:])
-        # half the memory, where no number of a node or of a share is too large for that
+        # half the memory, if no index or share is too large for it
         small = max(self.n_cells + ORDER, ORDER * len(self.cell)) < 2**31
         node = (self.cell[:, None] + np.arange(ORDER)).astype(np.int32 if small else np.int64)
         return node, _times(LAGRANGE, powers).T
@@ -217,7 +217,7 @@ def cell_polynomials(node_values: Array) -> Array:
 
 
 def _times(small: Array, wide: Array) -> Array:
-    """Product of a small matrix and a wide one, on one thread: waking others costs more than the work."""
+    """Product of a small matrix and a wide one, on one thread: starting others costs more than the work."""
     product: Array = np.einsum("ik,kn->in", small, wide)
     return product
 
@@ -226,14 +226,14 @@ def gaussian_on_nodes(nodes: Array, per_width: float = PER_WIDTH) -> Array:
     """Sum of exp(-u^2 / 2) times the node weights, at every node; ``per_width`` cells are one width."""
     radius = int(REACH * per_width)
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / per_width) ** 2)
-    # by direct sums: an FFT would spread the rounding of heavy nodes over the whole axis
+    # by direct sums: an FFT would spread the rounding errors of heavy nodes over the whole axis
     return np.convolve(nodes, kernel)[radius : len(nodes) + radius]
 
 
 def gaussian_sums(x: Array, values: tuple[Array, ...], h: float) -> list[Array]:
     """Sums of v_j exp(-(x_i - x_j)^2 / (2 h^2)) at every point, itself included, one array per ``values``.
 
-    The points must ascend. Absolute error about 1e-13 times the sum of |v| within a few h.
+    The points must be ascending. Absolute error about 1e-13 times the sum of |v| within a few h.
     """
     cells = Cells(x, h, ascending=True)
     return cells.interpolate(*(gaussian_on_nodes(cells.node_weights(v)) for v in values))
@@ -242,15 +242,15 @@ def gaussian_sums(x: Array, values: tuple[Array, ...], h: float) -> list[Array]:
 def absolute_integral(node_values: Array, width: float) -> Array:
     """Integral of the absolute value over every cell, of a smooth function given on the nodes.
 
-    The polynomial of each cell is integrated exactly between its sign changes, looked for in quarters of the
-    cell. An error in the place of a sign change enters squared.
+    The polynomial of each cell is integrated exactly between its sign changes, which are searched in quarters of the
+    cell. An error in the position of a sign change enters squared.
     """
     windows = np.lib.stride_tricks.sliding_window_view(node_values, ORDER)
     inner = _times(_QUARTERS, windows.T)
     value = np.vstack((node_values[ORDER // 2 - 1 : -ORDER // 2], inner[:3], node_values[ORDER // 2 : 1 - ORDER // 2]))
     area: Array = np.abs(inner[3])
     turns = np.flatnonzero(_turns(value).any(axis=0))
-    # where nothing is left but rounding, the sign changes in every cell and means nothing
+    # where only rounding errors are left, the sign changes in every cell without meaning
     turns = turns[np.abs(value[:, turns]).max(axis=0, initial=0.0) > _ROUNDING * np.abs(value).max()]
     if len(turns):
         area[turns] = _area_around_turns(_times(LAGRANGE.T, windows[turns].T))
@@ -259,9 +259,9 @@ def absolute_integral(node_values: Array, width: float) -> Array:
 
 
 def _turns(value: Array) -> NDArray[np.bool_]:
-    """Where the sign differs from one place to the next; exactly 0, as in the middle of symmetric data, counts as plus.
+    """Where the sign differs between neighbouring points; exactly 0 (the middle of symmetric data) counts as plus.
 
-    A product of neighbors would be 0 on both sides of such a place, and the sign change be missed.
+    A product of neighbours would be 0 on both sides of such a point, and the sign change would be missed.
     """
     below = value < 0.0
     turns: NDArray[np.bool_] = below[:-1] != below[1:]

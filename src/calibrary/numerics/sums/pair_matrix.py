@@ -1,4 +1,4 @@
-"""A symmetric matrix over all pairs of points, of which only rows, sums and products are ever asked for."""
+"""A symmetric matrix over all pairs of points, of which only rows, sums and products are ever needed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Numbers of explicit rows made at a time.
+#: Number of values in explicit rows computed at a time.
 BLOCK_ENTRIES = 1 << 22
 
 
 class PairMatrix:
-    """A symmetric (n, n) matrix known by its rows."""
+    """A symmetric (n, n) matrix defined by its rows."""
 
     n: int
 
@@ -23,7 +23,7 @@ class PairMatrix:
         raise NotImplementedError
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES, start: int = 0) -> Iterator[tuple[slice, Array]]:
-        """Explicit rows from ``start`` on, about ``entries`` numbers at a time."""
+        """Explicit rows from ``start`` on, about ``entries`` values at a time."""
         raise NotImplementedError
 
     def scaled(self, v: Array) -> PairMatrix:

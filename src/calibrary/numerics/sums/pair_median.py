@@ -1,9 +1,9 @@
 """The exact median of all pairwise distances, without the N x N matrix.
 
-In one dimension the pairs closer than t are counted by two pointers along the sorted points, which brackets the
-median in about ten passes; the few pairs left inside the bracket are listed and the order statistic is picked
-from them, so that the answer equals the median of the full list to the last bit. Vectors need every distance; they
-come in tiles, and only those near the median are kept.
+In one dimension the pairs closer than t are counted by two pointers along the sorted points, which brackets the median
+in about ten passes; the few pairs left inside the bracket are listed and the order statistic is selected from them, so
+that the result equals the median of the full list to the last bit. Vectors need every distance; these are computed in
+tiles, and only those near the median are stored.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from calibrary.numerics.compiled import compiled, worth_compiling
 
 Array = NDArray[np.float64]
 
-#: Up to this many distinct points on a line, and this many vectors, every distance is listed.
+#: Largest number of distinct points on a line, and of vectors, for which every distance is listed.
 _LIST_ALL, _LIST_VECTORS = 64, 1500
-#: Up to this many points binary searches take no longer than a compiled count.
+#: Largest number of points for which binary searches are as fast as a compiled count.
 _FEW_POINTS = 5000
-#: Pairs left in the bracket when listing them is cheaper than another pass.
+#: Number of pairs left in the bracket from which listing them is cheaper than another pass.
 _FEW_PAIRS = 500_000
-#: Halvings after which a bracket is one double wide.
+#: Number of bisections after which a bracket is one double wide.
 _MOST_TURNS = 200
 
 
@@ -38,12 +38,12 @@ def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0)
     mass : (D,), optional
         How often each point occurs; once by default.
     zero_mass : float
-        Pairs at distance zero that count as well.
+        Weight of additional pairs at distance zero.
 
     Returns
     -------
     float
-        The middle value, or the mean of the two middle ones. NaN without any pair.
+        The middle value, or the mean of the two middle ones. NaN if there are no pairs.
     """
     m = np.ones(len(x)) if mass is None else np.asarray(mass, dtype=np.float64)
     find = _middle_of_list if len(x) <= _LIST_ALL else _middle_by_searching
@@ -55,10 +55,10 @@ def median_distance(x: Array, mass: Array | None = None, zero_mass: float = 0.0)
 def median_vector_distance(
     points: Array, metric: str = "euclidean", mass: Array | None = None, zero_mass: float = 0.0, device: Any = None
 ) -> float:
-    """Median distance between pairs of rows, each counted mass_i mass_j times; NaN without any pair.
+    """Median distance between pairs of rows, each counted mass_i mass_j times; NaN if there are no pairs.
 
-    ``metric`` is "euclidean" or "cityblock". Equal rows are at distance zero like any other pair; ``zero_mass``
-    adds pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory, on ``device`` if there is one.
+    ``metric`` is "euclidean" or "cityblock". Equal rows are at distance zero like any other pair; ``zero_mass`` adds
+    pairs of a row with its own copies. Takes O(N^2 K) time and O(N) memory, on ``device`` if it is given.
     """
     m = np.ones(len(points)) if mass is None else np.asarray(mass, dtype=np.float64)
     if len(points) <= _LIST_VECTORS:
@@ -79,7 +79,7 @@ def _median(m: Array, zero_mass: float, find: Callable[[float], tuple[float, flo
 
 
 def _order_statistics(d: Array, mass: Array, below: float, rank: float) -> tuple[float, float]:
-    if (mass == 1.0).all():  # places are whole numbers, so that nothing need be sorted
+    if (mass == 1.0).all():  # positions are whole numbers, so that nothing needs sorting
         low, high = (min(max(int(k), 0), len(d) - 1) for k in (np.ceil(rank - below) - 1.0, np.floor(rank - below)))
         picked = np.partition(d, (low, high))
         return float(picked[low]), float(picked[high])
@@ -143,13 +143,13 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
     turn = 0
     while pairs_high - pairs_low > _FEW_PAIRS:
         if turn > 1:
-            # a little beside the interpolated place, on either side in turn; halve when that stalls
+            # slightly beside the interpolated position, on either side in turn; bisect when that stalls
             share = (rank - mass_low) / (mass_high - mass_low) + (0.02, -0.02, np.nan)[turn % 3]
             at = low + (high - low) * (share if 0.0 < share < 1.0 else 0.5)
         turn += 1
         if not low < at < high:
             at = low + (high - low) / 2.0
-            if not low < at < high:  # one double wide: every pair left has the distance `high`
+            if not low < at < high:  # one double wide: every remaining pair has the distance `high`
                 return high, high
         mass_at, pairs_at = count(x, m, before, at)
         if mass_at == rank:
@@ -158,14 +158,14 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
             low, mass_low, pairs_low = at, mass_at, pairs_at
         else:
             high, mass_high, pairs_high = at, mass_at, pairs_at
-        # the second try goes beyond the median, so that it lies between the two
+        # the second guess goes beyond the median, so that the median lies between the two
         at += 1.5 * slope * (rank - mass_at) / total
     d, mass = compiled(_collect_between)(x, m, low, high, pairs_high - pairs_low)
     return _order_statistics(d, mass, mass_low, rank)
 
 
 def _first_try(x: Array, before: Array, share: float) -> tuple[float, float]:
-    """About the quantile ``share`` of the distances, and how fast quantiles grow there, from evenly ranked points.
+    """Approximate quantile ``share`` of the distances, and the quantile function's slope, from evenly ranked points.
 
     Pairs of m such points, each with itself included, miss the share by some m^(-3/2) only.
     """

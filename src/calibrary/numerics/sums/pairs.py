@@ -1,7 +1,7 @@
 """Sums over all pairs of points on a line, in linear time once the points are sorted.
 
-The Laplace kernel exp(-|x - x'| / h) factorises over the sorted order, so that one running sum, decayed by the
-gap to the next point, replaces the N x N matrix. Everything here takes points in ascending order.
+The Laplace kernel exp(-|x - x'| / h) factorises over the sorted order, so that one cumulative sum, decayed by the gap
+to the next point, replaces the N x N matrix. All functions here need points in ascending order.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from calibrary.numerics.sums.windows import block_sums
 
 Array = NDArray[np.float64]
 
-#: exp of this stays below the largest double with room for a sum of many terms.
+#: exp of this is below the largest double, with room for a sum of many terms.
 _SAFE_EXPONENT = 600.0
-#: Longer exponents cost digits: one of 600 has an error of 1e-13.
+#: Larger exponents lose digits: an exponent of 600 has an error of 1e-13.
 _STRETCH = 40.0
 
 
@@ -43,7 +43,7 @@ def decayed_sums(x: Array, a: Array, h: float) -> Array:
     if (x[-1] - x[0]) / h <= _SAFE_EXPONENT:
         grown = np.exp((x - x[0]) / h)
         grown = grown if a.ndim == 1 else grown[:, None]
-        # shifted, not "cumulated minus own": the own term may be larger than all before it by any factor
+        # shifted, not "cumulative minus own": the own term may be larger than all earlier ones by any factor
         before = np.zeros_like(a, dtype=np.float64)
         np.cumsum((a * grown)[:-1], axis=0, out=before[1:])
         before /= grown
@@ -87,8 +87,8 @@ def laplace_triangles(x: Array, a: Array, h: float) -> float:
 def gaussian_form(x: Array, a: Array, h: float) -> float:
     """The quadratic form sum_ij a_i a_j exp(-(x_i - x_j)^2 / (2 h^2)).
 
-    Relative error about 1e-13 of the sum of |a| squared, from the moment sketch; widths below 1e-8 of the range,
-    which a sketch does not resolve, are summed directly.
+    Relative error about 1e-13 of the squared sum of |a|, from the moments; widths below 1e-8 of the range, which
+    moments cannot resolve, are summed directly.
     """
     if x[-1] - x[0] > 1e8 * h:
         with np.errstate(over="ignore"):
@@ -99,7 +99,7 @@ def gaussian_form(x: Array, a: Array, h: float) -> float:
 
 
 def _stretches(x: Array, h: float) -> list[int]:
-    """Where to cut the points so that exp keeps its digits over every stretch."""
+    """Where to cut the points so that exp is accurate within every part."""
     bounds = [0]
     reach = _STRETCH * h
     while bounds[-1] < len(x):
@@ -108,7 +108,7 @@ def _stretches(x: Array, h: float) -> list[int]:
 
 
 def _in_stretches(x: Array, a: Array, h: float, bounds: list[int]) -> Array:
-    """The same stretch by stretch; what came before a stretch enters it as one value."""
+    """The same part by part; the sum of all earlier parts enters as one value."""
     total = np.zeros_like(a)
     for start, stop in pairwise(bounds):
         if start:  # decayed to the first point of the stretch

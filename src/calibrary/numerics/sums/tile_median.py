@@ -1,7 +1,7 @@
 """Middle values of the distances between all pairs of many vectors, exactly, in one or two passes over tiles.
 
-A sample of pairs brackets the wanted rank; one pass counts the pairs below the bracket and lists those inside. When
-too many would lie inside, a pass that counts in fine bins gives a narrower bracket first.
+A sample of pairs brackets the required rank; one pass counts the pairs below the bracket and lists those inside. If too
+many would lie inside, a pass that counts in fine bins first gives a narrower bracket.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from calibrary.numerics.sums.tiles import DistanceTiles, row_threads
 
 Array = NDArray[np.float64]
 
-#: Pairs compared to find the first bracket, and how far (in shares of all pairs) it reaches to either side.
+#: Number of pairs compared to find the first bracket, and its half-width (as a share of all pairs).
 _SAMPLE, _MARGIN = 1 << 18, 0.005
-#: Pairs that may be listed; bins of the pass that only counts.
+#: Largest number of pairs that are listed; number of bins of the counting pass.
 _LISTED, _BINS = 1 << 23, 1 << 20
 
 
@@ -35,7 +35,7 @@ def middle_distances(points: Array, metric: str, mass: Array, rank: float, devic
     rank : float
         Between 0 and the mass of all pairs.
     device : optional
-        Where the user's tensor is, if not on the processor.
+        The device of the user's tensor, if it is not the CPU.
     """
     n = len(points)
     with row_threads(device is None) as share:
@@ -66,7 +66,7 @@ def _bracket(points: Array, metric: str, mass: Array, rank: float) -> tuple[floa
 
 
 def _bin_of(tiles: Any, mass: Array, rank: float) -> tuple[float, float]:
-    """The bin, or stretch of bins, that holds the rank."""
+    """The bin, or range of bins, that contains the rank."""
     # coordinates of a probability vector are at most 1 apart in total variation, sqrt 2 in Euclid's distance
     widest = 1.5 * max(1.0, float(abs(tiles.x).sum(axis=1).max()))
     scale = _BINS / widest
@@ -75,12 +75,12 @@ def _bin_of(tiles: Any, mass: Array, rank: float) -> tuple[float, float]:
         tiles.count(rows, columns, mass, scale, counts)
     up_to = np.cumsum(counts)
     first, last = (int(np.searchsorted(up_to, rank, side=side)) for side in ("left", "right"))
-    # half a bin more on either side, against rounding at the edges
+    # half a bin more on either side, because of rounding at the edges
     return (first - 0.5) / scale, (min(last, _BINS - 1) + 1.5) / scale
 
 
 def _listed(tiles: Any, mass: Array, rank: float, low: float, high: float) -> tuple[float, float] | None:
-    """Pick the rank from the list of all distances in the bracket; None if it is not inside."""
+    """Select the rank from the list of all distances in the bracket; None if it is not inside."""
     below, inside = 0.0, []
     for rows, columns in tiles.parts():
         mass_below, values, masses = tiles.sift(rows, columns, mass, low, high)

@@ -1,10 +1,9 @@
-"""Sums over symmetric matrices of all pairs of points, tile by tile, so that no matrix is ever stored whole.
+"""Sums over symmetric matrices of all pairs of points, tile by tile, so that no matrix is ever stored as a whole.
 
-A :class:`PairMatrix` answers sums, products and moments from a few rows at a time. :class:`TiledMatrix` is the
-general one, ``H[i, j] = scale <g_i, g_j> k(d(x_i, x_j))`` for points x and features g, with k(d) = exp(-d/h) or
-exp(-d^2/(2 h^2)) and d total variation (half the sum of absolute differences) or Euclidean. On a line
-:class:`LineMatrix` needs time linear in the number of points for most questions; :class:`MeanMatrix` is an
-average of others.
+A :class:`PairMatrix` computes sums, products and moments from a few rows at a time. :class:`TiledMatrix` is the general
+one, ``H[i, j] = scale <g_i, g_j> k(d(x_i, x_j))`` for points x and features g, with k(d) = exp(-d/h) or exp(-d^2/(2
+h^2)) and d total variation (half the sum of absolute differences) or Euclidean. On a line :class:`LineMatrix` needs
+time linear in the number of points for most operations; :class:`MeanMatrix` is an average of others.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_s
 Array = NDArray[np.float64]
 Share = Callable[[Callable[[int, int], Any], int], list[Any]]
 
-#: Rows of points or features longer than this leave their inner products to BLAS.
+#: Rows of points or features longer than this have their inner products computed by BLAS.
 LONG_ROW = 40
 #: Side of a square tile, and entries in a block of whole rows.
 TILE_SIDE = 1024
-#: Up to this many pairs plain numpy answers before a compiler has started.
+#: Largest number of pairs for which plain numpy is faster than starting a compiler.
 FEW_PAIRS = 1 << 22
 
 
@@ -68,8 +67,8 @@ class MeanMatrix(PairMatrix):
 class LineMatrix(PairMatrix):
     """H_ij = a_i a_j k(|x_i - x_j|) for points on a line.
 
-    With the Laplace kernel every answer takes linear time once the points are sorted; with the Gaussian one all
-    but products and triangles do. ``order`` sorts the points; None when they already ascend.
+    With the Laplace kernel every operation takes linear time once the points are sorted; with the Gaussian kernel all
+    but products and triangles do. ``order`` sorts the points; None if they are already ascending.
     """
 
     def __init__(self, x: Array, a: Array, kernel: str, width: float, order: NDArray[np.intp] | None = None) -> None:
@@ -125,7 +124,7 @@ class LineMatrix(PairMatrix):
         if self.kernel != "laplace":
             return super().triangles(w)
         x, m = self._ascending(self.x, w * self.a**2)
-        # all i, j, k: ordered triples six times, a point met twice three times, a point met three times once
+        # all i, j, k: ordered triples six times, a point twice three times, a point three times once
         twice = float(np.dot(m**2, laplace_sums(x, m, self.width / 2.0)))
         return 6.0 * laplace_triangles(x, m, self.width) + 3.0 * twice - 2.0 * float(np.sum(m**3))
 
@@ -133,9 +132,9 @@ class LineMatrix(PairMatrix):
 class TiledMatrix(PairMatrix):
     """H_ij = <g_i, g_j> k(d(x_i, x_j)) for points and features that are vectors, filled tile by tile.
 
-    Compiled loops fill a tile while rows are short; for long ones inner products come from BLAS and the loops
-    finish the tile. Its rows are shared among threads and sums are added in a fixed order, so the number of
-    threads never shows in the result.
+    Compiled loops fill a tile if rows are short; for long rows BLAS computes inner products and the loops finish the
+    tile. The rows are divided among threads and sums are added in a fixed order, so that the result does not depend on
+    the number of threads.
     """
 
     def __init__(self, x: Array, g: Array, kernel: str, metric: str, width: float) -> None:
@@ -194,7 +193,7 @@ class TiledMatrix(PairMatrix):
 
 
 def pair_tiles(x: Array, g: Array, kernel: str, metric: str, width: float, device: Any = None) -> PairMatrix:
-    """The matrix of vectors, filled on the processor or on the device where the user's tensor is."""
+    """The matrix of vectors, filled on the CPU or on the device of the user's tensor."""
     if device is None:
         return TiledMatrix(x, g, kernel, metric, width)
     from calibrary.numerics.sums.torch_tiles import DeviceMatrix
@@ -203,7 +202,7 @@ def pair_tiles(x: Array, g: Array, kernel: str, metric: str, width: float, devic
 
 
 class DistanceTiles:
-    """Tiles of the distances between points, which it holds in the layouts that the loops and BLAS want."""
+    """Tiles of the distances between points, stored in the layouts that the loops and BLAS need."""
 
     def __init__(self, x: Array, metric: str, share: Share) -> None:
         self.n, self.x, self.share = len(x), np.ascontiguousarray(x), share
@@ -214,7 +213,7 @@ class DistanceTiles:
         self.norms = np.einsum("nk,nk->n", self.x, self.x) if self.euclidean and is_long else np.empty(0)
 
     def products(self, rows: slice, columns: slice) -> Array:
-        """Inner products, where distances are made from them."""
+        """Inner products, if distances are computed from them."""
         return self.x[rows] @ self.x[columns].T if self.norms.size else np.empty((0, 0))
 
     def distances(self, rows: slice, columns: slice) -> Array:
@@ -256,7 +255,7 @@ class DistanceTiles:
         return upper_tiles(self.n)
 
     def count(self, rows: slice, columns: slice, mass: Array, scale: float, counts: Array) -> None:
-        """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+        """Add the mass of every pair i < j to the bin of width 1/scale that contains its distance."""
         tile, diagonal = self.distances(rows, columns), rows == columns
         if not self._compiled:
             bins = np.minimum((tile * scale).astype(np.int64), counts.size - 1)
@@ -322,9 +321,9 @@ class _TileMaker(DistanceTiles):
 
 @contextmanager
 def row_threads(many: bool = True) -> Iterator[Share]:
-    """A function that shares rows among threads: ``share(work, n)`` calls ``work(start, stop)`` on parts of n rows.
+    """A function that divides rows among threads: ``share(work, n)`` calls ``work(start, stop)`` on parts of n rows.
 
-    Unless there are ``many`` pairs to look at, it does the work itself.
+    Unless there are ``many`` pairs, it does the work itself.
     """
     if not many:
         yield lambda work, rows: [work(0, rows)]

@@ -1,7 +1,7 @@
-"""Tiles of all pairs of points, filled in double precision on the device where the user's own tensor is.
+"""Tiles of all pairs of points, filled in double precision on the device of the user's own tensor.
 
-The same answers as :class:`~calibrary.numerics.sums.tiles.TiledMatrix`, its distances and the Dirichlet shares, to
-rounding. Nothing here is imported unless a tensor on a GPU was given, so that PyTorch is never needed without one.
+The results equal those of :class:`~calibrary.numerics.sums.tiles.TiledMatrix`, its distances and the Dirichlet shares,
+up to rounding. Nothing here is imported unless a tensor on a GPU was passed, so that PyTorch is not needed otherwise.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Array = NDArray[np.float64]
 
 #: Side of a square tile, and entries of a block of whole rows: 128 MB and 512 MB.
 SIDE, ENTRIES = 1 << 12, 1 << 26
-#: Longer rows leave total variation to cdist, which is slow for short ones.
+#: For longer rows total variation is computed by cdist, which is slow for short ones.
 LONG_ROW = 64
 #: Squared distances below this share of the squared lengths have lost half of their digits.
 _NEAR = 1e-8
-#: Coordinates below this have their logarithm taken here.
+#: Smaller coordinates are replaced by this before the logarithm.
 _FLOOR = 1e-300
 
 
@@ -35,7 +35,7 @@ def moved(values: Any, device: Any) -> Tensor:
 
 
 def parts(n: int, step: int, start: int = 0) -> list[slice]:
-    """Slices of so many rows each."""
+    """Slices of this many rows each."""
     return [slice(first, min(first + step, n)) for first in range(start, n, step)]
 
 
@@ -82,7 +82,7 @@ class DeviceDistances:
         return ((rows, columns) for i, rows in enumerate(sides) for columns in sides[i:])
 
     def count(self, rows: slice, columns: slice, mass: Array, scale: float, counts: Array) -> None:
-        """Add the mass of every pair i < j to the bin of width 1/scale that holds its distance."""
+        """Add the mass of every pair i < j to the bin of width 1/scale that contains its distance."""
         tile, masses = self._pairs(rows, columns, mass)
         bins = (tile * scale).long().clamp_(max=len(counts) - 1)
         counts += torch.bincount(bins.flatten(), masses.flatten(), len(counts)).cpu().numpy()
@@ -101,7 +101,7 @@ class DeviceDistances:
 
 
 class DeviceMatrix(PairMatrix):
-    """H_ij = <g_i, g_j> k(d(x_i, x_j)), filled and asked on a device."""
+    """H_ij = <g_i, g_j> k(d(x_i, x_j)), computed on a device."""
 
     def __init__(self, x: Array, g: Array, kernel: str, metric: str, width: float, device: Any) -> None:
         self.n = len(x)
@@ -187,12 +187,12 @@ class DeviceMatrix(PairMatrix):
 def shares_on_device(
     points: Array, labels: NDArray[np.intp], widths: Array, weights: Array | None, weight_type: str, device: Any
 ) -> Iterator[tuple[slice, int, Array, Array]]:
-    """Rows, number of the width, class shares and log total of the others, as ``leave_one_out_shares`` gives them."""
+    """Rows, index of the width, class shares and log total of the others, as ``leave_one_out_shares`` returns them."""
     n, k = points.shape
     x, w = moved(points, device), moved(np.ones(n) if weights is None else weights, device)
     y = torch.as_tensor(np.asarray(labels, dtype=np.int64), device=device)
     hot = torch.nn.functional.one_hot(y, k).to(torch.float64)
-    # what is left of a row's own weight, relative to it: nothing, or all copies but one
+    # the remaining part of a row's own weight, relative to it: none, or all copies but one
     left = torch.log1p(-1.0 / w) if weight_type == "frequency" else torch.full_like(w, -torch.inf)
     logs = torch.log(x.clamp(min=_FLOOR))
     norms = [

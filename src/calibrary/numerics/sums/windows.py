@@ -1,7 +1,8 @@
 """Sums over a sliding window: any kernel by blocks, polynomial kernels of compact support in linear time.
 
-A polynomial kernel sums to power moments of the points in its window. The moments are kept about the centres of
-cells as wide as the kernel, where no power exceeds one half: global prefix sums of powers would lose all digits.
+A sum over a polynomial kernel follows from power moments of the points in its window. The moments are stored about the
+centres of cells as wide as the kernel, where no power exceeds one half: global prefix sums of powers would lose all
+digits.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from calibrary.numerics.compiled import worth_compiling
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Kernel values in one block of the direct sum.
+#: Number of kernel values in one block of the direct sum.
 _BLOCK = 1 << 19
-#: Up to this many kernel values the direct sum is as fast as moments, and needs no compiler.
+#: Largest number of kernel values for which the direct sum is as fast as moments, and needs no compiler.
 _DIRECT = 1 << 22
-#: Windows with fewer points are summed one by one; below this share of the window's weight moments have cancelled.
+#: Windows with fewer points are summed one by one; below this share of the window's weight moments have lost too many
+#: digits.
 _FEW, _CANCELED = 32, 1e-6
-#: Longest range, in widths, that can be cut into cells.
+#: Largest range, in widths, that can be divided into cells.
 _LONG = 1e15
 
 
@@ -40,7 +42,7 @@ def block_sums(
     values : (N,) or (N, m)
     h : width, or one per point
     reach : float
-        How far the kernel reaches, in widths.
+        Range of the kernel, in widths.
     """
     radius = reach * float(np.max(h)) * (1.0 + 1e-12)
     low, high = np.searchsorted(x, t - radius, "left"), np.searchsorted(x, t + radius, "right")
@@ -93,7 +95,7 @@ class WindowCells:
 
     Attributes
     ----------
-    center : of every cell that holds a point
+    center : centre of every cell that contains a point
     edges, which : the first point of every cell (and their number), and the cell of every point
     """
 
@@ -106,9 +108,9 @@ class WindowCells:
         self.which = np.repeat(np.arange(len(first)), np.diff(self.edges))
 
     def place(self, t: Array, limit: float, passed: bool) -> Indices:
-        """The first point whose (t - x) / h is below ``limit``, or equal to it where such points are not ``passed``.
+        """The first point whose (t - x) / h is below ``limit``, or equal to it if such points are not ``passed``.
 
-        Decided by this very expression: a binary search of t - limit h may round to the other side of a point.
+        Exactly this expression is compared: a binary search of t - limit h may round to the other side of a point.
         """
         x = self.x
         at: Indices = x.searchsorted(t - limit * self.h, "right" if passed else "left")
@@ -175,7 +177,7 @@ class WindowCells:
 
 
 def _moment_sums(a: Array, t: Array, cells: WindowCells, values: Array) -> Array:
-    """What the compiled walk computes, for all targets at once."""
+    """The result of the compiled walk, for all targets at once."""
     begin, end = cells.place(t, 1.0, False), cells.place(t, -1.0, True)
     odd = bool(np.any(a[1::2] != 0.0))
     moments = cells.moments(values, len(a))
