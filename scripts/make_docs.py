@@ -382,7 +382,7 @@ def _shown(value: float | None, form: str) -> str:
 def _facts(e: Entry) -> list[tuple[str, str]]:
     """Everything the catalogue knows, in words."""
     weights = {
-        "repetition": "weight 2 is the row written twice",
+        "repetition": "a row of weight 2 counts as two equal rows",
         "rows": "taken into account, but sizes count rows",
         "none": "not taken",
     }
@@ -414,7 +414,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("row order", "" if e.order_free else f"matters: {e.order_note}"),
         ("classes swapped", "the same value" if e.symmetric else ""),
         ("cost", e.cost),
-        ("since", e.since + (", emerging: may still change" if e.status == "emerging" else "")),
+        ("since", e.since + (", emerging: the definition may still change" if e.status == "emerging" else "")),
     ]
     return [(name, text.replace("|", "\\|").replace("\n", " ")) for name, text in facts]
 

@@ -208,7 +208,7 @@ def _(folder: Path) -> str:
     return refused(lambda: cal.Recalibrator.from_dict({**whole, "classes": [0, 0.0, 1]}))
 
 
-@attack("the numbers of a saved map overflow between the knots", "gives no probabilities")
+@attack("the numbers of a saved map overflow between the knots", "does not give probabilities")
 def _(folder: Path) -> str:
     whole = {k: v for k, v in doors.fresh("map platt").items() if k != "digest"}
     return refused(lambda: cal.Recalibrator.from_dict({**whole, "numbers": {"a": 1e308, "b": 1e308}}))
@@ -234,7 +234,7 @@ class _Runs:
         return os.mkdir, (str(self.folder / "owned"),)
 
 
-@attack("a shard of a study holds a pickle that makes a folder", "is no shard of a study.*as before")
+@attack("a shard of a study holds a pickle that makes a folder", "is not a shard of a study.*as before")
 def _(folder: Path) -> str:
     from calibrary.study.shards import Shard
 
@@ -273,7 +273,7 @@ def _(folder: Path) -> str:
     return f"{found}; {'a file was written' if (folder / 'evil.npy').exists() else 'as before'}"
 
 
-@attack("an array of an NPZ claims 10^15 numbers and holds two", "cannot be read|larger than the memory")
+@attack("an array of an NPZ claims 10^15 numbers and holds two", "cannot be read|does not fit into memory")
 def _(folder: Path) -> str:
     out = io.BytesIO()
     np.save(out, np.array([0.0, 1.0]))
@@ -410,12 +410,12 @@ def _(folder: Path) -> str:
     return command("metric", "bs", "x.csv", folder=folder)
 
 
-@attack("a label that ends the line and begins another", "one line|say which")
+@attack("a label that ends the line and begins another", "one line|say to which")
 def _(folder: Path) -> str:
     return refused(lambda: read(written(folder / "x.csv", 'y,p\n"a\nb",0.5\n50,0.5\n')))
 
 
-@attack("a link that leads to itself", "round to itself")
+@attack("a link that leads to itself", "broken or circular link")
 def _(folder: Path) -> str:
     (folder / "l1.csv").symlink_to(folder / "l2.csv")
     (folder / "l2.csv").symlink_to(folder / "l1.csv")
@@ -565,7 +565,7 @@ def _(folder: Path) -> str:
     return refused(lambda: cal.compute("bs", [0, 1], sparse.csr_matrix(np.eye(2))))
 
 
-@attack("a part 1/0 of a study", "give it as|goes from 1")
+@attack("a part 1/0 of a study", "pass i/n|must be from 1")
 def _(folder: Path) -> str:
     from calibrary import study
 

@@ -1,4 +1,4 @@
-"""Everything that applies to one set of predictions, in one small table."""
+"""Compute every metric that applies to one set of predictions, in one table."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
 
 @dataclass(frozen=True)
 class Row:
-    """One number of an evaluation. ``part`` names it when the metric has several; ``note`` holds warnings.
+    """One value of an evaluation. ``part`` names the value if the metric has several; ``note`` holds warnings.
 
-    ``among`` is the number of p-values for which its own is adjusted, where that is not the whole table.
+    ``among`` is the number of p-values for which this row's p-value is adjusted, if not all of the table.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What :func:`evaluate` returns: rows of numbers, and for what was left out, the reason.
+    """The result of :func:`evaluate`: one row for each value, and the reason for each metric that was left out.
 
     Index by metric id for a number (``result["ece"]``), iterate for rows, or use :meth:`to_pandas` and
     :meth:`to_dict`.
@@ -76,7 +76,7 @@ class Evaluation:
 
     @property
     def faults(self) -> dict[str, str]:
-        """The metrics that failed by a fault of ours, which is no property of the data; usually none."""
+        """The metrics that failed because of a bug in this library, not because of the data; usually none."""
         notes = {row.id: row.note for row in self.rows if FAULT in row.note}
         return {**notes, **{id: why for id, why in self.skipped.items() if FAULT in why}}
 
@@ -96,7 +96,7 @@ class Evaluation:
         if parts or any(row.id == id for row in self.rows):
             known = suggest(part, parts) if parts else "it is one number"
             raise UnknownMetricError(f"{id} has no part {part!r}: {known}")
-        raise UnknownMetricError(f"{id} was not computed: {self.skipped.get(id, 'it was not asked for')}")
+        raise UnknownMetricError(f"{id} was not computed: {self.skipped.get(id, 'it was not requested')}")
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -116,7 +116,7 @@ class Evaluation:
         }
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame, one row per number."""
+        """A pandas DataFrame with one row for each value."""
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows])
@@ -205,32 +205,33 @@ def evaluate(
         too, and adds the detection family.
     metrics : str or list of str, optional
         Ids, aliases or families ("point", "bin", "kernel", "curve", "cumulative", "detection"). Default: all that
-        apply. Metrics named here are computed whatever they cost.
+        apply. Metrics named here are computed even if they are slow.
     lens, average, r
-        How several classes are looked at. "auto" lets each metric use its own default.
+        Which events of several classes are evaluated. "auto" is each metric's own default.
     weight_type : "frequency" or "importance"
-        What weights mean for intervals and tests: copies of rows, or how much a row counts.
+        Meaning of the weights for intervals and tests: numbers of equal rows, or relative importance of rows.
     ordinal : bool
-        The classes are in order, so that ranked scores make sense for more than two of them.
+        The classes are ordered, so that ranked scores apply to more than two classes.
     intervals, tests : bool
-        Add intervals as :func:`calibrary.interval` gives them, and p-values of the hypothesis that the predictions are
+        Add intervals as in :func:`calibrary.interval`, and p-values of the hypothesis that the predictions are
         calibrated, adjusted for testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and
-        ``rng`` belong to them.
+        ``rng`` apply to both.
     primary : str, optional
-        The one metric chosen in advance, whose p-value is read without adjustment.
+        The one metric chosen in advance, whose p-value is not adjusted.
     units : array-like of shape (N,), optional
-        The patient, prompt or user of each row: units are drawn with all their rows, and tests flip the residuals of
-        whole units (metrics that are functions of residuals; the others then have no test).
+        The patient, prompt or user of each row. Units are resampled with all their rows, and tests flip the signs of
+        the residuals of whole units (for metrics that are functions of residuals; the others then have no test).
     blocks : int or True, optional
-        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+        Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
     **inputs
-        Options of metrics, given to all that take them (``n_bins=10``), and the extra inputs some need (``features=``,
-        ``groups=``, ...).
+        Options of metrics (``n_bins=10``), passed to every metric that has the option, and extra inputs of some
+        metrics (``features=``, ``groups=``, ...).
 
     Returns
     -------
     Evaluation
-        Prints as a table; ``result["ece"]`` is a number; ``result.skipped`` says what was left out and why.
+        Prints as a table; ``result["ece"]`` is a number; ``result.skipped`` gives the reason for each metric that was
+        left out.
 
     Examples
     --------
@@ -267,7 +268,7 @@ def evaluate_data(
     tests: bool = False,
     primary: str | None = None,
 ) -> Evaluation:
-    """The same for data and a question that are made already: each metric is measured once."""
+    """As :func:`evaluate`, for checked data and a question; each metric is computed once."""
     chosen, by_name = _chosen(metrics)
     if primary is not None:
         primary = catalogue[primary].key
@@ -275,14 +276,14 @@ def evaluate_data(
         if catalogue[primary] not in chosen:
             chosen.append(catalogue[primary])
     if question.lens != "auto":
-        as_lens(question.lens, question.r)  # a misspelt lens is an error, not a reason to leave every metric out
+        as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
     _refuse_unused(question.options, chosen)
     sample = sample_of(data, question.weight_type)
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     done: list[Statistic] = []
-    apart: dict[str, str] = {}  # why a metric has a value alone
-    wanted = intervals or tests  # what was measured is only kept where it is drawn again
+    apart: dict[str, str] = {}  # the reasons why metrics have a value without interval and test
+    wanted = intervals or tests  # intermediate results are stored only if the data will be resampled
     work = WATCHED.get()
     if work is not None:
         work.part(_SHARE)
@@ -293,7 +294,9 @@ def evaluate_data(
         if reason is None:
             own, alone = _own_sample(entry, sample, question)
             reason = _measured(entry, own, question, rows, done if wanted and not alone else [])
-            if reason is not None and own.data is not data and not alone:  # the part that is drawn does not suffice
+            if (
+                reason is not None and own.data is not data and not alone
+            ):  # the part of the state that can be resampled does not suffice for this metric
                 alone, reason = reason, _measured(entry, sample, question, rows, [])
             apart |= {entry.key: alone} if alone else {}
             if sample.p.n * sample.p.k >= _MANY_NUMBERS:
@@ -313,9 +316,9 @@ def evaluate_data(
 
 
 def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sample, str]:
-    """What a metric is measured on, and why it can only be measured there: other data than the table's.
+    """The data for a metric that needs other data than the table's, and why it has no interval and test there.
 
-    A metric's name may say how boxes are matched; of a state of several classes one part can be drawn from.
+    A metric's name may imply another matching of boxes; of a state of several classes only one part can be resampled.
     """
     matched = entry.matched(sample.data)
     if matched is not sample.data:
@@ -328,7 +331,7 @@ def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sampl
 
 
 def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
-    """Measure one metric and write its rows; the reason where it fails, which leaves the others alone."""
+    """Compute one metric and add its rows; if it fails, return the reason, and the other metrics are not affected."""
     try:
         with heard() as said:
             own = entry.settled(question.of(entry.options))
@@ -367,7 +370,7 @@ def _inferred(
     primary: str | None,
     apart: dict[str, str],
 ) -> list[Row]:
-    """The rows with intervals and p-values; costly metrics that nobody named keep their value alone."""
+    """Add intervals and p-values to the rows; a slow metric that was not named gets its value only."""
     found: dict[tuple[str, str], Inferred] = {}
     failed: dict[str, str] = {}
     if taken:
@@ -389,7 +392,7 @@ def _inferred(
 def _surviving(
     taken: list[Statistic], question: Question, wanted: dict[str, Any], primary: str | None
 ) -> tuple[dict[tuple[str, str], Inferred], dict[str, str]]:
-    """What is inferred together, and the reasons of those that fail on redrawn data, which leave the others alone."""
+    """The results of all metrics on shared draws, and the reasons of those that fail on resampled data."""
     try:
         return infer_many(taken, question, **wanted, primary=primary), {}
     except Exception:
@@ -402,15 +405,15 @@ def _surviving(
             except Exception as error:
                 failed[statistic.name] = fault(statistic.name, error)
         rest = [statistic for statistic in taken if statistic.name not in failed]
-        if not rest or not failed:  # it is not one metric's fault: an option, or what was asked
+        if not rest or not failed:  # the error is not of one metric but of an option
             raise
         return infer_many(rest, question, **wanted, primary=None if primary in failed else primary), failed
 
 
 def _no_number(value: float) -> str:
-    """The note of a value that is undefined, where the metric itself said nothing."""
+    """The note for an undefined value for which the metric itself gave no warning."""
     if math.isinf(value):
-        return "infinite on these data: a prediction of 0 or 1 was wrong, or a mean it is divided by is 0"
+        return "infinite on these data: a prediction of 0 or 1 was wrong, or the denominator is 0"
     return "not defined on these data" if math.isnan(value) else ""
 
 
@@ -419,14 +422,16 @@ def _no_interval(known: Inferred) -> str:
     return "no interval: the value is infinite or not defined on some resamples" if unknown else ""
 
 
-#: From so many probabilities on, what one metric computed is not kept for the next: memory matters more than time.
+#: With more probabilities than this, intermediate results are not shared between metrics, to save memory.
 _MANY_NUMBERS = 1_000_000
-#: The values' share of the work of a table, for a bar.
+#: The share of the whole work that computing the values takes, for a progress bar.
 _SHARE = 0.2
-_COSTLY = "no interval and no test: each draw is costly; name the metric to get them"
+_COSTLY = "no interval and no test, because each draw is slow: name the metric in metrics= to get both"
 
 
-_APART = "no interval and no test here: its boxes are matched anew; ask interval or test for it alone"
+_APART = (
+    "no interval and no test here, because the metric needs another matching of boxes: call interval or test for it"
+)
 
 
 def _joined(*notes: str) -> str:
@@ -434,7 +439,7 @@ def _joined(*notes: str) -> str:
 
 
 def _chosen(metrics: str | Iterable[str] | None) -> tuple[list[Entry], set[str]]:
-    """The entries asked for, in catalogue order of families, and the ids named one by one."""
+    """The requested entries, sorted by family as in the catalogue, and the ids that were named one by one."""
     if metrics is None:
         return sorted(catalogue.values(), key=_place), set()
     wanted: dict[str, Entry] = {}
@@ -462,7 +467,7 @@ def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
 
 
 def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
-    """Refuse a value that none of the metrics with that option can use; others leave out those that cannot."""
+    """Refuse an option's value that no metric can use; if only some metrics cannot use it, they are left out."""
     refusals = []
     for entry in takers:
         try:
@@ -476,7 +481,7 @@ def _refuse_everywhere(name: str, value: Any, takers: list[Entry]) -> None:
 def _not_applicable(entry: Entry, data: Data, question: Question, ordinal: bool, by_name: set[str]) -> str | None:
     """Why this metric cannot or should not be computed here, or None."""
     if entry.covered and entry.key not in by_name:
-        return "is here already by the names of its presets"
+        return "is included already, under the names of its presets"
     try:
         seen = entry.seen(data)
         entry.lens_for(seen, entry.settled(question.of(entry.options)))
@@ -492,7 +497,7 @@ def _missing_input(entry: Entry, data: Data, question: Question, ordinal: bool) 
         if need == "boxes" or (need == "order" and (ordinal or data.read_as("predictions", entry.id).k == 2)):
             continue
         if need == "order":
-            return "is for ordered classes: pass ordinal=True if yours are"
+            return "is for ordered classes: pass ordinal=True if your classes are ordered"
         if need == "distributions" and data.read_as("predictions", entry.id).fractional:
             continue
         if need not in question.options and need not in entry.settings:
@@ -505,7 +510,7 @@ def _too_slow(entry: Entry, data: Data, by_name: set[str]) -> str | None:
         return None
     p = data.read_as("predictions", entry.id)
     if entry.slow_classes is not None and p.k > entry.slow_classes:
-        return f"costs {entry.cost}: name it in metrics= to compute it for {p.k:,} classes"
+        return f"is slow ({entry.cost}): name it in metrics= to compute it for {p.k:,} classes"
     if entry.slow_above is not None and (p.k > 2 or entry.slow_binary) and p.n > entry.slow_above:
-        return f"costs {entry.cost}: name it in metrics= to compute it on {p.n:,} rows"
+        return f"is slow ({entry.cost}): name it in metrics= to compute it on {p.n:,} rows"
     return None

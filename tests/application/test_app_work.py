@@ -174,7 +174,7 @@ def test_only_options_of_the_page_are_taken(given, said):
 def test_mistakes_are_sentences_in_the_words_of_the_page(report):
     assert "3 different labels" in report("p.csv", table(), label="site", prob=["risk"])["error"]
     assert "the box Percentages" in report("percent.csv", b"y,p\n" + b"1,55\n0,20\n" * 30)["error"]
-    assert report("a.pkl", b"x")["error"].startswith("a.pkl is a pickle, which could run any program")
+    assert report("a.pkl", b"x")["error"].startswith("a.pkl is a pickle, which can run any program")
     assert in_words_of_the_page("name it with --label; --else stays") == "name it with the field Label; --else stays"
 
 

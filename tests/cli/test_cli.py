@@ -297,7 +297,7 @@ def refused(done, sentence):
 def test_files_that_cannot_be_read_are_one_sentence(tmp_path, four):
     packed = gzip.compress(four.read_bytes() * 100)
     files = {
-        "cut.csv.gz": (packed[: len(packed) // 2], "ends in the middle: it was cut off"),
+        "cut.csv.gz": (packed[: len(packed) // 2], "is incomplete (the compressed data end too early)"),
         "bad.csv.gz": (packed[:20] + b"\0" * 20 + packed[40:], "is damaged"),
         "empty.csv": (b"", "is empty"),
         "deep.jsonl": (b"[" * 100_000, "nested too deeply"),
@@ -308,7 +308,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, four):
         "latin.csv": ("y,p\u00e9\n1,0.5\n".encode("latin-1"), "is not UTF-8 text"),
         "wide.csv": ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text"),
         "twice.csv": (b"y,p,p\n1,0.5,0.5\n", "two columns of"),
-        "one.npy": (b"\x93NUMPY", "one array without names"),
+        "one.npy": (b"\x93NUMPY", "one array without a name"),
         "p.csv.bz2": (b"BZh9", "unpack it first"),
         "p.zip": (b"PK\3\4", "unpack it first"),
         "p.pkl": (b"\x80\x04", "is a pickle"),

@@ -17,7 +17,7 @@ def test_the_demo_prints_answer_picture_and_next_command(tmp_path):
     done = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--resamples", "39"])
     assert done.exit_code == 0, done.output
     assert "Not calibrated" in done.output
-    assert "stated   happened" in done.output
+    assert "stated   observed" in done.output
     assert "Next: calibrary report" in done.output
     assert '<p class="headline' in (tmp_path / "report.html").read_text(encoding="utf-8")
     with (tmp_path / "predictions.csv").open(encoding="utf-8") as file:

@@ -139,13 +139,13 @@ def test_verbalised_percentages_are_declared_never_guessed(tmp_path):
     names = ("--confidence", "conf", "--correct", "ok")
     assert value(path, *names, "--percent") == pytest.approx(cal.brier_score(Y, P), abs=1e-12)
     assert "class of interest guessed: correct" in run("metric", "bs", path, *names, "--percent")[2]
-    refused("say --percent", path, *names)
+    refused("add --percent", path, *names)
     path.write_text(lines({"ok": right, "conf": [round(100 * p, 1) for p in P.tolist()]}))
     refused("--percent", path, *names)
     path.write_text(lines({"ok": right, "conf": ["high"] * 40}))
     refused("'high' in row 1, which is not a number", path, *names, "--percent")
     path.write_text(lines({"ok": right, "conf": [140] * 40}))
-    refused("percentages go from 0 to 100", path, *names, "--percent")
+    refused("percentages lie between 0 and 100", path, *names, "--percent")
 
 
 def test_labels_as_words_ask_which_one_is_meant(tmp_path):
@@ -174,7 +174,7 @@ def test_wide_and_long_tables_of_classes_give_the_same_number(tmp_path):
     assert value(long, *long_way, "--id", "case") == pytest.approx(right)
     refused("needs --id", long, *long_way)
     long.write_text("case,y,class,p\n" + "".join(",".join(map(str, row)) + "\n" for row in rows[:-1]))
-    refused("are not given for the same rows", long, *long_way, "--id", "case")
+    refused("do not have the same rows", long, *long_way, "--id", "case")
 
 
 @pytest.mark.parametrize("ending", ["npz", "pt"])
@@ -366,7 +366,7 @@ def test_a_metric_asked_for_and_left_out_is_named(tmp_path):
     (tmp_path / "p.csv").write_text(csv_text(columns()))
     status, _, err = run("report", tmp_path / "p.csv", "--resamples", "0", "--metrics", "d_ece,bs", "-q")
     assert status == 0
-    assert "d_ece not computed:" in err
+    assert "d_ece was not computed:" in err
 
 
 def test_weights_that_are_no_counts_say_what_they_are(tmp_path):

@@ -72,7 +72,7 @@ def test_what_few_rows_cannot_tell_passes_with_a_warning_or_fails_when_asked():
     with heard() as said:
         (answer,) = cal.assert_calibrated(y, p, "ece<0.05", n_resamples=99, rng=0)
     assert answer.status == "undecided"
-    assert "rows would decide it" in said[0]
+    assert "rows would lead to a decision" in said[0]
     with heard(), pytest.raises(AssertionError, match="undecided"):
         cal.assert_calibrated(y, p, "ece<0.05", undecided="fail", n_resamples=99, rng=0)
     with pytest.raises(AssertionError, match=r"does not meet ece\.value<0\.05"):  # the plain estimate reads high
@@ -91,7 +91,7 @@ def test_parts_and_single_numbers_can_be_asked_for():
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ((), "needs what must hold"),
+        ((), "needs at least one condition"),
         (("ece",), "cannot parse"),
         (("ece<1e",), "cannot parse|no number"),
         (("no_such<1",), "no metric is called"),
@@ -135,7 +135,7 @@ def test_what_few_rows_cannot_tell_is_said_in_words(call, file):
     status, _, said = call("report", few, *FAST, "--fail-if", "ece>0.05")
     assert status == 0
     assert said.startswith("undecided: ece is")
-    assert "rows would decide it" in said
+    assert "rows would lead to a decision" in said
     assert call("report", few, *FAST, "--fail-if", "ece>0.05", "--undecided", "fail")[0] == 1
     assert call("report", few, *FAST, "--fail-if", "ece.value>0.05")[0] == 1
     status, _, said = call("report", few, "--resamples", "0", *FAST[2:], "--fail-if", "ece>0.05")

@@ -155,7 +155,7 @@ def test_files_that_are_not_there_or_not_readable(tmp_path):
     with pytest.raises(InputError, match=r"did you mean 'scores.csv'"):
         read_predictions(tmp_path / "score.csv")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="is a folder without files of predictions"):
+    with pytest.raises(InputError, match="is a folder without any file of predictions"):
         read_predictions(tmp_path / "empty")
     bad = tmp_path / "x.parquet"
     bad.write_bytes(b"PAR1 but not really")

@@ -111,10 +111,10 @@ def test_a_client_cannot_leave_the_folders_nor_wait_forever(folder, tmp_path):
     paths = {
         str(tmp_path / "secret.csv"): "outside of the folders",
         "link.csv": "outside of the folders",
-        "pipe.csv": "is no plain file",
+        "pipe.csv": "is not a regular file",
         "/dev/zero": "outside of the folders",
         "huge.csv": "has 4,398,047 MB and the most is 5 MB",
-        "a\0b.csv": "is no path",
+        "a\0b.csv": "is not a path",
     }
     *_, found = asked(
         [folder],
@@ -136,7 +136,7 @@ def test_without_a_folder_there_is_no_server(tmp_path):
     pytest.importorskip("mcp")
     ran = CliRunner().invoke(app, ["mcp", str(tmp_path / "none")])
     assert isinstance(ran.exception, InputError)
-    assert "is no folder: name those whose files may be read" in str(ran.exception)
+    assert "is not a folder: name the folders whose files may be read" in str(ran.exception)
 
 
 # -- the folders, without a server ---------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_links_are_followed_before_they_are_checked(folder, tmp_path):
         allowed.find(".")  # a folder read as one table
     (folder / "way").unlink()
     (folder / "circle").symlink_to(folder / "circle")
-    with pytest.raises(InputError, match=r"cannot be read|does not exist|is no path"):
+    with pytest.raises(InputError, match=r"cannot be read|does not exist|is not a path"):
         allowed.find("circle")
     linked = tmp_path / "linked"
     linked.symlink_to(folder)  # the folder itself may be named by a link
@@ -183,11 +183,11 @@ def test_what_is_no_plain_file_is_never_opened(folder):
             os.chdir(here)
     os.mkfifo(folder / "pipe.csv")
     for name in ("socket.csv", "pipe.csv"):
-        with pytest.raises(InputError, match="is no plain file: a device, pipe or socket is never opened"):
+        with pytest.raises(InputError, match="is not a regular file: a device, pipe or socket is never opened"):
             AllowedFolders([folder]).find(name)
-    with pytest.raises(InputError, match="is no plain file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         AllowedFolders([folder]).find(".")
-    with pytest.raises(InputError, match="is no plain file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         AllowedFolders(["/dev"]).find("null")
 
 
@@ -205,7 +205,7 @@ def test_sizes_names_and_empty_paths(folder, monkeypatch):
     with pytest.raises(InputError, match="holds more than 2 files"):
         allowed.find("parts")
     for path in ("", " ", "a\0b"):
-        with pytest.raises(InputError, match="is no path: name a file"):
+        with pytest.raises(InputError, match="is not a path: name a file"):
             allowed.find(path)
     with pytest.raises(InputError, match="cannot be the name of a file"):
         allowed.find("\ud800.csv")

@@ -65,7 +65,7 @@ def test_members_of_columns_have_a_section(rows, file, tmp_path):
     whole = cal.ensemble(y, p, rng=0, n_resamples=39)
     assert found["ensemble"]["data"]["answers"]["spread"]["estimate"] == pytest.approx(whole.spread.estimate)
     assert found["ensemble"]["data"]["answers"]["spread"]["pvalue"] == pytest.approx(whole.spread.pvalue)
-    assert [figure["name"] for figure in found["ensemble"]["figures"]] == ["Claimed and found spread"]
+    assert [figure["name"] for figure in found["ensemble"]["figures"]] == ["Claimed and true spread"]
     assert str(whole.spread.sentence) in found["ensemble"]["sentences"]
     assert found["outside"]["data"]["n_outside"] == 20
     assert saved["data"]["rows"] == 180
@@ -83,7 +83,7 @@ def test_members_of_an_array_are_the_same(rows, file, tmp_path):
     assert status == 0, err
     one, two = (sections(path)[1]["ensemble"]["data"]["answers"] for path in (page, again))
     assert one["mean"]["estimate"] == pytest.approx(two["mean"]["estimate"])
-    assert "cannot be known from one label per row" in one["spread"]["sentence"]
+    assert "cannot be estimated from one label per row" in one["spread"]["sentence"]
 
 
 def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
@@ -104,7 +104,7 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
         (("--members", "a,x"), "no column is called 'x'"),
         (("--members", "a,b", "--members-are", "samples"), "members='samples' is not known"),
         (("--members", "nowhere.npy"), "there is no such file"),
-        (("--prob", "a", "--outside", "a"), "--outside needs true and false"),
+        (("--prob", "a", "--outside", "a"), "--outside needs a column of true and false"),
         (("--members", "a,b", "--prevalence-outside", "2"), "prevalence_outside=2.0 must be a share"),
     ],
 )

@@ -33,7 +33,7 @@ def test_the_rules_of_the_review_are_special_cases(rows, error):
 def test_plan_says_how_many_rows():
     n = cal.sample_size("spiegelhalter", 0.1, n_resamples=49, rng=0).n
     said = planned("spiegelhalter", "--error", "0.1", "--resamples", "49")
-    assert f"spiegelhalter needs about {n:,} rows with confidences like Beta(1, 1) to find an error of 0.1" in said
+    assert f"spiegelhalter needs about {n:,} rows with confidences like Beta(1, 1) to detect an error of 0.1" in said
 
 
 def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
@@ -50,8 +50,8 @@ def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["ece", "--law", "uniform"], "give the two numbers of Beta"),
-        (["ece", "--error", "0.9"], "out of reach"),
+        (["ece", "--law", "uniform"], "pass the two parameters of Beta"),
+        (["ece", "--error", "0.9"], "is impossible"),
         (["ece", "--power", "2"], "outside"),
         (["ece", "--resamples", "9"], "use at least 19"),
         (["ece", "--line", "left"], "line='left'"),
@@ -111,7 +111,7 @@ def test_draws_that_fail_are_said():
             raise ValueError("no number here")
         return float(np.abs(y.mean() - p.mean()))
 
-    with pytest.warns(cal.CalibrationWarning, match="replicates gave no number and were left out: ValueError"):
+    with pytest.warns(cal.CalibrationWarning, match="replicates have no value and were left out: ValueError"):
         result = cal.interval(brittle, y, c, n_resamples=99, rng=0, perfect=0.0)
     assert result.n_failed > 0
     assert np.isfinite([result.low, result.high]).all()
@@ -126,5 +126,5 @@ def test_a_table_says_which_draws_failed_and_that_min_p_cannot_reject():
         found = cal.evaluate(
             y, c, metrics=["cis", "ece", "bs", "mae"], tests=True, adjust="min-p", n_resamples=39, rng=0
         )
-    assert "draws gave no number" in found.row("cis").note
-    assert "draws gave no number" not in found.row("bs").note
+    assert "the metric is undefined on" in found.row("cis").note
+    assert "the metric is undefined on" not in found.row("bs").note

@@ -159,7 +159,7 @@ def test_nothing_to_gain_writes_a_map_that_does_nothing(run, tmp_path):
     pyarrow.csv.write_csv(pa.table({"y": y[300:], "p": c[300:]}), tmp_path / "new.csv")
     done = run("recalibrate", "fit", tmp_path / "valid.csv", "-o", tmp_path / "map.json")
     assert "Nothing to gain at this N" in done.out
-    assert "leaves predictions as they are" in done.err
+    assert "does not change the predictions" in done.err
     assert (
         run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", "-o", tmp_path / "o.csv").status == 0
     )
@@ -250,7 +250,7 @@ def test_the_rows_of_the_fit_are_refused_unless_asked_for(run, fitted, tmp_path)
         ("p,x\n0.2,1\n-3,1\n", "-3 in row 2 (not counting a header) is not a probability"),
         ("p,x\n0.2,1\nhigh,1\n", "column 'p' holds 'high' in row 2 (not counting a header), which is not a number"),
         ("p,x\n0.2,1\n,1\n", "column 'p' has no number in row 2"),
-        ("p,x\n0.2,1\n0.3\n", "row 2 has 1 cells and the header 2"),
+        ("p,x\n0.2,1\n0.3\n", "row 2 has 1 values and the header has 2"),
         ("q,x\n0.2,1\n", "no column is called 'p' (as when the map was fitted"),
         ("", "is empty"),
     ],
@@ -270,7 +270,9 @@ def test_which_score_means_two_percent_is_a_sentence(run, tmp_path):
     cal.Recalibrator.for_prevalence(0.02, source=0.2).save(tmp_path / "map.json")
     done = run("recalibrate", "inverse", tmp_path / "map.json", "0.02", "0.5")
     assert done.status == 0
-    assert done.out.splitlines()[0] == "A probability below 2% means a stated probability below 20%."
+    assert (
+        done.out.splitlines()[0] == "A recalibrated probability below 2% corresponds to a stated probability below 20%."
+    )
     assert run("recalibrate", "inverse", tmp_path / "map.json", "2").status == 2
 
 
@@ -302,7 +304,7 @@ def test_wrong_files_and_names(run, fitted, tmp_path):
         assert done.status == 2
         assert said in done.err
     fit = ["recalibrate", "fit", tmp_path / "valid.csv", "-o"]
-    assert "name it .json" in run(*fit, tmp_path / "map.pkl").err
+    assert "name the file with .json" in run(*fit, tmp_path / "map.pkl").err
     assert "does not exist" in run(*fit, tmp_path / "no" / "map.json").err
     assert "not a map to recalibrate with" in run(*fit, tmp_path / "m.json", "--map", "magic").err
     given = json.loads((tmp_path / "map.json").read_text())
@@ -335,7 +337,7 @@ def test_a_detector_s_scores(run, tmp_path, monkeypatch):
     np.testing.assert_array_equal([d["score"] for d in found], kept.transform(scores))
     (tmp_path / "cut.json").write_text((tmp_path / "new.json").read_text()[:5000])
     done = run("recalibrate", "apply", tmp_path / "m.json", tmp_path / "cut.json", "-o", tmp_path / "o.json")
-    assert "cut off" in done.err
+    assert "its list has no end" in done.err
     assert not (tmp_path / "o.json").exists()
 
 

@@ -1,4 +1,4 @@
-"""Scanning from the command line: large files by themselves, saved states, and rows that are no predictions."""
+"""Scanning from the command line: large files by themselves, saved states, and rows that are invalid."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_drop_invalid_of_a_small_file(tmp_path: Path) -> None:
     bad[[77, 200]] = 1.5, np.nan
     pq.write_table(pa.table({"y": y, "p": bad}), tmp_path / "p.parquet")
     text = run("metric", "ece", tmp_path / "p.parquet", "--drop-invalid")
-    assert "2 rows that are no predictions left out" in text
+    assert "2 rows that are invalid left out" in text
     kept = np.delete(np.arange(500), [77, 200])
     assert f"{cal.compute('ece', y[kept], p[kept]):.10g}" in text
 
@@ -125,7 +125,7 @@ def test_scan_writes_a_state_that_is_read_like_predictions(folder: Path, tmp_pat
     assert sorted(set(found.group or [])) == ["2026-11-14", "2026-11-15"]
     over_time = run("report", state, "--time", "day", "--metrics", "ece", "--resamples", 39)
     assert "Over time: Periods: miscalibrated beyond chance in 2 of 2 periods (by day)" in " ".join(over_time.split())
-    with pytest.raises(InputError, match="keeps no 'site' apart: scan with --by site"):
+    with pytest.raises(InputError, match="was not split by 'site': scan again with --by site"):
         reading.scanned(str(state), group="site")
 
 
@@ -185,7 +185,7 @@ def test_labels_name_the_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
         with pytest.raises(InputError, match=said):
             run(*words, names)
-    with pytest.raises(InputError, match="--positive and --labels say the same"):
+    with pytest.raises(InputError, match="--positive and --labels both name the classes"):
         run(*words, "well,ill", "--positive", "ill")
     prob = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     label = np.random.default_rng(1).integers(0, 3, 90)
@@ -210,7 +210,7 @@ def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -
 
 def test_what_scan_refuses(folder: Path, tmp_path: Path) -> None:
     for words, sentence in (
-        ((folder, "-o", tmp_path / "s.csv"), "a state is a .parquet file"),
+        ((folder, "-o", tmp_path / "s.csv"), "a state is saved as Parquet"),
         ((folder, "-o", tmp_path / "no" / "s.parquet"), "does not exist"),
         ((tmp_path / "none", "-o", tmp_path / "s.parquet"), "no such file"),
     ):
@@ -255,7 +255,7 @@ def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
     assert cal.scale.State.load(tmp_path / "t.parquet") == expected
     with pytest.raises(InputError, match="dialect='oracle'"):
         run("sql", "--table", "t", "--dialect", "oracle")
-    with pytest.raises(InputError, match="is no file of a table"):
+    with pytest.raises(InputError, match="is not a table"):
         run("state", tmp_path / "nowhere.csv", "-o", tmp_path / "s.parquet")
 
 

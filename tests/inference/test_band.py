@@ -60,5 +60,5 @@ def test_a_metric_of_several_numbers_has_a_band_for_each():
 @pytest.mark.parametrize("method", ["consistency", "monte-carlo", "monte_carlo"])
 def test_an_interval_by_readings_is_refused_with_what_to_do(method):
     y, c = draw(lambda c: c, 50)
-    with pytest.raises(ValueError, match=r"says nothing of where the truth lies: use calibrary\.reading_band"):
+    with pytest.raises(ValueError, match=r"gives no interval of the true value: use calibrary\.reading_band"):
         cal.interval("ece", y, c, method=method)

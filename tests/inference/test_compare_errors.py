@@ -87,7 +87,7 @@ def test_several_models_and_the_older_word():
     found = cal.compare("ece", y, {"a": a, "b": b, "c": 1 - a}, n_resamples=39, rng=0)
     assert [(r.a, r.b) for r in found] == [("a", "b"), ("a", "c"), ("b", "c")]
     assert cal.compare("ece", y, a, b, interval="percentile", n_resamples=9, rng=0).interval == "percentile"
-    with pytest.raises(TypeError, match="interval='bc' and method='swap' both say how"):
+    with pytest.raises(TypeError, match="interval='bc' and method='swap' both set the method"):
         cal.compare("ece", y, a, b, interval="bc", method="swap")
     with pytest.raises(ValueError, match="n_resamples=9 is too few for the level"):
         cal.compare("ece", y, a, b, n_resamples=9)

@@ -81,7 +81,7 @@ def test_where_no_truth_agrees_with_the_data_the_interval_is_the_triangle_and_sa
     flat = [inversion.Line("flat", lambda t: c)]
     monkeypatch.setattr(inversion, "lines_of", lambda statistic: flat)
     monkeypatch.setattr(inversion.cell_problem.__globals__["CellProblem"], "lines", lambda self: [])
-    with pytest.warns(UserWarning, match="no truth between"):
+    with pytest.warns(UserWarning, match="no set of true probabilities between"):
         found = cal.interval("ece", y, c, method="inversion", n_resamples=99, rng=0)
     assert found.method == "triangle"
     assert "not inverted" in found.note
@@ -177,7 +177,7 @@ def test_what_rounding_allows_does_not_decide():
     assert found.row("certain").pvalue == pytest.approx(binom.sf(0, 198, 0.005), rel=1e-6)
     assert found.row("certain").pvalue_adjusted > 0.05
     assert not found.rejected
-    with pytest.raises(KeyError, match="did not decide"):
+    with pytest.raises(KeyError, match="is not a statistic of this test"):
         cal.decide(cal.predictions(*certain(0, 198)), Q).row("certain")
 
 

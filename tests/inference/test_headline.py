@@ -49,7 +49,9 @@ def test_the_statistics_are_their_formulas():
     np.testing.assert_allclose([row.value for row in found.rows], literal(y, c, w), rtol=1e-9)
     assert found.row("spiegelhalter").value == pytest.approx(cal.spiegelhalter_z(y, c, sample_weight=w))
     assert found.row("mean").value == pytest.approx(np.average(y - c, weights=w))
-    with pytest.raises(KeyError, match="'ece' did not decide here: smooth, slope, mean, spiegelhalter did"):
+    with pytest.raises(
+        KeyError, match="'ece' is not a statistic of this test: the statistics are smooth, slope, mean, spiegelhalter"
+    ):
         found.row("ece")
 
 
@@ -140,7 +142,7 @@ def test_a_unit_for_each_row_and_blocks_of_one_are_flips_of_rows():
     assert by_unit.rejected
     with heard() as said:
         decide(data, Q, units=np.arange(300) // 20)
-    assert said == ["there are 15 units only: below 30 the decision is rough"]
+    assert said == ["there are only 15 units: with fewer than 30, the decision is rough"]
 
 
 def detections(rng, n_images, over=0.0):

@@ -131,7 +131,7 @@ def test_shares_are_rows_that_weigh_as_much(id):
 def test_intervals_that_mean_nothing_are_refused(id, method):
     assert method in METHODS
     y, c = binary(False)
-    with pytest.raises(ValueError, match=f"an interval around {id} means nothing: "):
+    with pytest.raises(ValueError, match=f"{id} has no confidence interval: "):
         cal.interval(id, y, c, method=method)
     row = cal.evaluate(y, c, metrics=[id], intervals=True, n_resamples=DRAWS).row(id)
     assert row.low is None

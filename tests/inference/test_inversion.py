@@ -231,7 +231,7 @@ def test_a_function_of_the_users_is_inverted_when_it_says_where_it_is_perfect():
     assert result.method == "inversion"
     assert (result.low, result.high) == pytest.approx((ours.low, ours.high), abs=0.02)
     assert cal.interval(gap, y, c, n_resamples=19, rng=0).method == "basic"
-    with pytest.raises(TypeError, match=r"perfect=0\.0 is for functions of your own"):
+    with pytest.raises(TypeError, match=r"perfect=0\.0 is only for your own functions"):
         cal.interval("ece", y, c, perfect=0.0)
 
 

@@ -71,7 +71,7 @@ def test_confidences_of_the_user_are_taken_at_even_ranks():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"error=0\.9 is out of reach"):
+    with pytest.raises(ValueError, match=r"error=0\.9 is impossible"):
         cal.power("ece", 100, error=0.9)
     with pytest.raises(ValueError, match=r"alpha=1\.5 is outside"):
         cal.power("ece", 100, error=0.1, alpha=1.5)

@@ -100,7 +100,7 @@ def test_several_classes_have_the_mean_of_their_e_values():
     assert cal.calibration_e_value(y, p, lens="class-wise", log=True) == pytest.approx(math.log(np.mean(each)))
     result = cal.calibration_e_value_test(y, p, lens="class-wise")
     assert result.statistic == pytest.approx(np.mean(each))
-    with pytest.raises(ValueError, match="no e-value"):
+    with pytest.raises(ValueError, match="is not an e-value"):
         cal.calibration_e_value(y, p, lens="class-wise", average="max")
 
 
@@ -158,7 +158,7 @@ def test_monitors_of_parts_merge():
     assert merged.n == 900
     np.testing.assert_allclose(merged.log_ratios, whole.log_ratios, atol=1e-8)
     assert merged.log_e == pytest.approx(whole.log_e, abs=1e-8)
-    with pytest.raises(TypeError, match="no monitor"):
+    with pytest.raises(TypeError, match="is not a monitor"):
         merged.merge(1.0)
 
 

@@ -129,13 +129,13 @@ def test_refusals():
         cal.test("ece", y, c, units=[1, 2, 3])
     with pytest.raises(TypeError, match="units and blocks both"):
         cal.test("ece", y, c, units=unit, blocks=5)
-    with pytest.raises(ValueError, match="bs has no test with units: the signs"):
+    with pytest.raises(ValueError, match="bs has no test with units: the test flips"):
         cal.test("bs", y, c, units=unit)
-    with pytest.raises(ValueError, match="method='inversion' redraws single labels"):
+    with pytest.raises(ValueError, match="method='inversion' redraws labels one by one"):
         cal.interval("ece", y, c, units=unit, method="inversion")
     with heard() as said:
         cal.test("ece", y, c, units=unit % 10, n_resamples=19, rng=0)
-    assert any("10 units only" in text for text in said)
+    assert any("only 10 units" in text for text in said)
 
 
 def test_weights_of_any_size_work_with_units():

@@ -40,7 +40,7 @@ def test_a_good_model_on_few_rows_is_undecided_and_passes_with_a_warning():
     assert result.status == "undecided"
     assert result.passed
     assert bool(result)
-    assert "rows would decide it" in said[0]
+    assert "rows would lead to a decision" in said[0]
     assert result.n_needed > 60
     with heard():
         strict = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, undecided="fail")
@@ -81,5 +81,5 @@ def test_scores_lenses_and_dictionaries():
         assert cal.verdict("bs<0.01", y, p, n_resamples=39, rng=0).status == "fail"
     assert result.status == "pass"
     assert result.to_dict()["condition"] == "ece<0.9"
-    with pytest.raises(ValueError, match="ece has 3 numbers here"):
+    with pytest.raises(ValueError, match="ece has 3 values here"):
         cal.verdict("ece<0.1", y, p, lens="class-wise", average=None, n_resamples=39)

@@ -115,7 +115,7 @@ def test_a_judge_has_a_section_and_a_number(labelled, tmp_path):
     section = next(s for s in saved["sections"] if s["key"] == "judge")
     assert section["title"] == "Human and judge"
     assert section["data"]["n_labels"] == 120
-    assert [figure["name"] for figure in section["figures"]] == ["What each set of labels says"]
+    assert [figure["name"] for figure in section["figures"]] == ["Estimates from each set of labels"]
     assert saved["data"]["rows"] == 120
     status, _, err = command("metric", "ece", path, "--label", "human", "--judge", "gtp")
     assert (status, "no column is called 'gtp'" in err) == (2, True)

@@ -391,7 +391,7 @@ def test_commands_read_logs_and_say_what_was_read(tmp_path):
     assert status == 0
     (tmp_path / "p.csv").write_text("y,p\n1,0.5\n0,0.4\n")
     status, _, err = command("metric", "ece", tmp_path / "p.csv", "--scorer", "x")
-    assert (status, "--scorer and --normalize are for logs" in err) == (2, True)
+    assert (status, "--scorer and --normalize apply to logs only" in err) == (2, True)
 
 
 # -- two models on the same questions -----------------------------------------------------------------------
@@ -446,7 +446,7 @@ def test_samples_of_one_log_alone_are_left_out_of_a_comparison_and_counted(tmp_p
     assert f"{kept.difference:.3f}" in out
     other = written(tmp_path / "c.eval", [sample(i, confidence=0.5) for i in range(90, 99)])
     status, _, err = command("compare", a, other)
-    assert (status, "have no sample in common: are they of one task?" in err) == (2, True)
+    assert (status, "have no value of sample in common: do they belong to the same task?" in err) == (2, True)
 
 
 def test_epochs_of_two_models_are_drawn_by_question(tmp_path):

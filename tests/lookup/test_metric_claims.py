@@ -156,7 +156,7 @@ def ideal(entry, told):
 
 
 def propriety(entry, told):
-    words = {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a row score"}
+    words = {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a score of single rows"}
     if told["told"] != words[entry.proper]:
         return False
     if entry.proper not in ("strictly", "proper") or not simple(entry) or "reduction" not in entry.options:
@@ -178,7 +178,7 @@ def has_its_test(entry, told):
 
 
 def weights(entry, told):
-    if told["told"] != "weight 2 is the row written twice" or not simple(entry) or entry.costly:
+    if told["told"] != "a row of weight 2 counts as two equal rows" or not simple(entry) or entry.costly:
         return True
     y, c = rows(40)
     w = np.ones(40)
@@ -210,7 +210,7 @@ def needs(entry, told):
         y, c = rows(60)
         certain = np.column_stack([1 - y, y]).astype(float)
         both = value(entry.id, (y, c)), value(entry.id, (certain, np.column_stack([1.0 - c, c])))
-        return "a single label counts as a certain one" in told["told"] and np.isclose(*both)
+        return "a single label counts as a distribution with all its mass there" in told["told"] and np.isclose(*both)
     if not {"boxes", "order"} & set(entry.needs):
         with pytest.raises((ValueError, TypeError)):
             cal.compute(entry.id, *rows(60))
@@ -271,7 +271,7 @@ def line_of(entry):
             "family": f"{entry.family}, {entry.subfamily}" if entry.section else entry.family, "use it": entry.use,
             "do not": entry.avoid, "distance": entry.robustness, "cost": entry.cost,
             "references": "; ".join(entry.references),
-            "since": entry.since + (", emerging: may still change" if entry.status == "emerging" else ""),
+            "since": entry.since + ", emerging: the definition may still change" * (entry.status == "emerging"),
             "not to be confused": "; ".join(f"{name} {other}" for name, other in homonyms.items()),
             "this name": "" if entry.called is None else f"{entry.called} means {entry.id} with {entry.called.words}",
         }  # fmt: skip

@@ -252,7 +252,7 @@ def test_a_name_that_matches_boxes_anew_keeps_to_itself_in_a_table():
     )
     assert table["LAECE0"] == FUNCTIONS["laece"](*data("boxes"), iou_threshold=0.0) != table["laece"]
     assert table.row("LAECE0").low is None
-    assert "matched anew" in table.row("LAECE0").note
+    assert "needs another matching of boxes" in table.row("LAECE0").note
     assert table.row("laece").low is not None
     alone = cal.interval("LAECE0", matches, n_resamples=39, confidence_level=0.9, rng=0)
     assert alone.estimate == table["LAECE0"]

@@ -588,7 +588,7 @@ def test_overview_of_detections(matches):
     truth = {"annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
     truth |= {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}]}
     found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 8], "score": s} for s in (0.9, 0.4)]
-    assert "No map of places" in words(plots.overview(cal.match_detections(truth, found)))
+    assert "No heat map" in words(plots.overview(cal.match_detections(truth, found)))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -845,7 +845,7 @@ def test_labels_of_a_file_are_never_guessed(tmp_path):
     with pytest.raises(InputError, match="--positive 2"):
         read_predictions(tmp_path / "two.csv")
     (tmp_path / "three.csv").write_text("y,p_cat,p_dog,p_fish\n1,.1,.2,.7\n2,.1,.2,.7\n")
-    with pytest.raises(InputError, match="count from 0 or 1"):
+    with pytest.raises(InputError, match="classes are numbered from 0 or 1"):
         read_predictions(tmp_path / "three.csv", prob=["p_"])
 
 
@@ -942,7 +942,7 @@ FOUR = "y,p\n0,0.2\n1,0.7\n1,0.9\n0,0.4\n"
         ("f.jsonl", '{"y": ' * 50_000, ["metric", "bs", "FILE"], "nested too deeply"),
         ("f.csv", FOUR, ["report", "FILE", "--model", "p", "--model", "p"], "same columns twice"),
         ("f.csv", "y,a,b\na,0.9,0.1\nb,0.2,0.8\n", ["metric", "bs", "FILE", "--prob", "a,b", "--positive", "a"],
-         "--positive is for one probability column"),
+         "--positive needs a single probability column"),
         ("f.csv", FOUR, ["metric", "bs", ":x:.csv"], "no such file: :x:.csv"),
         ("f.csv", FOUR, ["recommend", "--n", "-1"], "--n"),
         ("f.csv", FOUR, ["recommend", "--rare", "7"], "--rare"),

@@ -110,7 +110,7 @@ def test_a_table_holds_the_segments_and_the_file_keeps_them(tmp_path):
     np.testing.assert_array_equal(loaded.transform(c, by=new), cal.Recalibrator("platt").fit(c, y).transform(c))
     score = loaded.inverse([0.2], segment="b")
     assert loaded.transform(score, by=["b"])[0] == pytest.approx(0.2, abs=1e-9)
-    with pytest.raises(ValueError, match="each segment of site has a map of its own"):
+    with pytest.raises(ValueError, match="each segment of site has its own map"):
         loaded.inverse([0.2])
     with pytest.raises(ValueError, match="the segments 'site' are missing"):
         loaded.transform(c)
@@ -122,18 +122,18 @@ def test_a_table_holds_the_segments_and_the_file_keeps_them(tmp_path):
 
 def test_what_segments_refuse():
     y, c, site = by_site(200)
-    with pytest.raises(ValueError, match="every row has the one value 'a' of site"):
+    with pytest.raises(ValueError, match="every row has the same value 'a' of site"):
         cal.Recalibrator("platt", by="site").fit(c, y, by=["a"] * 200)
     with pytest.raises(ValueError, match="by has 3 rows but y_true has 200"):
         cal.Recalibrator("platt", by="site").fit(c, y, by=["a", "b", "a"])
     with pytest.raises(ValueError, match="by has 2 values and there are 200 rows"):
         cal.Recalibrator("platt", by="site").fit(c, y, by=site).transform(c, by=["a", "b"])
-    with pytest.raises(ValueError, match=r"make it with Recalibrator\(by='site'\)"):
+    with pytest.raises(ValueError, match=r"create it with Recalibrator\(by='site'\)"):
         cal.Recalibrator("platt").fit(c, y, by=site)
-    with pytest.raises(ValueError, match="pass segments; cut numbers"):
+    with pytest.raises(ValueError, match="divide numbers"):
         cal.Recalibrator("platt", by="age").fit(np.tile(c, 3), np.tile(y, 3), by=np.arange(600.0))
     three = np.column_stack([c / 2, c / 2, 1 - c])
-    with pytest.raises(ValueError, match="needs one probability of two classes"):
+    with pytest.raises(ValueError, match="needs predictions of two classes"):
         cal.Recalibrator("platt", by="site").fit(three, np.arange(200) % 3, by=site)
 
 

@@ -164,10 +164,12 @@ def test_a_falling_map_has_an_inverse_too():
 
 def test_which_score_means_two_percent():
     fitted = cal.Recalibrator.for_prevalence(0.02, source=0.2)
-    assert fitted.which_score(0.02) == "A probability below 2% means a stated probability below 20%."
+    assert (
+        fitted.which_score(0.02) == "A recalibrated probability below 2% corresponds to a stated probability below 20%."
+    )
     assert fitted.inverse([0.02])[0] == pytest.approx(0.2, rel=1e-12)
     capped = cal.Recalibrator("venn_abers").fit(C, Y)
-    assert capped.which_score(1.0).startswith("No stated probability means 100% or more")
+    assert capped.which_score(1.0).startswith("No stated probability corresponds to 100% or more")
 
 
 def test_a_map_that_rises_and_falls_has_no_inverse():

@@ -207,7 +207,7 @@ def test_whole_rows_come_from_the_sample_and_the_result_says_so() -> None:
     sample = state.sample
     assert found["skce_uq"] == pytest.approx(cal.compute("skce_uq", sample.y, sample.p), rel=1e-12)
     without = cal.evaluate(made(y, p, sample=0), metrics=["skce_uq"])
-    assert "needs whole rows, and the state keeps sums: make it with sample=" in without.skipped["skce_uq"]
+    assert "needs complete rows, and the state stores only sums: create it with sample=" in without.skipped["skce_uq"]
 
 
 def test_everything_at_once() -> None:

@@ -95,7 +95,7 @@ def test_more_places_than_32_bits_can_number_are_kept_in_a_file(tmp_path: Path) 
     options = {"features": "full", "n_bins": [10, 4, 4, 4, 4], "min_count": 1}
     again = cal.compute("d_ece", DetectionState.load(tmp_path / "state"), **options)
     assert again == pytest.approx(cal.compute("d_ece", shown, **options), rel=1e-11)
-    with pytest.raises(ValueError, match="more cells than can be numbered: use fewer feature_bins"):
+    with pytest.raises(ValueError, match="too many cells: use fewer feature_bins"):
         DetectionState(shown.categories, features="full", feature_bins=4000)
 
 
@@ -144,7 +144,7 @@ def test_any_order_of_the_images_gives_the_same_bytes(tmp_path: Path) -> None:
     assert cal.compute("laece", back) == cal.compute("laece", whole)
     with pytest.raises(ValueError, match=r"holds a DetectionState: read it with calibrary.scale.DetectionState.load"):
         cal.scale.State.load(tmp_path / "found.parquet")
-    with pytest.raises(ValueError, match="holds rows that the other does not"):
+    with pytest.raises(ValueError, match="contains rows that the other does not"):
         states[0].subtract(whole)
 
 
@@ -173,9 +173,9 @@ def test_intervals_draw_blocks_of_images() -> None:
     with pytest.raises(ValueError, match="an interval needs method='bca'"):
         cal.test("laece", state, n_resamples=99, rng=0)
     whole = DetectionState(shown.categories).update(shown)
-    with pytest.raises(ValueError, match="make it with blocks=100"):
+    with pytest.raises(ValueError, match="create it with blocks=100"):
         cal.interval("d_ece", whole, n_resamples=99, rng=0)
-    with pytest.raises(ValueError, match="make it with blocks=100"):
+    with pytest.raises(ValueError, match="create it with blocks=100"):
         cal.interval("ece", whole, n_resamples=99, rng=0)
 
 
@@ -193,7 +193,7 @@ def test_what_is_refused() -> None:
         ("with overlaps \\(iou=\\) True, and these have False", lambda: state.update([1], [0.5], category=[1])),
         ("category 'cow' is not among the 3", lambda: state.update([0], [0.5], category=["cow"])),
         ("pass n_missed as {category: count}", lambda: state.update([0], [0.5], category=[1], n_missed=2)),
-        ("lets several detections find one object",
+        ("allows several detections of one object",
          lambda: DetectionState(shown.categories).update(shown.rematched(matching="independent", iou_threshold=0.01))),
         ("weight of detection 0 = 0.5 is not a whole number",
          lambda: state.update([0], [0.5], category=[1], sample_weight=[0.5])),
@@ -207,7 +207,7 @@ def test_what_is_refused() -> None:
         with pytest.raises(ValueError, match=said):
             call()
         assert state.digest == before
-    with pytest.raises(TypeError, match="leave the arrays out"):
+    with pytest.raises(TypeError, match="omit the arrays"):
         state.update(shown, [0.5])
     with pytest.raises(TypeError, match="is merged with another, not with State"):
         state.merge(cal.scale.State())  # type: ignore[arg-type]

@@ -291,7 +291,7 @@ def test_torch_metric_refuses_what_is_no_prediction() -> None:
         ([0.2, 1.5], [0, 1], r"preds\[1\] = 1\.5 is not in \[0, 1\]: pass probabilities, not logits"),
         ([0.2, float("nan")], [0, 1], r"preds\[1\] = nan"),
         ([0.2, 0.5], [0, 2], r"target\[1\] = 2 is not one of the classes 0 to 1"),
-        ([0.2, 0.5], [0], "give one label per row"),
+        ([0.2, 0.5], [0], "pass one label per row"),
         ([[0.2, 0.3, 0.5]], [0], "pass lens='top-label'"),
     ]:
         with pytest.raises(ValueError, match=said):

@@ -117,9 +117,9 @@ def test_compaction_keeps_every_number_and_every_source(place: str) -> None:
     assert len(store.files()) == 2 + 4
     assert store.window("all", by=["day", "site"]).digest == whole
     assert not store.upsert(some(0), source="0", day=day(0))
-    with pytest.raises(ValueError, match="put together by compact"):
+    with pytest.raises(ValueError, match="merged by compact"):
         store.upsert(some(99), source="0", day=day(0))
-    with pytest.raises(ValueError, match="put together by compact"):
+    with pytest.raises(ValueError, match="merged by compact"):
         store.remove(source="0")
     assert store.compact(before=day(2)) == 0
     assert store.compact() == 0  # the last week may still be corrected
@@ -185,7 +185,7 @@ def test_a_writer_that_is_always_slower_gives_up_with_a_sentence(
 ) -> None:
     store = Store(tmp_path / "s")
     monkeypatch.setattr(type(store._folder), "create", lambda self, name, content: False)
-    with pytest.raises(ValueError, match="other writers were faster 100 times"):
+    with pytest.raises(ValueError, match="other jobs committed first 100 times"):
         store.upsert(some(0), source="a", day=day(0))
 
 
@@ -216,7 +216,7 @@ def refused(tmp_path: Path) -> list[tuple[str, Any]]:
     vector = cal.scale.VectorState(3)
     named = State(240, by="site", labels=["no", "yes"]).update(["no", "yes"], [0.1, 0.2], by={"site": "A"})
     return [
-        ("is no store: it holds 'notes.txt'", lambda: Store(tmp_path / "other")),
+        ("is not a store: it contains 'notes.txt'", lambda: Store(tmp_path / "other")),
         ("holds no store yet", lambda: Store(tmp_path / "new").window()),
         ("resolution=240 and the state has resolution=1200",
          lambda: put(State(by="site").update([0, 1], [0.1, 0.2], by={"site": "A"}), source="b", day=day(0))),
@@ -228,16 +228,16 @@ def refused(tmp_path: Path) -> list[tuple[str, Any]]:
         ("pos_label=None and the state has pos_label=2",
          lambda: put(State(240, by="site", pos_label=2), source="b", day=day(0))),
         ("holds texts in 'site' and the state numbers", lambda: put(some(1, sites=(1, 2)), source="b", day=day(0))),
-        (r"not VectorState: upsert its \.top and its \.classes, each into a store of its own",
+        (r"not VectorState: upsert its \.top and its \.classes, each into a separate store",
          lambda: put(vector, source="b", day=day(0))),  # type: ignore[arg-type]
-        ("day='yesterday' is no date", lambda: put(some(1), source="b", day="yesterday")),
-        ("day=20261116 is no date", lambda: put(some(1), source="b", day=20261116)),
+        ("day='yesterday' is not a date", lambda: put(some(1), source="b", day="yesterday")),
+        ("day=20261116 is not a date", lambda: put(some(1), source="b", day=20261116)),
         ("needs day=", lambda: put(some(1), source="b")),
-        ("source='' is no name", lambda: put(some(1), source="", day=day(0))),
-        ("one is a folder that holds the other", lambda: put(some(1), source="data/", day=day(0))),
+        ("source='' is not a name", lambda: put(some(1), source="", day=day(0))),
+        ("one is a folder that contains the other", lambda: put(some(1), source="data/", day=day(0))),
         ("the same rows under two names", lambda: put(some(0, 2000), source="copy.parquet", day=day(0))),
-        ("span='soon' is no number of days", lambda: store.window("soon")),
-        ("keeps no 'sight' apart: did you mean 'site'", lambda: store.window(by="sight")),
+        ("span='soon' is not a number of days", lambda: store.window("soon")),
+        ("has no by= column 'sight': did you mean 'site'", lambda: store.window(by="sight")),
         ("no rows from 2019-12-31 to 2020-01-01", lambda: store.window(2, end="2020-01-01")),
         ("choose days with the span", lambda: store.window(where={"day": "2026-10-01"})),
         ("needs day= or source=", lambda: store.remove()),

@@ -141,10 +141,10 @@ def test_an_outcome_said_to_be_impossible_is_an_alarm(tmp_path: Path) -> None:
     ("how", "words"),
     [
         ({"alpha": 0.0}, "alpha=0.0 is outside"),
-        ({"by": "day"}, "days are what a segment is watched over"),
+        ({"by": "day"}, "segments are monitored over days"),
         ({"by": "sight"}, "did you mean 'site'"),
-        ({"since": "2030-01-01"}, "no days to watch: the store has 2026-10-01"),
-        ({"until": "never"}, "day='never' is no date"),
+        ({"since": "2030-01-01"}, "no days to monitor: the store has 2026-10-01"),
+        ({"until": "never"}, "day='never' is not a date"),
     ],
 )
 def test_what_cannot_be_watched_is_one_sentence(tmp_path: Path, how: dict[str, Any], words: str) -> None:
@@ -194,9 +194,9 @@ def test_names_of_segments_are_text_and_many_segments_have_few_figures(tmp_path:
     [
         (["nowhere"], "no such folder"),
         (["STORE", "-o", "page.pdf"], "name a .html or a .json file"),
-        (["STORE", "--since", "soon"], "is no date"),
+        (["STORE", "--since", "soon"], "is not a date"),
         (["EMPTY"], "holds no store yet"),
-        (["OTHER"], "is no store"),
+        (["OTHER"], "is not a store"),
     ],
 )
 def test_mistakes_of_the_command_are_sentences(tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -199,15 +199,15 @@ def test_one_label_a_row_says_what_cannot_be_known():
     assert math.isnan(found.spread.estimate)
     assert found.spread.claimed == pytest.approx(p.var(axis=1, ddof=1).mean())
     assert CANNOT in found.sentence
-    with pytest.raises(ValueError, match="cannot be known from one label per row"):
+    with pytest.raises(ValueError, match="cannot be estimated from one label per row"):
         found.plot()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"y_prob": np.full((6, 1), 0.4)}, "y_prob has one member: the spread of an ensemble needs two or more"),
-        ({"y_prob": np.full((6, 2), 0.4)}, "members 0 and 1 are equal in every row: leave one of them out"),
+        ({"y_prob": np.full((6, 1), 0.4)}, "y_prob has one member, and an ensemble needs two or more"),
+        ({"y_prob": np.full((6, 2), 0.4)}, "members 0 and 1 are equal in every row: remove one of them"),
         ({"y_prob": np.full(6, 0.4)}, "y_prob has 1 dimensions: pass P"),
         ({"outside": [True] + [False] * 5}, "row 0 is outside and has the label 0: a row that belongs to no class"),
         ({"outside": [True, False]}, r"outside has shape \(2,\) and y_prob has 6 rows"),

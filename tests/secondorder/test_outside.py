@@ -119,7 +119,7 @@ def test_several_classes_and_an_ensemble_say_the_same_of_the_mean():
         ({"y_true": [0, 1, 0]}, "no row is outside: mark rows that belong to no class"),
         ({"outside": [False, False, True], "y_true": [0, 1, 1]}, "row 2 is outside and has the label 1"),
         ({"outside": [False, True, False]}, "row 1 is outside and has the label 1"),
-        ({"outside": [False, False, False]}, "row 2 has no label and is not outside"),
+        ({"outside": [False, False, False]}, "row 2 has no label and is not marked as outside"),
         ({"prevalence_outside": 1.5}, "prevalence_outside=1.5 must be a share above 0 and below 1"),
         ({"scores": {"s": [1.0]}}, r"scores\['s'\] has shape"),
         ({"y_prob": np.zeros((3, 2, 2, 2))}, "y_prob has 4 dimensions"),

@@ -141,7 +141,7 @@ def test_the_permutation_of_groups():
 def test_bad_input_is_one_sentence():
     y, p, group = rows(n=50)
     for said, call in {
-        "groups has one level only": lambda: cal.shift_curve("ece", y, p, np.zeros(len(y))),
+        "groups has only one value": lambda: cal.shift_curve("ece", y, p, np.zeros(len(y))),
         "groups is missing": lambda: cal.shift_curve("ece", y, p),
         "groups has 3 rows": lambda: cal.shift_curve("ece", y, p, group[:3]),
         "missing values": lambda: cal.shift_curve("ece", y, p, np.where(group == 1, np.nan, group)),

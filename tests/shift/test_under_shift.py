@@ -230,7 +230,7 @@ def test_bad_input_is_one_sentence():
         "target_prob is missing": lambda: cal.under_shift("ece", y, p),
         "assume='prior'": lambda: cal.under_shift("ece", y, p, target, assume="prior"),
         "features are for": lambda: cal.under_shift("ece", y, p, target, features=p, target_features=target),
-        "belong together": lambda: cal.under_shift("ece", y, p, target, assume="covariate", features=p),
+        "must be passed together": lambda: cal.under_shift("ece", y, p, target, assume="covariate", features=p),
         "target_features has the shape": lambda: cal.under_shift(
             "ece", y, p, target, assume="covariate", features=p, target_features=target[:-1]
         ),

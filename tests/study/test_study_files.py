@@ -143,12 +143,12 @@ def test_a_damaged_shard_is_refused_in_one_sentence(folder, tmp_path, change, wh
     np.savez(tmp_path / "x.npz", **arrays)
     with pytest.raises(SavedFileError, match=why) as told:
         Shard.load(tmp_path / "x.npz")
-    assert "is no shard of a study" in str(told.value)
+    assert "is not a shard of a study" in str(told.value)
 
 
 def test_bytes_that_are_no_shard_are_refused(folder, tmp_path):
     whole = next(folder.glob("*.npz")).read_bytes()
     for content in (b"", b"x", whole[:-30], whole[: len(whole) // 2], b"PK\x03\x04" + bytes(40)):
         (tmp_path / "x.npz").write_bytes(content)
-        with pytest.raises(SavedFileError, match="is no shard of a study"):
+        with pytest.raises(SavedFileError, match="is not a shard of a study"):
             Shard.load(tmp_path / "x.npz")

@@ -436,7 +436,7 @@ def test_command_line(tmp_path, monkeypatch):
     assert "100" in said("show", "ECE", "--from", "here")
     assert "power" in said("mine", "mine.csv", "--metrics", "ece", "--function", "own.py:gap", "--draws", "5")
     assert "rank correlation" in said("show", "smece")
-    assert "pairs of models ordered rightly" in said("show")
+    assert "pairs of models in the right order" in said("show")
 
 
 def test_explain_and_report_quote_the_study():

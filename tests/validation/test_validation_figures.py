@@ -44,7 +44,7 @@ def test_a_figure_shows_what_the_refits_say(found, kind, tmp_path):
 
 def test_figures_need_bootstrap_refits_of_two_classes():
     found = cal.validate(newton, X, Y, metrics="bs", method="cv", folds=3, repeats=1, rng=0)
-    with pytest.raises(ValueError, match="comes from bootstrap refits"):
+    with pytest.raises(ValueError, match="needs bootstrap refits"):
         plots.validation_data(found)
     with pytest.raises(ValueError, match="kind='pie' is not known"):
         plots.plot_validation(found, "pie")

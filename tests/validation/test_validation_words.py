@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.base.numbers import number
 from calibrary.cli.main import app
-from calibrary.cli.validate import ESTIMATORS, made
+from calibrary.cli.validate import ESTIMATORS, model_named
 from paths import REFERENCE, ROOT
 
 TABLE = str(REFERENCE / "validate" / "clinical300.csv")
@@ -32,7 +32,7 @@ def test_a_table_is_validated_from_the_command_line(tmp_path):
     assert "12c " in done.output
     saved = cal.results.Validation.load(path)
     by_hand = cal.validate(
-        made("logistic", 0), X, Y, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=0
+        model_named("logistic", 0), X, Y, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=0
     )  # fmt: skip
     assert repr(saved.table) == repr(by_hand.table)
     assert saved["bs"].apparent == pytest.approx(cal.brier_score(Y, newton(X, Y)(X)), abs=1e-6)
@@ -69,7 +69,7 @@ def test_the_page_says_the_numbers_of_the_validation_and_escapes_the_model():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_estimator_has_probabilities(estimator):
-    found = cal.validate(made(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
+    found = cal.validate(model_named(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
     assert 0 < found["bs"].corrected < 1
 
 
@@ -80,8 +80,8 @@ def test_every_estimator_has_probabilities(estimator):
         ((TABLE, "--label", "y", "--features", "x1,q"), "no column is called 'q'"),
         ((TABLE, "--label", "y", "--features", "x1,y"), "'y' is the outcome"),
         ((TABLE, "--label", "y", "--estimator", "model.pkl"), "--estimator='model.pkl' is not known"),
-        ((TABLE, "--label", "y", "-o", "found.pdf"), "name it .html or .json"),
-        (("model.pkl", "--label", "y"), "a pickle, which could run any program"),
+        ((TABLE, "--label", "y", "-o", "found.pdf"), "name the file with .html or .json"),
+        (("model.pkl", "--label", "y"), "a pickle, which can run any program"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_one_sentence(words, said):
@@ -100,14 +100,14 @@ def test_the_tripod_table_of_a_validation_and_of_a_report():
     found = cal.validate(newton, X, Y, metrics=["bs", "calibration slope"], n_resamples=5, rng=0)
     table = found.tripod()
     assert "300 rows (197 of class 0, 103 of class 1)" in table["21"]
-    assert "12.875 rows of the rarest class a predictor" in table["10"]
+    assert "12.875 rows of the rarest class per predictor" in table["10"]
     assert "calibration slope" in table["23a"]
     assert table["23b"] == table["12d"] == "not given"
     by_unit = cal.validate(newton, X, Y, metrics="bs", units=np.arange(300) // 2, n_resamples=3, rng=0).tripod()
-    assert by_unit["12d"].startswith("rows of one unit were drawn together (150 units)")
+    assert by_unit["12d"].startswith("rows of one unit were resampled together (150 units)")
     assert table.to_markdown().splitlines()[1] == "| --- | --- | --- |"
     assert "<table>" in table._repr_html_()
-    with pytest.raises(KeyError, match="not among those that numbers can answer"):
+    with pytest.raises(KeyError, match="cannot be answered from results"):
         table["99"]
     report = cal.report(Y, np.clip(newton(X, Y)(X), 0.01, 0.99), n_resamples=39, rng=0)
     said = report.tripod()

@@ -8,19 +8,21 @@ import sys
 
 from calibrary.base.errors import extra
 from calibrary.cli.start import answered
-from calibrary.cli.stopping import heeded
+from calibrary.cli.stopping import repeated_interrupts
 
 
 def main() -> None:
-    """Run the command line, or say in one sentence what it needs."""
+    """Run the command line; if a package is missing, say in one sentence which one to install."""
     _start_again_as_utf8()
     _ready_streams()
-    with heeded():
+    with repeated_interrupts():
         if answered():
             return
         try:
             with extra("cli", "the command line"):
-                if sys.argv[1:2] == ["app"]:  # the other commands would load what only its child processes need
+                if sys.argv[1:2] == [
+                    "app"
+                ]:  # importing the other commands would load packages that only the child processes need
                     from calibrary.cli.app_start import main as run
                 else:
                     from calibrary.cli.main import main as run
@@ -34,9 +36,9 @@ def main() -> None:
 
 
 def _start_again_as_utf8() -> None:
-    """Where the locale is ASCII only, other letters of the command line arrive in pieces: start it once more as UTF-8.
+    """Restart the program in UTF-8 mode where the locale is ASCII, because other letters would be garbled.
 
-    Columns and files would not be found under such names, and outputs would get other names.
+    With garbled letters, columns and files would not be found by their names, and outputs would get wrong names.
     """
     words = sys.argv[1:]
     ascii_only = sys.getfilesystemencoding() == "ascii" and sys.orig_argv[-len(words) :] == words
@@ -45,13 +47,13 @@ def _start_again_as_utf8() -> None:
 
 
 def _ready_streams() -> None:
-    """A closed standard stream (``>&-``) loses what is written to it; the work and the exit status stay the same.
+    """Replace a closed standard stream (``>&-``) by one that discards its output; the exit status stays the same.
 
-    Its place is taken at once, or the next file that is opened would get it.
+    The replacement is opened at once; otherwise the next opened file would get the number of the closed stream.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # a letter that the terminal's encoding lacks is written by its number, as on the standard error
+        # a letter that the terminal's encoding lacks is written as its code, as on the standard error
         sys.stdout.reconfigure(errors="backslashreplace")

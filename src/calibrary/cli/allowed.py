@@ -1,4 +1,4 @@
-"""Which files a program that is not the user may have read: those under folders that the user named at the start."""
+"""Which files a client program may ask for: only those in the folders that the user named at the start."""
 
 from __future__ import annotations
 
@@ -10,41 +10,43 @@ from pathlib import Path
 from calibrary.base.numbers import counted
 from calibrary.cli.files import InputError
 
-#: Bytes of a file, or of all files of a folder, up to which they are read.
+#: The largest size in bytes of a file, or of all files of a folder together, that is read.
 MOST_BYTES = 1 << 30
-#: Files and folders in a folder that is read as one table.
+#: The largest number of files and folders in a folder that is read as one table.
 MOST_FILES = 10_000
-#: Characters of a path, as on most systems.
+#: The largest number of characters of a path, as on most systems.
 _LONGEST = 4096
 
 
 class AllowedFolders:
-    """Folders that were named at the start; a path is looked up in them and nowhere else.
+    """The folders that were named at the start; a path is looked up in these folders and nowhere else.
 
-    Links are followed before a path is checked, so that a link out of the folders is refused. What is no plain file
-    (a device, a pipe, a socket) is never opened, because opening it may wait forever or have effects.
+    Links are followed before a path is checked, so that a link out of the folders is refused. A device, a pipe or a
+    socket is never opened, because opening it may wait forever or have side effects.
     """
 
     def __init__(self, folders: Sequence[str | Path], most_bytes: int = MOST_BYTES) -> None:
         if not folders:
-            raise InputError("no folder was named: name those whose files may be read, as in calibrary mcp data")
+            raise InputError("no folder was named: name the folders whose files may be read, as in calibrary mcp data")
         for folder in folders:
             if not Path(folder).is_dir():
-                raise InputError(f"{folder} is no folder: name those whose files may be read")
+                raise InputError(f"{folder} is not a folder: name the folders whose files may be read")
         self.roots = tuple(dict.fromkeys(_followed(Path(folder)) for folder in folders))
         self.most_bytes = most_bytes
 
     def find(self, path: str) -> Path:
-        """The file or folder that is meant, without links; relative paths are looked up in each folder in turn."""
+        """The real path of a file or folder, links resolved; a relative path is looked up in each folder in turn."""
         if len(path) > _LONGEST:
             raise InputError(f"path={path[:40] + '...'!r} has {len(path):,} characters: name a file")
         if "\0" in path or not path.strip():
-            raise InputError(f"path={path!r} is no path: name a file")
+            raise InputError(f"path={path!r} is not a path: name a file")
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
             raise InputError(f"path={path!r} cannot be the name of a file on this system") from None
-        found = [_followed(root / path) for root in self.roots]  # an absolute path stays itself
+        found = [
+            _followed(root / path) for root in self.roots
+        ]  # joining a folder and an absolute path gives the absolute path
         inside = [candidate for candidate in found if self._holds(candidate)]
         if not inside:
             raise InputError(f"{path!r} is outside of the folders that may be read: {self._named()}")
@@ -92,11 +94,11 @@ def _megabytes(size: int) -> str:
 
 
 def _followed(path: Path) -> Path:
-    """The path without links; one that leads in a circle is no path."""
+    """The path with links resolved; a circular link is refused."""
     try:
         return Path(os.path.realpath(path))
     except OSError as error:
-        raise InputError(f"{str(path)!r} is no path: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{str(path)!r} is not a path: {(error.strerror or str(error)).lower()}") from None
 
 
 def _plain_size(path: Path, asked: str) -> int:
@@ -105,5 +107,5 @@ def _plain_size(path: Path, asked: str) -> int:
     except OSError as error:
         raise InputError(f"{asked!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
     if not stat.S_ISREG(known.st_mode):
-        raise InputError(f"{asked!r} is no plain file: a device, pipe or socket is never opened")
+        raise InputError(f"{asked!r} is not a regular file: a device, pipe or socket is never opened")
     return known.st_size

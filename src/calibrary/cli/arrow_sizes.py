@@ -1,7 +1,7 @@
-"""How much memory the batches of an Arrow file take when they are unpacked, known before any of them is.
+"""How much memory the batches of an Arrow file will need, computed before any batch is decompressed.
 
-A packed buffer begins with its size. Where the buffers lie is written in the flatbuffer before each batch (the tables
-Message, RecordBatch and DictionaryBatch of Arrow's format), and a few numbers of it are read here.
+A compressed buffer begins with its uncompressed size. The positions of the buffers are stored in the flatbuffer before
+each batch (the tables Message, RecordBatch and DictionaryBatch of Arrow's format); this module reads those positions.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-#: The places of fields in the tables of Arrow's format.
+#: The positions of fields in the tables of Arrow's format.
 _HEADER_TYPE, _HEADER = 1, 2
 _DICTIONARY_DATA = 1
 _BUFFERS, _COMPRESSION = 2, 3
-#: What a message may be about.
+#: The types of message that hold a batch.
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
 def unpacked_sizes(file: Any) -> Iterator[int]:
-    """Bytes of each batch of a file or stream, after it is unpacked."""
+    """The uncompressed size in bytes of each batch of a file or stream."""
     import pyarrow as pa
 
     if file.read(6) == b"ARROW1":
@@ -55,7 +55,7 @@ def _size(metadata: memoryview, body: Any) -> int:
 
 
 def _batch(metadata: memoryview) -> int | None:
-    """Where the table of the batch begins; None where the message is about something else."""
+    """The position of the batch's table; None where the message holds no batch."""
     root = _number(metadata, "<I", 0)
     kind = _place(metadata, root, _HEADER_TYPE)
     about = _number(metadata, "<B", kind) if kind else 0
@@ -66,7 +66,7 @@ def _batch(metadata: memoryview) -> int | None:
 
 
 def _place(metadata: memoryview, table: int, field: int) -> int:
-    """Where a field of a table lies; 0 where it is not given."""
+    """The position of a field of a table; 0 where the field is absent."""
     fields = table - _number(metadata, "<i", table)
     slot = 4 + 2 * field
     if slot >= _number(metadata, "<H", fields):

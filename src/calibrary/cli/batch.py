@@ -1,4 +1,4 @@
-"""Many files, one report each: ``calibrary report runs/*.parquet --folder reports/``, and a page that leads to them."""
+"""One report for each of many files, and an index page: ``calibrary report runs/*.parquet --folder reports/``."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from calibrary.reporting.write import ENDINGS, save
 
 Folder = Annotated[Path | None, typer.Option(help="One report for each file, in this folder, with an index page.")]
 Forms = Annotated[
-    list[str] | None, typer.Option("--form", help=f"With --folder: {', '.join(e[1:] for e in ENDINGS)}. Repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--form", help=f"File format of the reports, with --folder: {', '.join(e[1:] for e in ENDINGS)}. Repeatable."
+    ),
 ]
 
-#: From one file to its reports and their comparisons.
+#: A function that takes one file and returns its reports and their comparisons.
 Maker = Callable[[str], tuple[list[Any], Any]]
 
 
 def check_folder(folder: Path, outputs: Sequence[Path], forms: Sequence[str]) -> None:
-    """Refuse, before any work is done, what could not be written at its end."""
+    """Refuse, before any computation, an output folder or format that could not be written at the end."""
     if outputs:
         raise InputError("--folder and --output exclude each other: every file has its own report in the folder")
     for form in forms:
@@ -36,14 +39,14 @@ def check_folder(folder: Path, outputs: Sequence[Path], forms: Sequence[str]) ->
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(f"{folder} cannot be created: {(error.strerror or str(error)).lower()}") from error
     check_writable(folder / "index.html")
 
 
 def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker, quiet: bool) -> list[Any]:
     """One report for each file and an index of them all; the files that could not be read are named at the end.
 
-    A file that fails leaves the others alone; the exit status is then 2, after everything else was written.
+    If one file fails, the reports of the other files are still written, and the exit status is 2.
     """
     lines: list[IndexLine] = []
     made: list[Any] = []
@@ -71,7 +74,7 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
 
 
 def _names(files: Sequence[str]) -> list[str]:
-    """A name for each report: that of its file, with its folder where two are called the same."""
+    """The name of each report: the name of its file, preceded by the folder's where two files have the same name."""
     stems = [Path(f).name.removesuffix(".gz").rsplit(".", 1)[0] or Path(f).name for f in files]
     names = [
         s if stems.count(s) == 1 else f"{Path(f).parent.name or 'here'}-{s}" for f, s in zip(files, stems, strict=True)
@@ -79,7 +82,7 @@ def _names(files: Sequence[str]) -> list[str]:
     names = [f"{n}-report" if n == "index" else n for n in names]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise InputError(f"two files would have the report {twice!r}: rename one of them")
+        raise InputError(f"the reports of two files would both be named {twice!r}: rename one of the files")
     return names
 
 

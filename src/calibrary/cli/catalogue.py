@@ -1,4 +1,4 @@
-"""What there is and which to choose: ``calibrary list | explain | recommend``."""
+"""List, explain and recommend metrics: ``calibrary list | explain | recommend``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from calibrary.lookup.review_tables import ReviewTable
 from calibrary.lookup.study_findings import lines, stays_above
 from calibrary.metrics.machinery.declare import Alias, Entry
 
-#: Characters of a line with every column of the list.
+#: The width in characters from which the list shows every column.
 _WIDE = 150
 
 
@@ -35,20 +35,28 @@ def list_metrics(
     task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
     test: Annotated[bool, typer.Option("--test", help="Only metrics with a hypothesis test of their own.")] = False,
     proper: Annotated[bool, typer.Option("--proper", help="Only proper scores.")] = False,
-    consistent: Annotated[bool, typer.Option("--consistent", help="Only consistent calibration measures.")] = False,
-    needs: Annotated[str | None, typer.Option(help="Only metrics that need this: features, groups, boxes, ...")] = None,
+    consistent: Annotated[
+        bool,
+        typer.Option(
+            "--consistent",
+            help="Only consistent calibration measures (bounded by powers of the distance from calibration).",
+        ),
+    ] = False,
+    needs: Annotated[
+        str | None, typer.Option(help="Only metrics that need this input: features, groups, boxes, ...")
+    ] = None,
 ) -> None:
-    """What there is: `calibrary list --family bin --test`."""
+    """List the metrics: `calibrary list --family bin --test`."""
     if family is not None and family not in FAMILIES:
         raise InputError(f"--family {family!r} is not known: choose from {', '.join(FAMILIES)}")
     shown = [e for e in catalogue.values() if _wanted(e, family, task, test, proper, consistent, needs)]
-    # the next program of a pipe reads whole lines, however wide the terminal
+    # the next program of a pipe gets unbroken lines, whatever the width of the terminal
     console = out if out.is_terminal else Console(width=_WIDE, emoji=False, highlight=False)
     console.print(listing(shown, console.width))
-    err.print(f"{len(shown)} metrics; calibrary explain ID tells more", highlight=False)
+    err.print(f"{len(shown)} metrics; calibrary explain ID describes one", highlight=False)
 
 
-#: Columns of the list, each with the width of the terminal from which on there is room for it.
+#: Columns of the list, each with the smallest width of the terminal at which it is shown.
 _COLUMNS: dict[str, tuple[int, Callable[[Entry], str]]] = {
     "row": (_WIDE, lambda e: str(e.row or "")),
     "id": (0, lambda e: e.id),
@@ -62,7 +70,7 @@ _COLUMNS: dict[str, tuple[int, Callable[[Entry], str]]] = {
 
 
 def listing(entries: Iterable[Entry], width: int) -> Table:
-    """The list as a table for a terminal of this width: fewer columns rather than broken names."""
+    """The list as a table; a narrow terminal gets fewer columns, so that no name is broken."""
     columns = {head: cell for head, (least, cell) in _COLUMNS.items() if width >= least}
     table = Table(box=None, pad_edge=False)
     for head in columns:
@@ -95,7 +103,7 @@ def _wanted(
 
 
 def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
-    """What a metric tells, when to use it and when not: `calibrary explain ece`."""
+    """What a metric measures, when to use it and when not: `calibrary explain ece`."""
     curve = None if id in catalogue else curve_named(id)
     if curve is not None:
         _explain_curve(curve)
@@ -108,12 +116,12 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
 
 
 def facts_of(e: Entry) -> dict[str, Claim]:
-    """What is known about a metric, by what it is called: each line is a claim, with the rule it stands under."""
+    """What is known about a metric: each line of ``explain`` by its label, as a claim with the rule that checks it."""
     told: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
     return {name: _claim_of(e, name, text) for name, text in told.items() if text}
 
 
-#: The rule of each line of ``explain`` that can be held to more than what the entry declares.
+#: The rule that checks each line of ``explain``, where more than the entry's declaration can be checked.
 _RULES = {
     "also called": "names lead here", "with settings called": "names lead here", "a preset": "names lead here",
     "range": "values lie in the range", "ideal": "ideal", "proper score": "propriety", "test": "tested",
@@ -124,14 +132,14 @@ _RULES = {
 
 
 def _claim_of(e: Entry, name: str, text: str) -> Claim:
-    """A line as a claim; those of the study are claims already."""
+    """A line as a claim; lines taken from the study are claims already."""
     if isinstance(text, Claim):
         return text
     return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, told=text)
 
 
 def _named(e: Entry) -> dict[str, str]:
-    """What its names mean."""
+    """What the name that was typed stands for, if it implies settings."""
     return {
         "this name": "" if e.called is None else f"{e.called} means {e.id} with {e.called.words}",
         "a preset": "" if e.preset_of is None else f"{e.preset_of} with {e.preset_of.words}",
@@ -152,28 +160,32 @@ def _known(e: Entry) -> dict[str, str]:
         "reading": e.sign,
         "use it": e.use,
         "do not": e.avoid,
-        "proper score": {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a row score"}[
-            e.proper
-        ],
+        "proper score": {
+            "strictly": "strictly proper",
+            "proper": "proper",
+            "no": "no",
+            "dataset": "not a score of single rows",
+        }[e.proper],
         "distance": e.robustness,
-        "test": "has its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
+        "test": "a test of its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
         "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
         "needs": ", ".join(_INPUTS.get(name, name) for name in e.needs),
-        "weights": e.weights_note or {"repetition": "weight 2 is the row written twice"}.get(e.weights, e.weights),
+        "weights": e.weights_note
+        or {"repetition": "a row of weight 2 counts as two equal rows"}.get(e.weights, e.weights),
         "options": ", ".join(e.options),
         "cost": e.cost,
     }
 
 
 def _cited(e: Entry) -> dict[str, str]:
-    """What the review says of it, and where it comes from."""
+    """What the review says about the metric, its references, and corrections to the review."""
     corrected = {f"erratum, {c.fact}": f"review: {c.review}; here: {c.ours}" for c in e.corrections}
     return {
         "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
         "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",
         "references": "; ".join(e.references),
-        "since": e.since + (", emerging: may still change" if e.status == "emerging" else ""),
+        "since": e.since + (", emerging: the definition may still change" if e.status == "emerging" else ""),
         **corrected,
     }
 
@@ -191,7 +203,7 @@ def table2(
 def notation(
     form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
 ) -> None:
-    """The symbols of the formulas, Table 1 of the review and ours."""
+    """The symbols of the formulas: those of the review's Table 1 and those added here."""
     _print_table(cal.notation(), form)
 
 
@@ -202,7 +214,7 @@ def _print_table(table: ReviewTable, form: str) -> None:
 
 
 def formula_of(e: Entry) -> str:
-    """The formula of its documentation, for a line of text."""
+    """The formula in the metric's documentation, as one line of text."""
     import inspect
 
     found = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", inspect.getdoc(e.formula) or "", flags=re.DOTALL)
@@ -211,13 +223,13 @@ def formula_of(e: Entry) -> str:
 
 def _ideal(e: Entry) -> str:
     parts = [f"{name} {value:g}" for name, value in dict(e.fields).items() if value is not None]
-    told = ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
+    ideal = ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
     still = stays_above(e)
-    return told if still is None else f"{told}, but calibrated models still show {number(still)} on 100,000 rows"
+    return ideal if still is None else f"{ideal}, but calibrated models still show {number(still)} on 100,000 rows"
 
 
 def _also(e: Entry) -> dict[str, str]:
-    """The names of a metric that mean something else too, and what."""
+    """The names of a metric that also denote something else, and what they denote."""
     shared = {}
     for name in (e.id.upper(), *e.aliases):
         if others := other_meanings(name):
@@ -226,12 +238,12 @@ def _also(e: Entry) -> dict[str, str]:
     return {**shared, **{name: f"may also mean {other}" for name, other in e.homonyms.items()}}
 
 
-#: What an input is called where its name says too little.
-_INPUTS = {"distributions": "distributions (a single label counts as a certain one)"}
+#: A longer description of an input where its name is not clear.
+_INPUTS = {"distributions": "distributions of labels (a single label counts as a distribution with all its mass there)"}
 
 
 def _presets(e: Entry) -> dict[str, list[str]]:
-    """The names that carry settings, by what they carry."""
+    """The names that imply settings, grouped by the settings."""
     named: dict[str, list[str]] = {}
     for alias in e.aliases:
         if isinstance(alias, Alias):
@@ -261,19 +273,21 @@ def recommend(
     n: Annotated[int, typer.Option(min=1, help="Number of predictions.")] = 1000,
     rare: Annotated[float, typer.Option(min=0, max=1, help="Share of the rarest class.")] = 0.5,
     test: Annotated[bool, typer.Option("--test", help="A hypothesis test is needed.")] = False,
-    direction: Annotated[bool, typer.Option("--direction", help="Over- or under-confidence must show.")] = False,
+    direction: Annotated[
+        bool, typer.Option("--direction", help="The metric must distinguish over- from under-confidence.")
+    ] = False,
     ties: Annotated[bool, typer.Option("--ties", help="The model gives few distinct scores.")] = False,
-    most: Annotated[int, typer.Option(min=1, help="Length of the list.")] = 5,
-    safety: Annotated[bool, typer.Option("--safety", help="The worst error matters, not the usual one.")] = False,
+    most: Annotated[int, typer.Option(min=1, help="Number of recommendations.")] = 5,
+    safety: Annotated[bool, typer.Option("--safety", help="The largest error matters, not the typical one.")] = False,
     assurance: Annotated[bool, typer.Option("--assurance", help="Prefer deterministic metrics.")] = False,
     label_noise: Annotated[bool, typer.Option("--label-noise", help="Some labels are wrong.")] = False,
-    classes: Annotated[int | None, typer.Option(help="Number of classes, where there are very many.")] = None,
-    features: Annotated[bool, typer.Option("--features", help="Features or groups of the cases are at hand.")] = False,
+    classes: Annotated[int | None, typer.Option(help="Number of classes, if there are very many.")] = None,
+    features: Annotated[bool, typer.Option("--features", help="Features or groups of the rows are available.")] = False,
     top_label: Annotated[
         bool, typer.Option("--top-label", help="Only the probability of the predicted class is known.")
     ] = False,
 ) -> None:
-    """Which metric for which question; asks when run without flags in a terminal."""
+    """Recommend metrics for a question; without options, the command asks for the question's details."""
     from calibrary.lookup.recommend import GOALS, TASKS
 
     if sys.stdin.isatty() and task is None and goal is None:

@@ -21,7 +21,7 @@ from calibrary.cli.shared import Resamples, out, plain, say
 
 @dataclass(frozen=True)
 class Example:
-    """An example: what it shows, its reports, a file of its predictions, and the command to type next."""
+    """One example: its subject, its reports, a file of its predictions, and the command to type next."""
 
     about: str
     reports: Callable[[int | None], list[Any]]
@@ -103,7 +103,7 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),
     resamples: Resamples = None,
 ) -> None:
-    """One example from data to page: `calibrary demo`, or by name `calibrary demo rare`."""
+    """Evaluate one example and write its page: `calibrary demo`, or another by name, `calibrary demo rare`."""
     from calibrary.reporting.write import check_paths, save
 
     one_of("example", example, EXAMPLES)
@@ -140,12 +140,12 @@ _WIDE = 40
 
 
 def _picture(one: Any) -> None:
-    """The reliability diagram as lines: a bar for what happened, a mark where the bar should end."""
+    """The reliability diagram as text: a bar for the observed frequency, a mark at the stated probability."""
     view = one.predictions
     if view is None or view.noun != "row":
         return
     bins = cal.reliability_bins(view, n_bins=10)
-    out.print("\n[bold]stated   happened[/]   (| is where a calibrated model's bar would end)")
+    out.print("\n[bold]stated   observed[/]   (| is where a calibrated model's bar would end)")
     for stated, happened, count in zip(bins.confidence, bins.outcome, bins.count, strict=True):
         if count:
             bar = list("█" * round(happened * _WIDE) + " " * (_WIDE + 1 - round(happened * _WIDE)))

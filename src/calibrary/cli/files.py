@@ -1,7 +1,7 @@
-"""Files as named columns, whatever holds them: CSV, TSV, Parquet, Arrow, JSON, NPZ, Excel and torch, plain or packed.
+"""Read the named columns of a file: CSV, TSV, Parquet, Arrow, JSON, NPZ, Excel or torch, compressed or not.
 
-A file comes from a path, a folder of parts, a pipe or standard input; the format is known by the name, else by the
-content. Only the columns that are asked for are read. Whatever is wrong with a file is one sentence that names it.
+The source is a path, a folder of parts, a pipe or standard input; the format is recognized by the name, else by the
+content. Only the requested columns are read. Each error is one sentence that names the file and what is wrong.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from calibrary.cli.arrow_sizes import unpacked_sizes
 
 Columns = dict[str, NDArray[Any]]
 
-#: Beyond this a file is not one row per prediction; better a sentence than an hour of work.
+#: A file with more columns is refused at once: it is probably transposed, and reading it could take an hour.
 MOST_COLUMNS = 20_000
-#: A packed file may unpack to this much, and a pipe may bring it: four megabytes of zeros can unpack to gigabytes.
+#: The most bytes a compressed file or a pipe may deliver: four compressed megabytes of zeros can become gigabytes.
 MOST_BYTES = 1 << 30
-#: Whole numbers up to this are exact as floating-point numbers.
+#: Integers up to this one are exact as floating-point numbers.
 _LARGEST_EXACT = 1 << 53
-#: Cells of a spreadsheet: a small file can claim the last column in every row.
+#: The most cells of a spreadsheet: a small file can declare a value in the last column of every row.
 _MOST_CELLS = 20_000_000
-#: The text of a spreadsheet: as cells it takes ten times as much memory.
+#: The most bytes of a spreadsheet's text: its cells take ten times as much memory.
 _MOST_SHEET = 1 << 28
-#: Up to this many bytes Arrow reads a file on the calling thread: its own threads may outlive a short program.
+#: Arrow reads files up to this many bytes on the calling thread, because its own threads may outlive a short program.
 _SMALL_FILE = 32 << 20
-#: Rows of a JSON file that are looked at to learn the names of its columns.
+#: The number of rows of a JSON file that are searched for the names of its columns.
 _NAMING_ROWS = 1000
 
-#: Readers of other packages may quote the file in what they say.
+#: The most characters of another package's error message, which may quote the file.
 _LONGEST_REASON = 200
 
 DELIMITERS = ",\t;|"
 
 
 class InputError(ValueError):
-    """Something about the file or its columns that the user can put right; the text says how.
+    """A problem of a file or its columns that the user can correct; the message says how.
 
-    It is one line, whatever stands in the file that it quotes.
+    The message is one line, even where it quotes a file with line breaks.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -62,17 +62,17 @@ class InputError(ValueError):
 
 @dataclass(frozen=True)
 class FileTable:
-    """A file's columns by name; ``read`` brings those that are asked for."""
+    """The columns of a file by name; ``read`` returns the requested ones."""
 
     name: str
     names: tuple[str, ...]
     read: Callable[[Sequence[str]], Columns]
     notes: tuple[str, ...] = ()
-    #: Columns that are meant where nobody names one: rows that belong together, parts of the rows, which row is which.
+    #: Columns used by default as the unit (rows that belong together), the segments, and the identifier of a row.
     unit: str = ""
     by: str = ""
     id: str = ""
-    #: The labels say whether the model's own answers are right: files of two models share questions and not labels.
+    #: Whether the labels say that the model's own answer is right: two models then share the questions, not the labels.
     own_outcomes: bool = False
 
     def __post_init__(self) -> None:
@@ -88,8 +88,8 @@ class FileTable:
         return len(set(self.names)) < len(self.names)
 
     def columns(self, wanted: Sequence[str]) -> Columns:
-        """These columns, all of one length and with at least one row."""
-        with told(self.name):
+        """These columns, checked to have equal lengths and at least one row."""
+        with named_errors(self.name):
             found = self.read(list(dict.fromkeys(wanted)))
         lengths = {len(v) for v in found.values()}
         if len(lengths) > 1:
@@ -99,13 +99,13 @@ class FileTable:
         return found
 
 
-Table = FileTable  # its name in 0.2, which pickles and imports may have
+Table = FileTable  # the name in version 0.2, which pickles and imports may use
 
 
-#: Files that people have and that are not read, by their ending: what they are and what to do.
+#: Formats that are not supported, by the file name's extension: what they are and what to do.
 _NOT_READ = {
-    **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".tar", ".zip"), "packed: unpack it first; .gz is read as it is"),
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which could run any program: save CSV or Parquet"),
+    **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".tar", ".zip"), "an archive: unpack it first (.gz can be read)"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which can run any program: save CSV or Parquet"),
     **dict.fromkeys((".dta", ".sav", ".sas7bdat", ".rds", ".rdata", ".mat"),
                     "a file of a statistics package: export CSV or Parquet"),
 }  # fmt: skip
@@ -120,21 +120,21 @@ def open_table(source: str | Path) -> FileTable:
         raise InputError(f"{source} is {other}")
     name, content = _opened(source)
     kind = KINDS[kind_of_table(name, content[:4096] if isinstance(content, bytes) else _head(content))]
-    with told(name, f" as {kind.title}"):
+    with named_errors(name, f" as {kind.title}"):
         return kind.open(name, content)
 
 
 @contextmanager
-def told(name: str, as_kind: str = "") -> Iterator[None]:
-    """Whatever a reader says about a file, as one sentence about it."""
+def named_errors(name: str, as_kind: str = "") -> Iterator[None]:
+    """Turn any error of reading a file into one sentence that names the file."""
     try:
         yield
-    except (InputError, ModuleNotFoundError):  # sentences already
+    except (InputError, ModuleNotFoundError):  # these errors are sentences already
         raise
     except RecursionError:
         raise InputError(f"{name} is nested too deeply: one flat record per prediction is expected") from None
     except MemoryError:
-        raise InputError(f"{name} is larger than the memory: keep only the columns that are needed") from None
+        raise InputError(f"{name} does not fit into memory: save a file with only the needed columns") from None
     except Exception as error:
         reason = plain(error, _LONGEST_REASON).strip() or type(error).__name__
         raise InputError(f"{name} cannot be read{as_kind}: {reason}") from error
@@ -144,17 +144,19 @@ def told(name: str, as_kind: str = "") -> Iterator[None]:
 
 
 def _opened(source: str | Path) -> tuple[str, Path | bytes]:
-    """The name of a file without its packing, and the path of a plain one, or the unpacked bytes of any other."""
+    """The name of a file without .gz, and its path, or its uncompressed bytes if it is compressed or a pipe."""
     if str(source) == "-":
         name, data = "standard input", _from_stdin()
     else:
         path = Path(source)
         name = str(path)
         _require_file(path)
-        head = _head(path) if path.is_file() else b""  # a pipe can be read once, and its size is not known before
+        head = (
+            _head(path) if path.is_file() else b""
+        )  # a pipe can be read only once, and its size is not known in advance
         if head and not _is_packed(head):
             return name, path
-        with told(name), path.open("rb") as file:
+        with named_errors(name), path.open("rb") as file:
             data = file.read() if head else _at_most(file, name)
     if _is_packed(data):
         data, name = _unpacked(data, name), name.removesuffix(".gz")
@@ -166,14 +168,14 @@ def _opened(source: str | Path) -> tuple[str, Path | bytes]:
 def _from_stdin() -> bytes:
     if sys.stdin is None or sys.stdin.closed:
         raise InputError("standard input is closed: name a file, or send one with <")
-    with told("standard input"):
+    with named_errors("standard input"):
         return _at_most(sys.stdin.buffer, "standard input")
 
 
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a name that is too long: said where the file is looked for
+    except OSError:  # the name is too long: the error is raised where the file is opened
         return False
 
 
@@ -183,7 +185,7 @@ def _require_file(path: Path) -> None:
     except OSError as error:  # a name that is too long
         raise InputError(f"{str(path)[:60]}... cannot be read: {(error.strerror or str(error)).lower()}") from error
     if not there and path.is_symlink():
-        raise InputError(f"{path} is a link that leads to no file, or round to itself: name the file")
+        raise InputError(f"{path} is a broken or circular link: name the file itself")
     if not there:
         near = suggest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
         hint = f": {near}" if near.startswith("did you mean") else ""
@@ -205,7 +207,9 @@ def _is_packed(head: bytes) -> bool:
 def _at_most(file: IO[bytes], name: str) -> bytes:
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise InputError(f"{name} brings more than {_size(MOST_BYTES)}: save it in a file first, best as Parquet")
+        raise InputError(
+            f"{name} delivers more than {_size(MOST_BYTES)}: save the data in a file first, preferably Parquet"
+        )
     return data
 
 
@@ -214,11 +218,13 @@ def _unpacked(data: bytes, name: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             unpacked = file.read(MOST_BYTES + 1)
     except EOFError:
-        raise InputError(f"{name} ends in the middle: it was cut off; copy it again") from None
+        raise InputError(f"{name} is incomplete (the compressed data end too early): copy the file again") from None
     except (OSError, zlib.error) as error:
-        raise InputError(f"{name} is damaged: {error}; copy it again") from error
+        raise InputError(f"{name} is damaged: {error}; copy the file again") from error
     if len(unpacked) > MOST_BYTES:
-        raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: unpack it first, best to Parquet")
+        raise InputError(
+            f"{name} unpacks to more than {_size(MOST_BYTES)}: save it uncompressed first, preferably as Parquet"
+        )
     return unpacked
 
 
@@ -227,7 +233,7 @@ def _size(n: int) -> str:
 
 
 def _as_arrow(content: Path | bytes) -> Any:
-    """A source that Arrow owns: its threads must not hold a Python object when the interpreter ends."""
+    """A copy that Arrow owns, because Arrow's threads must not hold a Python object when the interpreter ends."""
     import pyarrow as pa
 
     return pa.OSFile(str(content)) if isinstance(content, Path) else pa.BufferReader(pa.py_buffer(content))
@@ -246,7 +252,7 @@ def _as_bytes(content: Path | bytes) -> bytes:
 
 
 def as_text(data: bytes, name: str) -> str:
-    """Text as UTF-8, or a sentence about what it is instead."""
+    """The bytes decoded as UTF-8, or an error that names the encoding problem."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InputError(f"{name} is UTF-16 text: save it as UTF-8")
     try:
@@ -261,26 +267,26 @@ def as_text(data: bytes, name: str) -> str:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of a folder that hold tables, in the order of their names; hidden ones and those with _ are left."""
+    """The table files of a folder, sorted by name, without hidden files and those whose names begin with _."""
     try:
         inside = sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] not in "._" and _by_name(p.name))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {(error.strerror or str(error)).lower()}") from error
     if not inside:
-        raise InputError(f"{folder} is a folder without files of predictions ({', '.join(_ENDINGS)})")
+        raise InputError(f"{folder} is a folder without any file of predictions ({', '.join(_ENDINGS)})")
     return inside
 
 
 def _parts(folder: Path) -> FileTable:
-    """A folder as one table: its files are parts of it, as Spark and Dask write them."""
+    """Read a folder as one table whose parts are its files, as Spark and Dask write tables."""
     tables = [open_table(path) for path in files_in(folder)]
     first = tables[0]
     for other in tables[1:]:
         if set(other.names) != set(first.names):
             lacking = sorted(set(first.names) ^ set(other.names))[0]
             raise InputError(
-                f"{other.name} and {first.name} are not parts of one table ({lacking!r} is in one of them only): name "
-                "files one by one, or give each a report with --folder"
+                f"{other.name} and {first.name} are not parts of one table (only one of them has {lacking!r}): name "
+                "the files one by one, or write a report for each with --folder"
             )
 
     def read(wanted: Sequence[str]) -> Columns:
@@ -327,7 +333,9 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
         table = arrow(wanted)
         found = from_arrow(table, wanted, name)
         text = [column for column in wanted if _may_be_text(found[column])]
-        if text:  # numbers to Arrow, but ids or codes: two of them must not become one
+        if (
+            text
+        ):  # Arrow takes them for numbers, but they are ids or codes, and two different ones must not become equal
             as_written = arrow(text, column_types=dict.fromkeys(text, pa.string()))
             found.update({c: _as_numpy(as_written.column(c)) for c in text if _is_text(as_written.column(c), found[c])})
         return found
@@ -338,14 +346,14 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
 
 
 def _may_be_text(values: NDArray[Any]) -> bool:
-    """Can whole numbers have lost something: leading zeros, or digits beyond the fifteenth?"""
+    """Could these numbers be codes that lost leading zeros, or digits beyond the fifteenth, when they were parsed?"""
     if values.dtype.kind in "iu":
         return bool(len(values)) and int(values.min()) >= 0
     return values.dtype.kind == "f" and bool((np.abs(values) > _LARGEST_EXACT).any())
 
 
 def _is_text(written: Any, values: NDArray[Any]) -> bool:
-    """Do the values say more as they are written than as numbers (007, or 19 digits)?"""
+    """Would parsing these texts as numbers lose information, as for 007 or for 19 digits?"""
     import pyarrow.compute as compute
 
     if values.dtype.kind in "iu":
@@ -354,7 +362,7 @@ def _is_text(written: Any, values: NDArray[Any]) -> bool:
 
 
 def delimiter_of(head: str) -> str:
-    """What separates the names in the first line."""
+    """The character that separates the names in the first line."""
     return max(DELIMITERS, key=head.count)
 
 
@@ -385,7 +393,7 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
 
 
 def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
-    """What the columns take in memory: as the file says, but at least eight bytes for each value."""
+    """The memory that the columns need: the size stated in the file, but at least eight bytes for each value."""
     size = 0
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
@@ -399,8 +407,8 @@ def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
 def _refuse_unpacked(name: str, size: int) -> None:
     if size > MOST_BYTES:
         raise InputError(
-            f"{name} unpacks to more than {_size(MOST_BYTES)} though it is small: count its rows with calibrary scan, "
-            "or save it without compression"
+            f"{name} is small but unpacks to more than {_size(MOST_BYTES)}: use calibrary scan, "
+            "or save the file without compression"
         )
 
 
@@ -417,7 +425,7 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
         names = tuple(opened(file).schema.names)
 
     def read(wanted: Sequence[str]) -> Columns:
-        # a small file can unpack to gigabytes: only these columns are unpacked, and nothing before its size is known
+        # a small file can become gigabytes: only these columns are uncompressed, after their size was computed
         options = pa.ipc.IpcReadOptions(included_fields=[names.index(column) for column in wanted], use_threads=False)
         if not _is_large(content):
             with _as_arrow(content) as file:
@@ -426,7 +434,9 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
             batches = list(_batches(opened(file, options=options)))
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
             table = pa.Table.from_batches(batches, schema)
-            table.validate(full=True)  # Arrow trusts the places of texts that a file gives, also outside of its memory
+            table.validate(
+                full=True
+            )  # Arrow does not check the text positions that a file states, even if they lie outside its memory
             return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
@@ -441,7 +451,7 @@ def _batches(reader: Any) -> Iterator[Any]:
 
 
 def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
-    """The columns of a table of Arrow as arrays."""
+    """The columns of an Arrow table as NumPy arrays."""
     import pyarrow as pa
 
     found: Columns = {}
@@ -451,7 +461,7 @@ def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
             raise InputError(f"column {column!r} of {name} is not UTF-8 text: save the file as UTF-8")
         if pa.types.is_nested(values.type):
             raise InputError(
-                f"column {column!r} of {name} holds {values.type} values: write them in columns of their own, such as "
+                f"column {column!r} of {name} holds {values.type} values: write one column for each number, such as "
                 f"{column}_0, {column}_1, ..., and pass --prob {column}_"
             )
         if pa.types.is_decimal(values.type):
@@ -461,7 +471,7 @@ def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
 
 
 def _as_numpy(values: Any) -> Any:
-    """The values of a column. Numbers go by their memory: Arrow's own way would load pandas first."""
+    """The values of a column. Numbers are taken from the buffer, because Arrow's own conversion would import pandas."""
     import pyarrow as pa
 
     plain = pa.types.is_integer(values.type) or pa.types.is_float32(values.type) or pa.types.is_float64(values.type)
@@ -470,7 +480,7 @@ def _as_numpy(values: Any) -> Any:
         return np.array(np.from_dlpack(whole))
     if pa.types.is_integer(values.type) and values.null_count and _beyond_exact(values):
         cells = np.empty(len(values), dtype=object)
-        cells[:] = values.to_pylist()  # whole numbers stay what they are; a missing one is None
+        cells[:] = values.to_pylist()  # integers stay integers; a missing one is None
         return cells
     return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
 
@@ -499,21 +509,21 @@ def _open_json(name: str, content: Path | bytes) -> FileTable:
         return FileTable(name, tuple(whole), lambda wanted: {c: _as_column(whole[c], c, name) for c in wanted})
     lists = [key for key, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
     if len(lists) == 1:
-        note = f"records of {name} taken from {lists[0]!r}"
+        note = f"the records of {name} were taken from its list {lists[0]!r}"
         return _of_records(name, lambda: _records(whole[lists[0]], name), (note,))
     if lists:
-        raise InputError(f"{name} holds several lists of records ({', '.join(lists)}): save the one that is meant")
+        raise InputError(f"{name} holds several lists of records ({', '.join(lists)}): save one of them as a file")
     return _of_records(name, lambda: [whole])
 
 
 def _whole_object(text: str) -> dict[str, Any] | None:
-    """The file as one object, unless it has one on each line."""
-    lines = (line for line in text.split("\n") if line.strip())  # other line separators may stand inside a string
+    """The file parsed as one JSON object; None if it holds one object per line."""
+    lines = (line for line in text.split("\n") if line.strip())  # a JSON string may contain other line separators
     try:
         json.loads(next(lines))
         if next(lines, None) is not None:
             return None
-    except json.JSONDecodeError:  # an object over several lines, or none at all
+    except json.JSONDecodeError:  # the object spans several lines, or the file is not JSON
         if not text.rstrip().endswith("}"):
             return None
     try:
@@ -531,7 +541,7 @@ def _records(found: Any, name: str) -> list[dict[str, Any]]:
 
 
 def objects_of_lines(lines: Any, name: str) -> Iterator[dict[str, Any]]:
-    """The object on each line that is not empty."""
+    """The JSON object of each line that is not empty."""
     for i, line in enumerate(lines):
         if not line.strip():
             continue
@@ -564,7 +574,7 @@ def _of_records(name: str, records: Callable[[], Any], notes: tuple[str, ...] = 
 
 
 def _paths(record: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[str]:
-    """The names of the values, those of nested objects after a dot: answer.confidence."""
+    """The names of the values; a nested value is named with a dot, as in answer.confidence."""
     for key, value in record.items():
         if isinstance(value, dict) and depth < 5:
             yield from _paths(value, f"{before}{key}.", depth + 1)
@@ -589,7 +599,7 @@ def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
         )
     kinds = {type(v) for v in values}
     whole = [v for v in values if type(v) is int]
-    # whole numbers beyond 2^53 are ids: as floating-point numbers, different ones would become equal
+    # integers beyond 2^53 are ids: as floating-point numbers, different ids would become equal
     exact = not whole or max(map(abs, whole)) <= _LARGEST_EXACT
     if kinds == {int} and not exact and all(-(1 << 63) <= v < 1 << 63 for v in whole):
         return np.array(values, dtype=np.int64)
@@ -608,16 +618,16 @@ def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
 def _open_npz(name: str, content: Path | bytes) -> FileTable:
     with _as_file(content) as file:
         if not zipfile.is_zipfile(file):
-            raise InputError(f"{name} is not an NPZ file: make one with numpy.savez(file, label=..., prob=...)")
+            raise InputError(f"{name} is not an NPZ file: write one with numpy.savez(file, label=..., prob=...)")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
             size = sum(info.file_size for info in packed.infolist())
             stored = sum(info.compress_size for info in packed.infolist())
         if size > max(MOST_BYTES, stored):
-            raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it with numpy.savez, not packed")
+            raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it uncompressed, with numpy.savez")
         file.seek(0)
         arrays: dict[str, Any] = {}
-        # allow_pickle stays off: a pickle in a downloaded file could run any code
+        # allow_pickle stays off, because a pickle in a downloaded file could run any code
         with np.load(file, allow_pickle=False) as found:
             for key in found.files:
                 try:
@@ -657,7 +667,7 @@ def _open_torch(name: str, content: Path | bytes) -> FileTable:
 
     with _as_file(content) as file:
         try:
-            # weights_only: a pickle in a downloaded file could run any code
+            # weights_only, because a pickle in a downloaded file could run any code
             found = torch.load(file, map_location="cpu", weights_only=True)
         except Exception as error:
             raise InputError(
@@ -675,7 +685,9 @@ def _open_torch(name: str, content: Path | bytes) -> FileTable:
 
 
 def _refuse_npy(name: str, content: Path | bytes) -> FileTable:
-    raise InputError(f"{name} holds one array without names: numpy.savez(file, label=..., prob=...) names them")
+    raise InputError(
+        f"{name} holds one array without a name: save named arrays with numpy.savez(file, label=..., prob=...)"
+    )
 
 
 # -- Excel ------------------------------------------------------------------------------------------
@@ -715,12 +727,12 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
                 )
         return {c: _as_column(values, c, name) for c, values in columns.items()}
 
-    note = (f"first of {several} sheets of {name} read: {sheet.title}",) if several > 1 else ()
+    note = (f"only the first of {several} sheets of {name} was read: {sheet.title}",) if several > 1 else ()
     return FileTable(name, tuple(c for c in names if c), read, note)
 
 
 def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
-    """The rows that hold something, each without the empty cells at its end."""
+    """The rows that are not empty, without the empty cells at the end of each."""
     looked_at = 0
     for row in sheet.iter_rows(values_only=True):
         looked_at += len(row)
@@ -741,7 +753,7 @@ def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file: what it is called, how its names end, and how it is opened."""
+    """A file format: its title, its file name extensions, and the function that opens it."""
 
     title: str
     endings: tuple[str, ...]
@@ -768,7 +780,7 @@ def _by_name(name: str) -> str | None:
 
 
 def kind_of_table(name: str, head: bytes) -> str:
-    """The kind of a file by its name, else by how it begins."""
+    """The format of a file, recognized by its name, else by its first bytes."""
     found = _by_name(name)
     if found is not None:
         return found

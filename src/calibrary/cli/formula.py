@@ -1,4 +1,4 @@
-"""Formulas for a terminal: the TeX of the documentation in signs that a line of text has."""
+"""Formulas for a terminal: the documentation's TeX as one line of Unicode text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SIGNS = {
     "qquad": "  ", ",": " ", ";": " ", " ": " ", "!": "", "|": "‖", "{": "{", "}": "}", "#": "#", "\\": "; ",
     "Big": "", "big": "", "left": "", "right": "",
 }  # fmt: skip
-#: Marks that combine with the letter before them.
+#: Accents, as characters that combine with the letter before them.
 _ACCENTS = {"bar": "\u0304", "hat": "\u0302", "overline": "\u0304"}
 _FONTS = ("text", "mathrm", "mathcal", "operatorname")
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}^_&]|\s+|[^\\{}^_&\s]")
-#: What needs no brackets as an index, a power or a part of a fraction.
+#: Text that needs no brackets as an index, a power or a part of a fraction.
 _SINGLE = re.compile(r"[\w.\u0300-\u036f]+|\(.*\)|⌊.*⌋")
 
 
@@ -32,7 +32,7 @@ def readable(tex: str) -> str:
 
 
 def _sequence(tokens: list[str]) -> str:
-    """What stands before the next closing brace, or to the end."""
+    """The text up to the next closing brace, or to the end."""
     done = ""
     while tokens and tokens[0] != "}":
         done += _piece(tokens)
@@ -40,7 +40,7 @@ def _sequence(tokens: list[str]) -> str:
 
 
 def _piece(tokens: list[str]) -> str:
-    """The next sign, with all that belongs to it."""
+    """The next symbol with its arguments."""
     token = tokens.pop(0)
     if token == "{":
         inner = _sequence(tokens)

@@ -1,7 +1,7 @@
 """Conditions on a report that set the exit status: ``--fail-if "ece>0.05"``.
 
-Status 0: every gate held, or could not be decided on so few rows (said in words; ``--undecided fail`` makes that 1).
-Status 1: a gate did not hold. Status 2: it could not be computed.
+Status 0: no condition holds, or the interval is too wide to decide (a sentence says so; with ``--undecided fail`` the
+status is then 1). Status 1: a condition holds, so the gate fails. Status 2: a gate could not be computed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ FailIf = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-if",
-        help='Exit with status 1 if this holds, e.g. "ece>0.05" (by its interval). Repeatable.',
+        help='Exit with status 1 if this holds for the whole interval, e.g. "ece>0.05". Repeatable.',
     ),
 ]
 Undecided = Annotated[
-    str, typer.Option(help="What a gate does where the interval holds its bound: pass (and say so) or fail.")
+    str, typer.Option(help="Result of a gate whose bound lies inside the interval: pass (with a warning) or fail.")
 ]
 Junit = Annotated[Path | None, typer.Option(help="Write the gates as JUnit XML, for build servers.")]
 
 
 def rule_of(text: str) -> Condition:
-    """The condition that fails a build: "ece>0.05", "cis.slope<0.8", "ece.value>0.05", "ece.pvalue<0.01"."""
+    """Parse a condition that fails a build: "ece>0.05", "cis.slope<0.8", "ece.value>0.05", "ece.pvalue<0.01"."""
     try:
         return condition(text)
     except ValueError as error:
@@ -47,9 +47,9 @@ def rule_of(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Gates:
-    """The gates of a call: what fails it, what the undecided do, and where build servers read about it.
+    """The gates of a command: the conditions, the result of an undecided one, and the JUnit file for build servers.
 
-    What could not be used at the end of the work is refused when they are made.
+    A gate that could not be applied at the end is refused here, before any computation.
     """
 
     rules: Sequence[Condition]
@@ -63,11 +63,11 @@ class Gates:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that must be in the table."""
+        """The metrics that the table must contain."""
         return [rule.metric for rule in self.rules]
 
     def apply(self, reports: Sequence[Any]) -> None:
-        """Judge every rule on every report; say what did not hold and what is undecided."""
+        """Apply every gate to every report; print the gates that failed and those that are undecided."""
         cases = [self._case(rule, report) for rule in self.rules for report in reports]
         for case in cases:
             _tell(case)
@@ -92,13 +92,13 @@ class Gates:
 
 
 def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
-    """By the row of the table that the report shows."""
+    """Apply a gate to the interval in the report's table."""
     row: Row = report.evaluation.row(wanted.metric, wanted.part)
     several = [r.part for r in report.evaluation.rows if r.id == row.id]
     if len(several) > 1 and not wanted.part:
-        raise InputError(f"{wanted.metric} has {len(several)} numbers: name one, as {wanted.metric}.{several[0]}")
+        raise InputError(f"{wanted.metric} has {len(several)} values: name one, such as {wanted.metric}.{several[0]}")
     if row.low is None and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
-        why = "--resamples 0 makes none" if not report.evaluation.settings else row.note or "it has none here"
+        why = "--resamples 0 computes none" if not report.evaluation.settings else row.note or "none is available here"
         raise InputError(f"{wanted.name} needs an interval ({why}): compare the estimate with {wanted.metric}.value")
     numbers = (row.low, row.high, row.pvalue, row.pvalue_adjusted)
     low, high, pvalue, adjusted = (math.nan if x is None else x for x in numbers)
@@ -110,11 +110,13 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
 
 
 def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
-    """By an interval of its own, of the units that the report's data carry."""
+    """Apply a gate to an interval computed by resampling the units of the report's data."""
     if not report.evaluation.settings:
-        raise InputError(f"{wanted.name} needs an interval (--resamples 0 makes none): compare {wanted.metric}.value")
+        raise InputError(
+            f"{wanted.name} needs an interval (--resamples 0 computes none): compare {wanted.metric}.value"
+        )
     question = report.question
-    with heard():  # what is undecided is told below
+    with heard():  # undecided gates are printed below
         return verdict(
             wanted, report.predictions, undecided=undecided, n_resamples=question.n_resamples,
             confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,

@@ -1,4 +1,4 @@
-"""``--judge COLUMN``: few human labels beside a judge's, from a file."""
+"""``--judge COLUMN``: a metric from a few human labels and the labels of an automatic judge for every row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def judged_of(
     percent: bool = False,
     **settings: Any,
 ) -> Any:
-    """The metric from the human labels of a file, empty where there is none, and its column of a judge."""
+    """The metric from a file's human labels (empty where a row has none) and its column of the judge's labels."""
     from calibrary.language.judge import judged
 
     table, notes = open_table(source), list[str]()
@@ -30,7 +30,7 @@ def judged_of(
     beside = [_require(names, name) for name in (judge, inclusion) if name]
     columns = [c for cs in _model_columns(names, human, prob, None, set(beside), notes).values() for c in cs]
     if len(columns) > 1:
-        raise InputError("--judge reads one probability column: name it with --prob")
+        raise InputError("--judge needs exactly one probability column: name it with --prob")
     values = table.columns([human, *columns, *beside])
     seen = ~_missing(values[human])
     y = np.full(len(seen), np.nan)

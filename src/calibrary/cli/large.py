@@ -1,7 +1,7 @@
-"""Files larger than memory: they are scanned into a state.
+"""Files larger than memory: they are summarized in a state, which is a histogram of the predictions.
 
-A file or folder of more than :data:`MOST_ROWS` rows is never read whole: ``report``, ``metric`` and ``plot`` scan it. A
-saved state is read wherever a file of predictions is.
+A file or folder of more than :data:`MOST_ROWS` rows is never loaded into memory: ``report``, ``metric`` and ``plot``
+scan it into a state. A saved state is accepted wherever a file of predictions is.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from numpy.typing import NDArray
 from calibrary.cli.files import Columns, InputError
 from calibrary.cli.read import _label_column, _model_columns
 
-#: Rows (told by the files themselves) from which on Parquet and Arrow are scanned, and bytes from which on CSV is.
+#: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.
 MOST_ROWS = 10_000_000
 MOST_CSV_BYTES = 500_000_000
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
           ".csv": "csv"}  # fmt: skip
-#: A state of more cells than this is put together to the resolution that is enough for drawing again.
+#: A state with more cells than this is reduced to a lower resolution, which suffices for resampling.
 _MANY_CELLS = 100_000
 _ENOUGH = 4800
-#: Ways of reading that need all rows at once.
+#: Options that need all rows in memory.
 _WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column")
 
 
 @dataclass(frozen=True)
 class ScannedFile:
-    """What a state says about a file of predictions, in the place of its rows."""
+    """A state with the attributes of a file of predictions, used in place of the file's rows."""
 
     source: str
     model: str
@@ -65,7 +65,7 @@ class ScannedFile:
 
 
 def scanned(source: Any, **options: Any) -> ScannedFile | None:
-    """The state of a file that is one, or is too large to be read whole; None for any other.
+    """The state that a file holds, or into which a large file is scanned; None for a file that fits into memory.
 
     The options are those of :func:`calibrary.cli.read.read_predictions`.
     """
@@ -81,7 +81,7 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
     if options.get("drop_missing") and not options.get("drop_invalid"):
         raise InputError(
             f"{one} is scanned, as are all files of more than {MOST_ROWS:,} rows: use --drop-invalid instead of "
-            "--drop-missing, which counts every row that it leaves out"
+            "--drop-missing; it counts every row that is left out"
         )
     resolution = _ENOUGH if by else None
     state, columns, notes = state_of(
@@ -92,7 +92,10 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
         **{n: options.get(n) for n in _SCANNED},
         labels=whole_names(options.get("labels")),
     )
-    notes = [f"more than {MOST_ROWS:,} rows: scanned into a state, where every number says how exact it is", *notes]
+    notes = [
+        f"more than {MOST_ROWS:,} rows: scanned into a state (a histogram); each metric is given with its precision",
+        *notes,
+    ]
     return _of_state(str(one), state, options, columns, notes)
 
 
@@ -109,13 +112,13 @@ def _of_state(
     said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
     if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
         state = state.coarser(_ENOUGH)
-        said = (*said, f"{state.n:,} predictions at resolution {_ENOUGH:,}, so that draws are fast")
+        said = (*said, f"{state.n:,} predictions reduced to resolution {_ENOUGH:,}, so that resampling is fast")
     if not by:
         return ScannedFile(source, name, state.as_predictions(), None, said)
     if len(by) > 1:
         raise InputError(f"a state is split by one column at a time: choose one of {', '.join(by)}")
     if by[0] not in getattr(state, "key_names", ()):
-        raise InputError(f"{source} keeps no {by[0]!r} apart: scan with --by {by[0]}")
+        raise InputError(f"{source} was not split by {by[0]!r}: scan again with --by {by[0]}")
     rows, values = state.rows_by(by[0])
     return ScannedFile(
         source, name, rows, values if options.get("group") else None, said, others={by[0]: np.asarray(values)}
@@ -123,7 +126,7 @@ def _of_state(
 
 
 def _kept_apart(options: dict[str, Any]) -> list[str]:
-    """The columns of groups, periods and units that are asked for."""
+    """The requested columns of groups, periods and units."""
     return list(dict.fromkeys(name for name in (options.get("group"), *(options.get("others") or ())) if name))
 
 
@@ -131,12 +134,12 @@ def _kept_apart(options: dict[str, Any]) -> list[str]:
 
 
 def is_state(path: Path) -> bool:
-    """Is it a state that was saved, rather than rows of predictions?"""
+    """Whether the file is a saved state rather than rows of predictions."""
     return _about(path) is not None
 
 
 def is_scanned(path: Path) -> bool:
-    """Is it a state, or a file that becomes one because it is too large to be read whole?"""
+    """Whether the file is a saved state, or so large that it will be scanned into one."""
     return is_state(path) or _large(path) is not None
 
 
@@ -150,23 +153,23 @@ def _about(path: Path) -> dict[str, Any] | None:
 
     try:
         found = (pq.read_schema(path).metadata or {}).get(b"calibrary")
-    except (pa.ArrowInvalid, OSError):  # whoever reads it will say what is wrong
+    except (pa.ArrowInvalid, OSError):  # the function that reads the file will report the error
         return None
     return None if found is None else dict(json.loads(found))
 
 
 def load_state(path: Path) -> Any:
-    """The state in a file, of whichever kind."""
+    """The state in a file: of two classes, of several, or of detections."""
     from calibrary.scale import State, VectorState
 
     about = _about(path)
     if about is None:
-        raise InputError(f"{path} is no saved state: make one with calibrary scan FILES -o {path.name}")
+        raise InputError(f"{path} is not a saved state: write one with calibrary scan FILES -o {path.name}")
     return VectorState.load(path) if about.get("kind") == "vectors" else State.load(path)
 
 
 def _large(path: Path) -> str | None:
-    """The format of a file or folder that is too large to be read whole, else None."""
+    """The format of a file or folder that is too large for memory, else None."""
     try:
         files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path] if path.is_file() else []
     except OSError:
@@ -182,7 +185,7 @@ def _large(path: Path) -> str | None:
 
 
 def _rows(files: list[Path], kind: str) -> int:
-    if sum(p.stat().st_size for p in files) < MOST_ROWS // 100:  # a row takes a few bits at least
+    if sum(p.stat().st_size for p in files) < MOST_ROWS // 100:  # a row takes at least a few bits
         return 0
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -191,7 +194,7 @@ def _rows(files: list[Path], kind: str) -> int:
         if kind == "parquet":
             return sum(pq.read_metadata(p).num_rows for p in files)
         return sum(_rows_of_arrow(p) for p in files)
-    except (pa.ArrowInvalid, OSError):  # whoever reads it will say what is wrong
+    except (pa.ArrowInvalid, OSError):  # the function that reads the file will report the error
         return 0
 
 
@@ -218,7 +221,7 @@ def state_of(
     kind: str | None = None,
     **more: Any,
 ) -> tuple[Any, dict[str, Any], list[str]]:
-    """The state of files, what its columns were, and what was guessed about them."""
+    """The state of several files, the columns that were used, and the notes about guessed columns."""
     from calibrary.scale import scan
 
     notes: list[str] = []
@@ -237,11 +240,11 @@ def state_of(
 
 
 def class_names(labels: str | None, positive: str | None = None) -> list[str] | None:
-    """The names of the classes that --labels gives, in its order."""
+    """The names of the classes given with --labels, in the same order."""
     if labels is None:
         return None
     if positive is not None:
-        raise InputError("--positive and --labels say the same: leave one of them out")
+        raise InputError("--positive and --labels both name the classes: pass only one of them")
     names = [name.strip() for name in labels.split(",")]
     if len(names) < 2 or "" in names or len(set(names)) < len(names):
         raise InputError(f"--labels {labels!r}: name each class once, with commas between the names")
@@ -249,7 +252,7 @@ def class_names(labels: str | None, positive: str | None = None) -> list[str] | 
 
 
 def whole_names(names: list[str] | None) -> list[str | int] | None:
-    """The names as a database has them: whole numbers where all of them are."""
+    """The class names as a database stores them: integers if all of them are integers."""
     if names is None:
         return None
     numbers = [whole_name(name) for name in names]
@@ -257,7 +260,7 @@ def whole_names(names: list[str] | None) -> list[str | int] | None:
 
 
 def whole_name(word: str) -> str | int:
-    """A whole number where the word is one."""
+    """The word as an integer if it is one, else unchanged."""
     return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
 
 
@@ -280,13 +283,13 @@ def _blanks_missing(column: Any) -> Any:
 
 
 def read_result(path: Path) -> Any:
-    """The table in a file: what a database returned. Empty texts of a CSV file are missing."""
+    """The table that a database returned, from a file. Empty texts of a CSV file count as missing."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     kind = _KINDS.get(path.suffix)
     if not path.is_file() or kind is None:
-        raise InputError(f"{path} is no file of a table: pass a .parquet, .csv or .arrow file")
+        raise InputError(f"{path} is not a table: pass a .parquet, .csv or .arrow file")
     try:
         table = ds.dataset(path, format=kind).to_table()
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Logs of language models wherever a file of predictions is read."""
+"""Logs of language-model evaluations, accepted wherever a file of predictions is."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from calibrary.language.logs import log_kind, read_log
 def log_of(
     source: str | Path, scorer: str | None, normalize: str, prob: Sequence[str] | None
 ) -> tuple[FileTable, str, Sequence[str] | None] | None:
-    """The table in a log, and the names of its label and probabilities; None for a file that is no log."""
+    """The table in a log and the names of its label and probability columns; None for a file that is not a log."""
     kind = "" if str(source) == "-" else _kind(Path(source))
     if not kind:
         if scorer is not None or normalize != "none":
-            raise InputError(f"{source} is no log of a language model: --scorer and --normalize are for logs")
+            raise InputError(f"{source} is not a log of a language model: --scorer and --normalize apply to logs only")
         return None
     named = prob[0] if kind == "inspect" and prob and len(prob) == 1 else None
     try:
@@ -32,11 +32,11 @@ def log_of(
 def _kind(path: Path) -> str:
     try:
         return log_kind(path)
-    except OSError:  # a name that is too long, or a file that may not be read: said where it is opened
+    except OSError:  # the name is too long, or the file is not readable: the error is raised where the file is opened
         return ""
 
 
-#: The column that says which sample is which: its question and its epoch.
+#: The column that identifies a sample by its question and its epoch.
 _KEY = "sample"
 
 
@@ -49,7 +49,7 @@ def _table(log: Log) -> FileTable:
     def read(wanted: Sequence[str]) -> Columns:
         return {name: _as_column(values(name), name, log.source) for name in wanted}
 
-    together = (f"answers to one question ({log.unit}) are drawn together",) if log.unit else ()
+    together = (f"answers to one question ({log.unit}) are resampled together",) if log.unit else ()
     notes = (log.said, *log.notes, *together)
     key = _KEY if "epoch" in log.columns else "id"
     names = (*log.columns, *([_KEY] if key == _KEY else []))
@@ -58,7 +58,7 @@ def _table(log: Log) -> FileTable:
 
 
 class SampledLog(NamedTuple):
-    """A log of sampled answers: what they show, whether each answer is right, and the share of agreeing samples."""
+    """A log of sampled answers: its evaluation, which answers are right, and the share of agreeing samples."""
 
     log: Log
     result: Any
@@ -67,7 +67,7 @@ class SampledLog(NamedTuple):
 
 
 def sampled_answers_of(source: str, scorer: str | None, answer: str, **settings: Any) -> SampledLog:
-    """The log of sampled answers, and what they show."""
+    """Read a log of sampled answers and evaluate it."""
     from calibrary.language.answers import agreement
     from calibrary.language.sampled import sampled_answers
 

@@ -1,7 +1,7 @@
 """The command line: from a file of predictions to an answer.
 
 ``calibrary report predictions.csv`` is the main job; ``calibrary demo`` shows it on embedded data.
-Each command lives in the file named for it; this one puts them together and turns mistakes into sentences.
+Each command is defined in the file named after it; this file registers the commands and prints errors as sentences.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ app.command()(monitor.monitor)
 app.command()(validate.validate)
 app.command("app")(app_start.app)
 app.command()(demo.demo)
-detection = typer.Typer(help="Detectors: COCO ground truth and results in, answer out.", no_args_is_help=True)
+detection = typer.Typer(
+    help="Calibration of object detectors, from COCO ground truth and results.", no_args_is_help=True
+)
 detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)
 app.add_typer(detection, name="detection")
@@ -66,7 +68,7 @@ def main() -> None:
 
 @app.command("schema")
 def show_schema() -> None:
-    """The JSON Schema of `calibrary report --json`: what each field of a report means."""
+    """Print the JSON Schema of `calibrary report --json`: what each field of a report means."""
     import json
 
     from calibrary.reporting.schema import schema
@@ -76,10 +78,14 @@ def show_schema() -> None:
 
 @app.command("mcp")
 def serve_tools(
-    folders: Annotated[list[Path], typer.Argument(help="Folders whose files may be read; nothing else can be.")],
-    most_mb: Annotated[int, typer.Option("--most-mb", min=1, help="Largest file that is read, in MB.")] = 1024,
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders whose files may be read; files elsewhere are refused.")
+    ],
+    most_mb: Annotated[
+        int, typer.Option("--most-mb", min=1, help="Size in MB of the largest file that may be read.")
+    ] = 1024,
 ) -> None:
-    """Tools for agents over standard input and output (Model Context Protocol): `calibrary mcp data`."""
+    """Serve calibrary's tools to AI agents by the Model Context Protocol: `calibrary mcp data`."""
     from calibrary.base.errors import extra
     from calibrary.cli.allowed import AllowedFolders
 
@@ -91,10 +97,10 @@ def serve_tools(
 @app.command()
 def cache(
     clear: Annotated[
-        bool, typer.Option("--clear", help="Remove what is kept; it is compiled again when needed.")
+        bool, typer.Option("--clear", help="Delete the stored compiled code; it is compiled again when needed.")
     ] = False,
 ) -> None:
-    """Where compiled loops are kept, and how much is kept there; `calibrary cache --clear` removes it."""
+    """Show the folder and size of the stored compiled code; `calibrary cache --clear` deletes it."""
     from calibrary.numerics.compiled import available
     from calibrary.numerics.compiled import cache as kept
 
@@ -102,7 +108,7 @@ def cache(
         kept.clear()
     files, size = kept.size()
     out.print(
-        plain(f"{kept.root()}: {counted(files, 'file')}, {number(size / 1e6)} MB of compiled loops"), soft_wrap=True
+        plain(f"{kept.root()}: {counted(files, 'file')}, {number(size / 1e6)} MB of compiled code"), soft_wrap=True
     )
     if not available():
         out.print(plain("numba is not installed: everything is computed without it (pip install 'calibrary[fast]')"))

@@ -1,4 +1,4 @@
-"""``--members`` and ``--outside``: the members of an ensemble, and rows that belong to no class, from files."""
+"""``--members`` and ``--outside``: read the members of an ensemble, and the rows that belong to no class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ARRAYS = (".npy", ".npz")
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """Rows inside with their first label and the members' mean, and sentences about members and rows outside."""
+    """The rows that belong to a class, with label and mean probability, and sentences about members and other rows."""
 
     y: NDArray[Any]
     mean: NDArray[np.float64]
@@ -28,7 +28,7 @@ class SecondOrder:
 
 @dataclass(frozen=True)
 class SecondOrderOptions:
-    """The sentences about members and rows outside."""
+    """The options --members, --outside and those that go with them."""
 
     members: list[str]
     kind: str = "draws"
@@ -42,7 +42,7 @@ class SecondOrderOptions:
 
 
 def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> SecondOrder:
-    """The answers for a file: labels, members (columns, or an array with a third axis) and rows outside."""
+    """Evaluate a file's labels, ensemble members (columns, or an array with a third axis) and rows of no class."""
     from calibrary.secondorder.outside import outside_rows
     from calibrary.secondorder.verb import ensemble
 
@@ -52,7 +52,9 @@ def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> 
     y[gone] = None
     p = array if array is not None else columns.probability
     if len(p) != len(y):
-        raise InputError(f"the members have {len(p):,} rows and {source} has {len(y):,}: they must be as many")
+        raise InputError(
+            f"the members have {len(p):,} rows and {source} has {len(y):,}: the numbers of rows must agree"
+        )
     given = {
         "pos_label": asked.positive,
         "outside": columns.outside,
@@ -107,18 +109,20 @@ def _columns_of(source: str, asked: SecondOrderOptions) -> tuple[_Columns, NDArr
 
 
 def _flags(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
-    """A column of truth values, written as the files of the world write them."""
+    """A column of true/false values, in any of the usual spellings."""
     words = {"true": True, "yes": True, "1": True, "1.0": True, "false": False, "no": False, "0": False, "0.0": False,
              "": False}  # fmt: skip
     said = [str(value).strip().lower() for value in values.tolist()]
     wrong = next((value for value in said if value not in words), None)
     if wrong is not None:
-        raise InputError(f"column {name!r} holds {wrong!r}: --outside needs true and false, yes and no, or 1 and 0")
+        raise InputError(
+            f"column {name!r} holds {wrong!r}: --outside needs a column of true and false, yes and no, or 1 and 0"
+        )
     return np.array([words[value] for value in said])
 
 
 def _array_of(source: str, members: list[str]) -> NDArray[np.float64] | None:
-    """One array of all members: of a file of its own, or by its name in the NPZ file of the predictions."""
+    """One array of all members, from a separate file, or by its name in the NPZ file of the predictions."""
     if len(members) != 1:
         return None
     named = members[0]
@@ -129,7 +133,7 @@ def _array_of(source: str, members: list[str]) -> NDArray[np.float64] | None:
         if isinstance(found, np.ndarray):
             return _as_members(found, named)
         if len(found.files) != 1:
-            raise InputError(f"--members {named} holds {len(found.files)} arrays: pass one with a single array")
+            raise InputError(f"--members {named} holds {len(found.files)} arrays: pass a file with a single array")
         return _as_members(found[found.files[0]], named)
     if source.lower().endswith(".npz") and Path(source).is_file():
         found = _loaded(source)
@@ -148,6 +152,7 @@ def _loaded(path: str) -> Any:
 def _as_members(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     if array.ndim not in (2, 3) or array.dtype.kind not in "fiub":
         raise InputError(
-            f"{name} has {array.ndim} axes: --members needs numbers by row and member, or by row, member and class"
+            f"{name} has {array.ndim} axes: --members needs an array of rows and members, or of rows, members "
+            "and classes"
         )
     return array.astype(np.float64)

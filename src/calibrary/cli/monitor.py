@@ -12,20 +12,23 @@ from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import Quiet, out, plain, say, written
 
-#: The exit status where there is an alarm, as where a gate does not hold.
+#: The exit status after an alarm, the same as for a gate that fails.
 ALARM = 1
-#: Segments that are named in the terminal.
+#: The largest number of segments that are named in the terminal.
 _NAMED = 10
 
 
 def monitor(
-    store: Annotated[str, typer.Argument(help="The folder or address of a calibrary.scale.Store.")],
+    store: Annotated[str, typer.Argument(help="Folder or address of a calibrary.scale.Store of daily predictions.")],
     by: Annotated[
-        list[str] | None, typer.Option("--by", help="Columns that make the segments. Repeatable. Default: all.")
+        list[str] | None,
+        typer.Option("--by", help="Columns whose values define the segments. Repeatable. Default: all."),
     ] = None,
-    since: Annotated[str | None, typer.Option(help="First day, such as 2026-11-01. Default: the first stored.")] = None,
-    until: Annotated[str | None, typer.Option(help="Last day. Default: the last stored.")] = None,
-    alpha: Annotated[float, typer.Option(help="Chance of ever raising a false alarm in any segment.")] = 0.05,
+    since: Annotated[
+        str | None, typer.Option(help="First day, such as 2026-11-01. Default: the first day in the store.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Last day. Default: the last day in the store.")] = None,
+    alpha: Annotated[float, typer.Option(help="Probability of ever raising a false alarm in any segment.")] = 0.05,
     output: Annotated[
         list[Path] | None, typer.Option("--output", "-o", help="Write .html or .json. Repeatable.")
     ] = None,
@@ -33,7 +36,7 @@ def monitor(
 ) -> None:
     """Which segments are no longer calibrated, and since when: `calibrary monitor STORE -o page.html`.
 
-    The exit status is 0 without an alarm, 1 with one and 2 where nothing could be computed.
+    The exit status is 0 without an alarm, 1 with an alarm, and 2 if nothing could be computed.
     """
     from calibrary.scale import Store, watch
 

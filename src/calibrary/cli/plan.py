@@ -1,4 +1,4 @@
-"""How many rows does it take? ``calibrary plan ece --error 0.05``."""
+"""How many rows are needed to detect an error of a given size? ``calibrary plan ece --error 0.05``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,23 @@ from calibrary.lookup import catalogue
 def plan(
     id: Annotated[str, typer.Argument(help="Metric id or alias whose Monte Carlo test is planned.")],
     file: Annotated[
-        str | None, typer.Argument(help="Predictions like those of the planned sample; otherwise --law.")
+        str | None, typer.Argument(help="File of predictions like those of the planned sample; without a file, --law.")
     ] = None,
     error: Annotated[
-        float, typer.Option(help="Error to detect: mean distance of the true probabilities from the stated ones.")
+        float, typer.Option(help="Error to detect: mean absolute difference of true and stated probabilities.")
     ] = 0.05,
-    rows: Annotated[int | None, typer.Option(help="Compute the power of this number of rows instead.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Compute the power of a sample of this many rows, instead of the sample size.")
+    ] = None,
     power: Annotated[float, typer.Option(help="Power: share of samples in which the error is detected.")] = 0.8,
-    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is even, 30,1 nearly sure.")] = "1,1",
-    line: Annotated[str, typer.Option(help=f"How truth departs from confidence: {', '.join(LINES)}.")] = LINES[0],
+    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is uniform, 30,1 close to 1.")] = "1,1",
+    line: Annotated[
+        str, typer.Option(help=f"How the true probability departs from the stated one: {', '.join(LINES)}.")
+    ] = LINES[0],
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
-    resamples: Annotated[int, typer.Option(help="Simulated samples, calibrated and not.")] = 199,
+    resamples: Annotated[
+        int, typer.Option(help="Number of simulated samples, of calibrated and of miscalibrated models.")
+    ] = 199,
     seed: Seed = 0,
     label: Label = None,
     prob: Prob = None,
@@ -37,7 +43,8 @@ def plan(
     drop_missing: Drop = False,
     quiet: Quiet = False,
     sampled: Annotated[
-        int | None, typer.Option("--sampled", help="Budget of calls: how many questions, and samples of each?")
+        int | None,
+        typer.Option("--sampled", help="Budget of model calls, to be divided into questions and samples of each."),
     ] = None,
 ) -> None:
     """Sample size to detect a given error, or power of a given sample: `calibrary plan ece --error 0.05`."""
@@ -67,14 +74,14 @@ def plan(
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (
             f"{entry.id} detects an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
-            f"with {whose}, tested at {percent(alpha)}; it shows {number(result.reads)} there, and "
-            f"{number(result.reads_calibrated)} if calibrated"
+            f"with {whose}, tested at level {percent(alpha)}; its mean is {number(result.reads)} there, and "
+            f"{number(result.reads_calibrated)} for a calibrated model"
         )
     else:
         needed = cal.sample_size(entry.id, error, power=power, **settings)
         sentence = (
-            f"{entry.id} needs about {needed.n:,} rows with {whose} to find an error of {error:g} ({line}) in "
-            f"{100 * power:g}% of samples, tested at {percent(alpha)}"
+            f"{entry.id} needs about {needed.n:,} rows with {whose} to detect an error of {error:g} ({line}) in "
+            f"{100 * power:g}% of samples, tested at level {percent(alpha)}"
         )
     out.print(plain(sentence), highlight=False, soft_wrap=True)
 
@@ -82,7 +89,7 @@ def plan(
 def _plan_samples(
     budget: int, error: float, law: tuple[float, float], line: str, alpha: float, resamples: int, seed: int, quiet: bool
 ) -> None:
-    """Questions and samples of each for a budget of calls; every division that was tried is listed."""
+    """Divide a budget of calls into questions and samples of each, and list the power of every division."""
     from calibrary.language.planning import sampled_plan
 
     say("simulating", quiet)
@@ -96,5 +103,7 @@ def _law(text: str) -> tuple[float, float]:
     try:
         a, b = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--law {text}: give the two numbers of Beta(a, b) with a comma, such as 1,1") from None
+        raise InputError(
+            f"--law {text}: pass the two parameters of Beta(a, b) separated by a comma, such as 1,1"
+        ) from None
     return a, b

@@ -1,4 +1,4 @@
-"""Which column of a file is what: labels, probabilities of one or several models, weights; every guess is printed."""
+"""Find the columns of a file: labels, probabilities of one or several models, weights; every guess is printed."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _PROB_NAMES = (
 _PROB_PREFIX = "predicted_"  # of predicted_risk, predicted_probability, ...; not of predicted_label and predicted_class
 _POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct", "right")
 
-#: Names a table is asked for before they are known to exist.
+#: Names that are tried before it is known whether the table has them.
 Names = Sequence[str]
 
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """What a file of predictions holds: labels, one set of probabilities per model, weights, other columns.
+    """The content of a file of predictions: labels, one set of probabilities per model, weights, other columns.
 
-    ``notes`` states every guess that was made, ``classes`` the class names in column order, ``others`` the columns
-    asked for by name beside them (units, groups, dates); ``unit`` and ``by`` name those among them that the file itself
-    says belong together or are parts, such as the epochs and tasks of a log. ``outcomes`` are labels of each model for
-    the same questions, where every model has its own (is its answer right?); ``y`` is then that of the first.
+    ``notes`` states every guess that was made, ``classes`` the class names in column order, ``others`` further columns
+    that were requested by name (units, groups, dates). ``unit`` and ``by`` name the column of units and the columns of
+    segments that the file itself declares, such as the epochs and tasks of a log. ``outcomes`` holds one array of
+    labels per model where each model has its own labels (is its answer right?); ``y`` is then that of the first model.
     """
 
     source: str
@@ -68,7 +68,7 @@ class PredictionFile:
 
 @dataclass(frozen=True)
 class FileLayout:
-    """How a file is read: which column is what, and what its numbers are."""
+    """How to read a file: the role of each column, and whether its numbers are probabilities, percentages or logits."""
 
     label: str | None = None
     prob: Names | None = None
@@ -98,8 +98,8 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
     Parameters
     ----------
     source : path, several paths, or "-" for standard input
-        CSV, TSV, JSON (lines) (each also gzip), Parquet, Arrow, NPZ, Excel or torch, told apart by name or content; a
-        folder holds parts of one table. Several files hold one model each, on the same rows.
+        CSV, TSV, JSON (lines) (each also gzip), Parquet, Arrow, NPZ, Excel or torch, recognized by name or content; the
+        files of a folder are parts of one table. Several files hold one model each, on the same rows.
     label, weight, group : column names
         ``label`` is guessed when obvious ("label", "y", "target", ...) and the guess is stated in ``notes``.
     prob : column names or a prefix
@@ -109,36 +109,36 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
     positive : str
         The label that counts as class 1 when the labels are two names.
     labels : names of classes
-        All of them, in the order of the columns; of two classes the second is the one that the probabilities are of.
+        The names of all classes, in the order of the columns; of two classes, the probabilities are of the second.
     logits, percent : bool
         The columns hold logits, or percentages (also written 85%), not probabilities.
     drop_missing : bool
-        Leave rows with missing values out instead of refusing them.
+        Leave out rows with missing values instead of raising an error.
     drop_invalid : bool
         Leave out rows with missing values and with probabilities outside [0, 1].
     others : column names
-        Columns to bring along.
+        Further columns to return.
     id : column name
-        What says which rows of several files, models or classes belong together.
+        The column that identifies the same row in several files, or for several models or classes.
     model_column, class_column : column names
         A long table: one row for each model, or for each class, of a prediction.
     scorer, normalize : str
-        Of a log of a language model: the scorer that is meant, and "length" for log-likelihoods divided by the length.
+        For a log of a language model: the scorer to use, and "length" to divide log-likelihoods by the length.
     """
     how = FileLayout(**options)
     if how.logits and how.percent:
-        raise InputError("--logits and --percent exclude each other: columns hold one or the other")
+        raise InputError("--logits and --percent exclude each other: pass one of them")
     if isinstance(source, str | Path):
         return _read(*_opened(source, how), str(source))
     if len(source) == 1:
         return read_predictions(source[0], **options)
     if "-" in map(str, source):
-        raise InputError("standard input is one file: name it alone")
+        raise InputError("standard input (-) cannot be combined with other files")
     return _one_file_per_model([str(s) for s in source], how)
 
 
 def _opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]:
-    """The table of a file, or of a log with what its own columns are."""
+    """The table of a file; for a log also the roles of its columns."""
     found = log_of(source, how.scorer, how.normalize, how.prob)
     if found is None:
         return open_table(source), how
@@ -194,9 +194,9 @@ def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
 
 
 def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
-    """Several files on the same rows, as one: in the same order, or brought into it by ``id``."""
+    """Join one file per model into one table of the same rows, matched by position or by the column ``id``."""
     opened = [_opened(source, how) for source in sources]
-    if how.id is None and all(table.id for table, _ in opened):  # logs say themselves which question is which
+    if how.id is None and all(table.id for table, _ in opened):  # a log has its own identifier of the questions
         how = replace(how, id=opened[0][0].id)
         opened = [(table, replace(layout, id=table.id)) for table, layout in opened]
     read = [_read(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
@@ -212,18 +212,21 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     for stem, found in zip(stems, read, strict=True):
         if found.classes != first.classes or not (own or np.array_equal(found.y, first.y)):
             why = "number of rows" if len(found.y) != len(first.y) else "labels"
-            remedy = "" if how.id else ", name the column that says which row is which with --id"
+            remedy = "" if how.id else ", name the column that identifies a row with --id"
             raise InputError(
-                f"{found.source} and {first.source} differ in their {why}: files of several models hold the same rows"
-                f"{remedy}, or give each file a report of its own with --folder"
+                f"{found.source} and {first.source} differ in their {why}: files of several models must hold the same "
+                f"rows{remedy}, or write a separate report for each file with --folder"
             )
         if how.id and not np.array_equal(found.others[how.id], first.others[how.id]):
-            raise InputError(f"{found.source} and {first.source} hold different rows: their {how.id!r} differ")
+            raise InputError(f"{found.source} and {first.source} hold different rows: their columns {how.id!r} differ")
         for name, p in found.models.items():
             models[stem if len(found.models) == 1 else f"{stem} {name}"] = p
             outcomes[stem if len(found.models) == 1 else f"{stem} {name}"] = found.y
     if len(models) < sum(len(found.models) for found in read):
-        raise InputError(f"two files have the same name ({_some(stems)}): rename one, it is the name of its model")
+        raise InputError(
+            f"two files have the same name ({_some(stems)}): rename one of them, because the file name is "
+            "the name of the model"
+        )
     notes = dict.fromkeys(note for found in read for note in found.notes)
     return replace(
         first, source=", ".join(sources), models=models, notes=tuple(notes), n_dropped=sum(f.n_dropped for f in read),
@@ -232,11 +235,13 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
 
 
 def _shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFile]:
-    """The questions that every file has, in one order; how many others a file has is printed."""
+    """Keep the questions that every file has, in one order, and print how many were left out of each file."""
     ids = [found.others[id].astype(str) for found in read]
     shared = set(ids[0].tolist()).intersection(*(each.tolist() for each in ids[1:]))
     if not shared:
-        raise InputError(f"{read[0].source} and {read[1].source} have no {id} in common: are they of one task?")
+        raise InputError(
+            f"{read[0].source} and {read[1].source} have no value of {id} in common: do they belong to the same task?"
+        )
     kept = []
     for found, each in zip(read, ids, strict=True):
         rows = np.flatnonzero([name in shared for name in each.tolist()])
@@ -251,7 +256,7 @@ def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
     order = np.argsort(ids, kind="stable")
     if len(ids) and (ids[order][1:] == ids[order][:-1]).any():
         twice = ids[order][1:][ids[order][1:] == ids[order][:-1]][0]
-        raise InputError(f"{found.source}: {id} {twice!r} occurs twice: it must say which row is which")
+        raise InputError(f"{found.source}: {id} {twice!r} occurs twice: this column must identify each row")
     return _rows_of(found, order)
 
 
@@ -269,16 +274,18 @@ def _rows_of(found: PredictionFile, rows: NDArray[np.intp]) -> PredictionFile:
 def _wide(
     values: Columns, label: str, columns: dict[str, list[str]], how: FileLayout
 ) -> tuple[Columns, dict[str, list[str]]]:
-    """A long table with one row for each model (or class) of a prediction, as one row for each prediction."""
+    """Turn a long table (one row per prediction and model, or class) into one row per prediction."""
     key = how.model_column or how.class_column
     assert key is not None
     if how.model_column and how.class_column:
-        raise InputError("--model-column and --class-column together are not read: write one file per model")
+        raise InputError("--model-column and --class-column cannot be combined: write one file per model")
     if how.class_column and not how.id:
-        raise InputError("--class-column needs --id: the column that says which rows are one prediction")
+        raise InputError("--class-column needs --id, the column that identifies the rows of one prediction")
     given = [c for cs in columns.values() for c in cs]
     if len(given) != 1:
-        raise InputError(f"a long table has its probabilities in one column: name it with --prob, beside {key!r}")
+        raise InputError(
+            f"a long table has its probabilities in one column: name that column with --prob, in addition to {key!r}"
+        )
     kinds, member = _factor(values[key])
     places = [np.flatnonzero(member == k) for k in range(len(kinds))]
     if how.id:
@@ -302,10 +309,10 @@ def _refuse_unequal(
         if same and id is not None:
             same = bool(np.array_equal(values[id][rows].astype(str), values[id][places[0]].astype(str)))
         if not same:
-            hint = "" if id else "; name the column that says which row is which with --id"
-            raise InputError(f"{key} {kind!r} and {kinds[0]!r} are not given for the same rows{hint}")
+            hint = "" if id else "; name the column that identifies a row with --id"
+            raise InputError(f"{key} {kind!r} and {kinds[0]!r} do not have the same rows{hint}")
         if not np.array_equal(values[label][rows], values[label][places[0]]):
-            hint = "" if id else "; name the column that says which row is which with --id"
+            hint = "" if id else "; name the column that identifies a row with --id"
             raise InputError(
                 f"{key} {kind!r} and {kinds[0]!r} have different labels in {label!r} for the same row{hint}"
             )
@@ -315,7 +322,7 @@ def _refuse_unequal(
 
 
 def guessed_columns(names: Names, taken: Names = ()) -> tuple[str, list[str], list[str]]:
-    """The label and the probability columns as they are guessed from the names, and why one is not; nothing is read."""
+    """Guess the label and probability columns from the names alone, and say why a column could not be guessed."""
     notes: list[str] = []
     label, columns = "", list[str]()
     try:
@@ -330,7 +337,7 @@ def guessed_columns(names: Names, taken: Names = ()) -> tuple[str, list[str], li
 
 
 def words_of(values: NDArray[Any], most: int) -> list[str]:
-    """The distinct values of a column as they are named in labels; nothing where there are more than ``most``."""
+    """The distinct values of a column, written as class names; an empty tuple if there are more than ``most``."""
     seen: set[Any] = set()
     for value in values.tolist():
         seen.add(value)
@@ -406,7 +413,7 @@ def _columns_named(names: Names, free: list[str], name: str) -> list[str]:
 
 
 def _numbered(names: Iterable[str]) -> list[str]:
-    """Columns such as p0, p1, ..., if one prefix has all numbers from 0 or 1 on."""
+    """Numbered columns such as p0, p1, ..., if exactly one prefix has consecutive numbers from 0 or 1."""
     series: dict[str, dict[int, str]] = {}
     for name in names:
         if found := re.fullmatch(r"(.*?\D|)(\d+)", name):
@@ -448,7 +455,7 @@ def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> ND
             first = int(np.flatnonzero(gone)[0])
             raise InputError(
                 f"{name}: column {column!r} has {int(gone.sum()):,} missing values, the first in row {first + 1} "
-                "(not counting a header): fill them, or go on without those rows with --drop-missing"
+                "(not counting a header): fill them in, or leave out those rows with --drop-missing"
             )
         keep &= ~gone
     if not keep.any():
@@ -457,13 +464,13 @@ def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> ND
 
 
 def _inside(values: Columns, names: list[str], most: float) -> NDArray[np.bool_]:
-    """Which rows have all their probabilities between 0 and the most they can be."""
+    """Which rows have all their probabilities between 0 and the largest possible value."""
     fine = np.ones(len(values[names[0]]), dtype=bool)
     for name in names:
         if values[name].dtype.kind in "fiu":
             fine &= are_probabilities(values[name], most)
     if not fine.any():
-        raise InputError(f"no row has its probabilities between 0 and {most:g}: look at the columns {_some(names)}")
+        raise InputError(f"no row has all its probabilities between 0 and {most:g}: check the columns {_some(names)}")
     return fine
 
 
@@ -479,7 +486,7 @@ def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
         try:
             numbers[i] = float(value.strip().removesuffix("%") if percent and isinstance(value, str) else value)
         except (ValueError, TypeError, OverflowError):
-            hint = ": say --percent" if isinstance(value, str) and value.strip().endswith("%") else ""
+            hint = ": add --percent" if isinstance(value, str) and value.strip().endswith("%") else ""
             raise InputError(f"column {column!r} holds {value!r} in row {i + 1}, which is not a number{hint}") from None
     return numbers
 
@@ -502,16 +509,20 @@ def _matrix(values: Columns, columns: list[str], how: FileLayout, notes: list[st
         return p
     below = int(((p > 0) & (p < 1)).sum()) if p.ndim == 1 else 0
     if p.ndim == 1 and p.max() <= 1.0:
-        notes.append(f"--percent, and no value of {_listed(columns)} is above 1: are these probabilities already?")
+        notes.append(
+            f"--percent was given, but no value of {_listed(columns)} is above 1: are these probabilities already?"
+        )
     elif below:
-        notes.append(f"{below:,} values of {_listed(columns)} between 0 and 1 read as less than 1 percent")
+        notes.append(f"{below:,} values of {_listed(columns)} between 0 and 1 were taken as less than 1 percent")
     return p / 100.0
 
 
 def _refuse_infinite(z: Array, columns: list[str]) -> None:
     bad = np.argwhere(~np.isfinite(z))
     if len(bad) and z.ndim == 2:
-        raise InputError(f"column {columns[bad[0][1]]!r} holds {z[tuple(bad[0])]:g} in row {bad[0][0] + 1}: no logit")
+        raise InputError(
+            f"column {columns[bad[0][1]]!r} holds {z[tuple(bad[0])]:g} in row {bad[0][0] + 1}, which is not a logit"
+        )
 
 
 def _listed(columns: list[str]) -> str:
@@ -520,9 +531,11 @@ def _listed(columns: list[str]) -> str:
 
 def _remedy(found: Outside, how: FileLayout, one_column: bool) -> str:
     if how.percent:
-        return "percentages go from 0 to 100"
+        return "percentages lie between 0 and 100"
     if found.percentages and found.fraction is not None and one_column:
-        return "percentages mixed with fractions? bring them to one scale; --percent reads all as percentages"
+        return (
+            "are percentages mixed with fractions? convert them to one scale; --percent takes all values as percentages"
+        )
     if found.value > 1.0:
         return "use --percent if they are percentages, --logits if they are logits"
     return "use --logits if they are logits"
@@ -540,12 +553,14 @@ def _class_labels(
     distinct, member = _factor(values)
     if n_columns > 1:
         if positive is not None:
-            raise InputError("--positive is for one probability column: here every class has its own")
+            raise InputError("--positive needs a single probability column, but here every class has its own")
         candidate = _classes_of_columns(next(iter(columns.values())), distinct, label)
         return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
         more = f"{len(distinct):,} different labels ({_some(distinct, 4)})"
-        raise InputError(f"column {label!r} holds {more} but there is one probability column: name one per class")
+        raise InputError(
+            f"column {label!r} holds {more} but there is only one probability column: name one column per class"
+        )
     chosen = _positive_label(distinct, positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
     return _positions(distinct, member, [negative, chosen]), (negative, chosen)
@@ -554,7 +569,7 @@ def _class_labels(
 def _named_labels(
     values: NDArray[Any], label: str, n_columns: int, names: tuple[str, ...]
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Labels as numbers of the classes that were named in column order."""
+    """Labels as class numbers, for classes that were named in column order."""
     if len(names) != max(n_columns, 2):
         there = (
             "is one probability column, of two classes" if n_columns == 1 else f"are {n_columns} probability columns"
@@ -568,7 +583,7 @@ def _named_labels(
 
 
 def _factor(values: NDArray[Any]) -> tuple[list[str], NDArray[np.intp]]:
-    """The distinct labels as words, sorted, and which one each row has."""
+    """The distinct labels as text, sorted, and the index of each row's label among them."""
     if values.dtype.kind == "O":
         place: dict[Any, int] = {}
         codes = np.fromiter((place.setdefault(v, len(place)) for v in values), dtype=np.intp, count=len(values))
@@ -588,7 +603,7 @@ def _as_word(value: Any) -> str:
 
 
 def _classes_of_columns(columns: list[str], distinct: list[str], label: str) -> list[str]:
-    """The class of each column: by name where the columns have the names of the classes, else by number from 0."""
+    """The class of each column, by name if the columns are named after the classes, else by number from 0."""
     k = len(columns)
     names = matched_names(columns, set(distinct))
     from_zero, from_one = [str(i) for i in range(k)], [str(i + 1) for i in range(k)]
@@ -602,7 +617,8 @@ def _classes_of_columns(columns: list[str], distinct: list[str], label: str) -> 
     if set(distinct) <= set(from_one):
         raise InputError(
             f"column {label!r} holds {_some(distinct, 4)} and never 0, and the probability columns "
-            f"({_some(columns, 4)}) do not say whether classes count from 0 or 1: name the columns after the classes"
+            f"({_some(columns, 4)}) do not show whether classes are numbered from 0 or 1: name the columns "
+            "after the classes"
         )
     raise InputError(
         f"column {label!r} holds {len(distinct):,} different labels ({_some(distinct, 4)}) and there are "
@@ -627,6 +643,6 @@ def _positive_label(distinct: list[str], positive: str | None, label: str, notes
         notes.append(f"class of interest guessed: {found[0]}")
         return found[0]
     raise InputError(
-        f"column {label!r} holds the labels {_some(distinct)}: say which one the probabilities are of, "
+        f"column {label!r} holds the labels {_some(distinct)}: say to which one the probabilities refer, "
         f"e.g. --positive {distinct[-1]}"
     )

@@ -1,4 +1,4 @@
-"""``calibrary recalibrate fit`` finds out what would help and keeps the map; ``apply`` sends other files through it."""
+"""``calibrary recalibrate fit`` fits and saves a recalibration map; ``apply`` transforms other files with it."""
 
 from __future__ import annotations
 
@@ -35,38 +35,46 @@ from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
 from calibrary.recalibrate.candidates import NAMES
 
-app = typer.Typer(help="What would help: fit a recalibration map, and apply it to other files.", no_args_is_help=True)
+app = typer.Typer(help="Fit a recalibration map, and apply it to other files.", no_args_is_help=True)
 
 
 @app.command()
 def fit(
     file: Annotated[
-        str, typer.Argument(help="Predictions and labels the model was not trained on; or COCO ground truth.")
+        str,
+        typer.Argument(help="File of predictions and labels that the model was not trained on; or COCO ground truth."),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The map to write (.json).")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the map (.json).")],
     map: Annotated[str, typer.Option(help=f"auto, or {', '.join(NAMES)}.")] = "auto",
     label: Label = None,
     prob: Prob = None,
     weight: Weight = None,
-    unit: Annotated[str | None, typer.Option(help="Column of patients, images or prompts that stay together.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Column of patients, images or prompts; their rows stay in one fold.")
+    ] = None,
     positive: Positive = None,
     labels: Labels = None,
     results: Annotated[
-        Path | None, typer.Option(help="COCO results of a detector: the map is then one of their scores.")
+        Path | None, typer.Option(help="COCO results of a detector: the map is then fitted to their scores.")
     ] = None,
-    iou_threshold: Annotated[float, typer.Option(help="Overlap from which a detection counts as correct.")] = 0.5,
-    score: Annotated[str, typer.Option(help="What is gained: log, brier or spherical.")] = "log",
-    folds: Annotated[int, typer.Option(help="Folds of the cross-fitting.")] = 10,
+    iou_threshold: Annotated[float, typer.Option(help="Overlap (IoU) from which a detection counts as correct.")] = 0.5,
+    score: Annotated[str, typer.Option(help="Score by which the gain is measured: log, brier or spherical.")] = "log",
+    folds: Annotated[int, typer.Option(help="Number of folds of the cross-fitting.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
-    logits: Annotated[bool, typer.Option("--logits", help="The columns hold logits, here and when applied.")] = False,
+    logits: Annotated[
+        bool,
+        typer.Option(
+            "--logits", help="The columns hold logits, both here and in the files to which the map is applied."
+        ),
+    ] = False,
     percent: Percent = False,
     drop_missing: Drop = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the gain table as JSON.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a map and say what it would gain: `calibrary recalibrate fit valid.csv -o map.json`."""
+    """Fit a map and estimate its gain: `calibrary recalibrate fit valid.csv -o map.json`."""
     if output.suffix != ".json":
-        raise InputError(f"{output}: a map is a JSON file, name it .json")
+        raise InputError(f"{output}: a map is saved as JSON; name the file with .json")
     check_writable(output)
     columns: list[str] = ["score"]
     units: Any = None
@@ -85,7 +93,7 @@ def fit(
     fitted.save(output)
     _show(gain, as_json, quiet)
     if fitted.map_ == "identity":
-        err.print("the map leaves predictions as they are")
+        err.print("the map does not change the predictions")
     written(output)
 
 
@@ -106,7 +114,7 @@ def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
         table.add_row(*map(plain, line), style="bold" if line[-1] else "")
     out.print(table)
     if gain.advice is not None:
-        out.print("Test it on other data than it was fitted on.")
+        out.print("Test the map on data to which it was not fitted.")
 
 
 @app.command()
@@ -184,7 +192,7 @@ def inverse(
     map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
     probability: Annotated[list[float], typer.Argument(help="Recalibrated probabilities, from 0 to 1.")],
 ) -> None:
-    """Which score means 2%: `calibrary recalibrate inverse map.json 0.02`."""
+    """Find the score that corresponds to a recalibrated probability: `calibrary recalibrate inverse map.json 0.02`."""
     recalibrator = Recalibrator.load(map)
     for q in probability:
         out.print(plain(recalibrator.which_score(q)), soft_wrap=True)
@@ -210,7 +218,7 @@ def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrato
 
 
 def _of_prefix(prefix: str, names: list[str], recalibrator: Recalibrator) -> list[str]:
-    """Columns that begin like this, in the order of the classes or of their numbers."""
+    """The columns with this prefix, in the order of the classes or of their numbers."""
     ends = {re.sub(r"^[_\-. ]+", "", name[len(prefix) :]): name for name in names if name.startswith(prefix)}
     classes = [str(c) for c in recalibrator.classes_]
     if set(classes) <= set(ends):
@@ -222,12 +230,12 @@ def _of_prefix(prefix: str, names: list[str], recalibrator: Recalibrator) -> lis
 
 
 def _refuse_scale(p: Array, first: int, file: Path, fractions: bool) -> None:
-    """Numbers that are no probabilities, with the number of their row in the whole file."""
+    """Refuse numbers that are not probabilities, naming the row in the whole file."""
     found = outside(p)
     if found is None:
         return
     if found.percentages:
-        why = "percentages mixed with fractions; bring all to one scale, numbers from 0 to 1"
+        why = "percentages are mixed with fractions; convert all to numbers from 0 to 1"
         cause = f"looks like a percentage: {why if fractions else 'divide by 100'}"
     else:
         cause = "is not a probability: pass numbers from 0 to 1, or fit the map with --logits"

@@ -1,4 +1,4 @@
-"""``calibrary report`` and ``calibrary detection report``: from files to the answer."""
+"""``calibrary report`` and ``calibrary detection report``: evaluate files of predictions."""
 
 from __future__ import annotations
 
@@ -70,22 +70,24 @@ if TYPE_CHECKING:
     from calibrary.reporting import ReportSettings
 
 Title = Annotated[str | None, typer.Option("--title", help="Title of the page; by default the name of the file.")]
-Purpose = Annotated[str, typer.Option("--purpose", help="What the page is for: it stands below the title.")]
-Author = Annotated[str, typer.Option("--author", help="Who answers for the page; a line to sign stands at its end.")]
-Date = Annotated[str | None, typer.Option("--date", help="Date of the page; today unless given, none where empty.")]
+Purpose = Annotated[str, typer.Option("--purpose", help="Purpose of the page, printed below the title.")]
+Author = Annotated[
+    str, typer.Option("--author", help="Person responsible for the page; adds a line for a signature at the end.")
+]
+Date = Annotated[str | None, typer.Option("--date", help="Date of the page; today by default, no date if empty.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
 Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
 
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """What was typed after ``calibrary report``; its fields are the command's options."""
+    """The arguments of ``calibrary report``; each field is an option of the command."""
 
     files: Files
     label: Label = None
     prob: Prob = None
     model: Annotated[
-        list[str] | None, typer.Option(help="Compare several models: a column or prefix each. Repeatable.")
+        list[str] | None, typer.Option(help="Compare several models: a column or prefix for each. Repeatable.")
     ] = None
     weight: Weight = None
     weight_type: WeightType = "frequency"
@@ -93,14 +95,22 @@ class ReportCommand:
     blocks: Blocks = None
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="Columns that split the rows: who is affected. Repeatable, or commas."),
+        typer.Option(
+            "--by", help="Columns of segments, each evaluated separately. Repeatable, or separated by commas."
+        ),
     ] = None
-    time: Annotated[str | None, typer.Option("--time", help="Column of dates or order: calibration over time.")] = None
+    time: Annotated[
+        str | None,
+        typer.Option("--time", help="Column of dates or of the order of the rows: shows calibration over time."),
+    ] = None
     threshold: Annotated[
         list[float] | None,
-        typer.Option("--threshold", help="Probability from which someone acts: what errors cost there. Repeatable."),
+        typer.Option(
+            "--threshold",
+            help="Probability from which a decision is taken: shows the cost of miscalibration there. Repeatable.",
+        ),
     ] = None
-    group: Annotated[str | None, typer.Option(help="Column of subgroups; the older spelling of --by.")] = None
+    group: Annotated[str | None, typer.Option(help="Column of subgroups (older name of --by).")] = None
     positive: Positive = None
     labels: Labels = None
     lens: Lens = "auto"
@@ -111,7 +121,7 @@ class ReportCommand:
     resamples: Resamples = None
     seed: Seed = 0
     jobs: Jobs = None
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are in order.")] = False
+    ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are ordered.")] = False
     logits: Logits = False
     percent: Percent = False
     drop_missing: Drop = False
@@ -122,36 +132,45 @@ class ReportCommand:
     scorer: Scorer = None
     normalize: Normalize = "none"
     sampled: Annotated[
-        bool, typer.Option("--sampled", help="Inspect log: the epochs are sampled answers, tested without their noise.")
+        bool,
+        typer.Option(
+            "--sampled", help="Inspect log: the epochs are sampled answers; the test allows for their sampling noise."
+        ),
     ] = False
     answer: Annotated[
-        str, typer.Option(help="With --sampled, the answer that is measured: first, or split for a majority vote.")
+        str, typer.Option(help="With --sampled, the answer that is evaluated: first, or split for a majority vote.")
     ] = "first"
     judge: Annotated[
-        str | None, typer.Option("--judge", help="Column of a judge's labels; the label column holds few human ones.")
+        str | None,
+        typer.Option(
+            "--judge", help="Column of an automatic judge's labels; the label column holds a few human labels."
+        ),
     ] = None
     inclusion: Annotated[
-        str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
+        str | None,
+        typer.Option("--inclusion", help="Column of each row's probability of getting a human label (with --judge)."),
     ] = None
     members: Annotated[
         list[str] | None,
         typer.Option(
-            "--members", help="Members of an ensemble: columns, or an array (.npy, .npz) of rows and members."
+            "--members",
+            help="Predictions of the ensemble's members: columns, or an array (.npy, .npz) of rows and members.",
         ),
     ] = None
     members_are: Annotated[
-        str, typer.Option("--members-are", help="What members are: draws (of a posterior), or a mixture.")
+        str, typer.Option("--members-are", help="Interpretation of the members: draws (from a posterior) or mixture.")
     ] = "draws"
     features: Annotated[
         list[str] | None,
-        typer.Option("--features", help="Columns that show how much spread is there (with --members)."),
+        typer.Option("--features", help="Columns by which the spread of the members is modelled (with --members)."),
     ] = None
     outside: Annotated[
         str | None,
-        typer.Option("--outside", help="Column that says which rows belong to no class; they have no label."),
+        typer.Option("--outside", help="Column that marks rows that belong to no known class and have no label."),
     ] = None
     prevalence_outside: Annotated[
-        float | None, typer.Option("--prevalence-outside", help="Share of such rows where the model is used.")
+        float | None,
+        typer.Option("--prevalence-outside", help="Share of rows of no known class where the model is used."),
     ] = None
     title: Title = None
     purpose: Purpose = ""
@@ -159,21 +178,31 @@ class ReportCommand:
     date: Date = None
     target: Annotated[
         str | None,
-        typer.Option("--target", help="File of a target without labels: what the headline's metric is there."),
+        typer.Option("--target", help="File of target data without labels: estimates the headline's metric there."),
     ] = None
     assume: Annotated[
-        str, typer.Option("--assume", help="What differs at the target: label (shares of classes), or covariate.")
+        str, typer.Option("--assume", help="Assumed difference of the target: label (class shares) or covariate.")
     ] = "label"
     feature: Annotated[
         list[str] | None,
-        typer.Option("--feature", help="Columns of both files for --assume covariate. Repeatable, or commas."),
+        typer.Option(
+            "--feature",
+            help="Columns of features in both files, for --assume covariate. Repeatable, or separated by commas.",
+        ),
     ] = None
     shift: Annotated[
-        str | None, typer.Option("--shift", help="Column of groups in an order (severity, month): does it get worse?")
+        str | None,
+        typer.Option(
+            "--shift",
+            help="Column of ordered groups (severity, month): tests whether calibration gets worse along them.",
+        ),
     ] = None
     prevalence: Annotated[
         str | None,
-        typer.Option("--prevalence", help="Share of the positive class (or of each, with commas) where it is used."),
+        typer.Option(
+            "--prevalence",
+            help="Share of the positive class (or of each class, separated by commas) where the model is used.",
+        ),
     ] = None
     output: Outputs = None
     folder: Folder = None
@@ -196,7 +225,7 @@ class ReportCommand:
 
     @property
     def settings(self) -> ReportSettings:
-        """The settings of every report, whatever the file."""
+        """The settings that all reports of the command share."""
         from calibrary.reporting import ReportSettings
 
         named = [*(listed(self.metrics) or []), *(listed(self.family) or [])]
@@ -209,7 +238,7 @@ class ReportCommand:
         )  # fmt: skip
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
-        """The settings of the report of one model of a file, whose columns they name."""
+        """The settings for one model's report, which name columns of the file."""
         split, unit = self.split or ([found.by] if found.by else []), self._unit(found)
         return replace(
             self.settings,
@@ -223,7 +252,7 @@ class ReportCommand:
         )
 
     def _unit(self, found: PredictionFile) -> str | None:
-        """The column of what belongs together: the one named, or the one that a log says itself."""
+        """The column of units: the one that was named, or the one that a log declares."""
         return self.unit or (found.unit if self.blocks is None else "") or None
 
     def read(self, source: str | list[str]) -> PredictionFile:
@@ -239,12 +268,12 @@ class ReportCommand:
         )  # fmt: skip
 
     def answered_sampled(self, source: str | list[str]) -> Any:
-        """The report of sampled answers: their own test is the answer, and the rows are the shares."""
+        """The report of sampled answers, with their own test as its verdict and the shares of agreement as its rows."""
         from calibrary.cli.logs import sampled_answers_of
 
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:
-            raise InputError("--sampled reads one log at a time")
+            raise InputError("--sampled takes one log at a time")
         found = sampled_answers_of(
             files[0], self.scorer, answer=self.answer, n_bins=self.bins or 10, n_resamples=self.resamples or 999,
             rng=self.seed,
@@ -258,27 +287,29 @@ class ReportCommand:
         return cal.report(found.right, found.share, settings=chosen)
 
     def _with_judge(self, source: str | list[str]) -> Any:
-        """What the human labels and the judge say together; None without a judge."""
+        """The estimate from human and judge labels together; None without --judge."""
         if self.judge is None:
             return None
         from calibrary.cli.judge import judged_of
 
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:
-            raise InputError("--judge reads one file at a time")
+            raise InputError("--judge takes one file at a time")
         return judged_of(
             self.primary, files[0], self.judge, label=self.label, prob=self.prob, inclusion=self.inclusion,
             percent=self.percent, rng=self.seed, n_resamples=self.resamples or 999,
         )  # fmt: skip
 
     def answered_members(self, source: str | list[str]) -> Any:
-        """The report of the mean of an ensemble, or of the rows inside: members and rows outside have a section."""
+        """The report of an ensemble's mean prediction, with sections about its members and about rows of no class."""
         from calibrary.cli.members import SecondOrderOptions, second_order_of
 
         files = [source] if isinstance(source, str) else source
-        named = list(files[1:]) if self.members else []  # after --members, what is no file is one more of them
+        named = (
+            list(files[1:]) if self.members else []
+        )  # an argument after --members that is not a file is another member
         if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
-            raise InputError("--members and --outside read one file at a time")
+            raise InputError("--members and --outside take one file at a time")
         asked = SecondOrderOptions(
             [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
             listed(self.features), self.label, self.prob, self.positive, self.percent,
@@ -301,7 +332,7 @@ class ReportCommand:
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
-        # a bar has a thread of its own, and a process with threads is not copied
+        # a progress bar has its own thread, and a process with threads cannot be forked safely
         no_bar = self.quiet or (self.jobs or 1) > 1
         with (
             waiting("computing every metric that applies", found, draws, no_bar) as work,
@@ -319,7 +350,7 @@ class ReportCommand:
             return reports, self._compared(found, reports)
 
     def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
-        """The sentences about a target without labels, and along groups in an order, where they were named."""
+        """The sentences about a target without labels and about ordered groups, if --target or --shift was given."""
         made: dict[str, Any] = {}
         draws = 999 if self.resamples is None else max(self.resamples, LEAST_DRAWS)
         if self.target is not None:
@@ -329,7 +360,7 @@ class ReportCommand:
                 weight_type=self.weight_type,
             )  # fmt: skip
         elif self.assume != "label" or self.feature:
-            raise InputError("--assume and --feature say how a target differs: name its file with --target")
+            raise InputError("--assume and --feature describe a target: name its file with --target")
         if self.shift is not None:
             unit = self._unit(found)
             made["shift"] = curve_of(
@@ -340,7 +371,7 @@ class ReportCommand:
 
     @contextmanager
     def _told_at_once(self, work: WorkDone, models: int) -> Iterator[None]:
-        """Print the answer of a single model as soon as it is known: sections, figures and files come after it."""
+        """Print a single model's result as soon as it is known, before sections, figures and files are made."""
         if models != 1 or self.as_json or self.folder is not None:
             yield
             return
@@ -351,14 +382,14 @@ class ReportCommand:
             show_answer(found, self.quiet, brief=False)
             out.file.flush()
 
-        told = ANSWERED.set(tell)
+        token = ANSWERED.set(tell)
         try:
             yield
         finally:
-            ANSWERED.reset(told)
+            ANSWERED.reset(token)
 
     def _compared(self, found: PredictionFile, reports: list[Any]) -> Any:
-        """Every model against the first, on the same draws of what belongs together."""
+        """Compare every model with the first on the same resamples of rows, units or blocks."""
         from calibrary.reporting import compare_models
         from calibrary.reporting.compose import comparable
 
@@ -374,12 +405,12 @@ class ReportCommand:
 
 @taking(ReportCommand)
 def report(asked: ReportCommand) -> None:
-    """Is it calibrated, by how much, which way, where, and how sure is that?
+    """Test whether predictions are calibrated; estimate the error, its direction and the worst segments.
 
     Examples: `calibrary report predictions.csv`, `calibrary report p.parquet --label y --prob p -o report.html`,
-    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`, `calibrary report a.csv b.csv` (one per model),
-    `calibrary report runs/*.parquet --folder reports` (a report per file). A report saved as JSON makes its page again:
-    `calibrary report saved.json -o page.html`.
+    `calibrary report p.csv --model a --model b --fail-if "ece>0.05"`, `calibrary report a.csv b.csv` (one file per
+    model), `calibrary report runs/*.parquet --folder reports` (one report per file). A report saved as JSON can be
+    written as a page: `calibrary report saved.json -o page.html`.
     """
     from calibrary.reporting.write import check_paths
 
@@ -397,20 +428,20 @@ def report(asked: ReportCommand) -> None:
         return
     reports, comparisons = asked.answered(asked.files)
     _given_out(
-        reports, comparisons, asked, told=len(reports) == 1 and not (asked.sampled or asked.members or asked.outside)
+        reports, comparisons, asked, printed=len(reports) == 1 and not (asked.sampled or asked.members or asked.outside)
     )
     gates.apply(reports)
 
 
 def _given_out(
-    reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand, told: bool = False
+    reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand, printed: bool = False
 ) -> None:
-    """The reports on the terminal and as files; the answer of one may have been ``told`` before."""
+    """Print the reports and write their files; ``printed`` says that the result was printed before."""
     from calibrary.reporting.write import save
 
     outputs = asked.output or []
     if not asked.as_json:
-        show(reports, comparisons, asked.quiet, asked.everything, told)
+        show(reports, comparisons, asked.quiet, asked.everything, printed)
     save(reports, outputs, comparisons)
     if asked.as_json:
         show_json(reports, comparisons)
@@ -419,7 +450,7 @@ def _given_out(
 
 
 def _runs(blocks: str | None) -> int | bool | None:
-    """The length of the runs that belong together, as the library takes it."""
+    """The block length of the bootstrap, in the library's form."""
     if blocks is None or blocks == "auto":
         return None if blocks is None else True
     if not blocks.isdigit() or int(blocks) < 1:
@@ -428,9 +459,9 @@ def _runs(blocks: str | None) -> int | bool | None:
 
 
 def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str, Any]:
-    """Where the rows came from, for the provenance of the page: the file, and which column is what."""
+    """The provenance of the rows for the page: the file and the role of each column."""
     dropped = {"missing values": found.n_dropped} if found.n_dropped else {}
-    known = getattr(found, "columns", {})  # rows of a state had theirs when it was made
+    known = getattr(found, "columns", {})  # the rows of a state were checked when the state was computed
     of_model = known.get("models", {}).get(model, [])
     named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
     columns = {what: name for what, name in named.items() if name and what != "models"}
@@ -439,19 +470,19 @@ def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str
 
 
 def _command() -> str | None:
-    """The command that was typed; None where something else called us."""
+    """The command that was typed; None if another program called this function."""
     called = Path(sys.argv[0])
     ours = called.stem == "calibrary" or (called.parent.name, called.stem) == ("calibrary", "__main__")
-    served = sys.argv[1:2] == ["mcp"]  # a client asked, and what was typed is the start of the server
+    served = sys.argv[1:2] == ["mcp"]  # a client sent the request; the typed command is the one that started the server
     return shlex.join(["calibrary", *sys.argv[1:]]) if ours and not served else None
 
 
 def say_left_out(report: Any, named: list[str]) -> None:
-    """A metric that was asked for by name and left out is named with its reason, whatever else is printed."""
+    """Print each metric that was requested by name and left out, with the reason."""
     for name in named:
         key = catalogue[name].key if name not in FAMILIES else ""
         if key in report.evaluation.skipped:
-            err.print(f"{plain(key)} not computed: {plain(report.evaluation.skipped[key])}", soft_wrap=True)
+            err.print(f"{plain(key)} was not computed: {plain(report.evaluation.skipped[key])}", soft_wrap=True)
 
 
 def show_json(reports: list[Any], comparisons: Any) -> None:
@@ -463,7 +494,7 @@ def show_json(reports: list[Any], comparisons: Any) -> None:
 
 @dataclass(frozen=True)
 class DetectionReportCommand:
-    """What was typed after ``calibrary detection report``; its fields are the command's options."""
+    """The arguments of ``calibrary detection report``; each field is an option of the command."""
 
     ground_truth: GroundTruth
     results: Results
@@ -486,7 +517,7 @@ class DetectionReportCommand:
     quiet: Quiet = False
 
     def settings(self, gates: Gates) -> ReportSettings:
-        """The settings of the report; metrics of gates must be in its table."""
+        """The settings of the report; metrics named in gates are added to its table."""
         from calibrary.reporting import ReportSettings
 
         chosen = [*(listed(self.metrics) or FAMILIES), *gates.metrics] if self.metrics or gates.rules else None
@@ -514,19 +545,19 @@ def detection_report(asked: DetectionReportCommand) -> None:
 
 
 def _title(found: PredictionFile, model: str, given: str | None) -> str:
-    """The title of one model's page: as it was given, with the name of the model where there are several."""
+    """The title of one model's page: the given title, with the model's name if there are several models."""
     if given and len(found.models) == 1:
         return given
     return f"{given or (Path(found.source).name if found.source != '-' else 'standard input')}: {model}"
 
 
 def _date(given: str | None) -> str:
-    """The date of the page: the one given, else today's."""
+    """The date of the page: the given one, else today."""
     return date.today().isoformat() if given is None else given
 
 
 def is_saved(file: str) -> bool:
-    """Is it a report that was saved, rather than rows of predictions?"""
+    """Whether the file is a saved report rather than rows of predictions."""
     path = Path(file)
     if path.suffix != ".json" or not path.is_file():
         return False
@@ -537,7 +568,7 @@ def is_saved(file: str) -> bool:
 
 
 def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, everything: bool) -> None:
-    """A page made again from its JSON: nothing is computed."""
+    """Show or write a saved report again; nothing is computed."""
     from calibrary.reporting.stored import from_json
     from calibrary.reporting.write import save
 
@@ -549,7 +580,7 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
     gates.apply(reports)
 
 
-#: What the terminal shows of the short list, and how wide words may be in a window of 80; numbers are never broken.
+#: Columns of the short list in the terminal, and their widths at 80 characters; numbers are never broken.
 _SHORT = (("metric", 14), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 24))
 
 
@@ -564,16 +595,16 @@ def show_answer(r: Any, quiet: bool, brief: bool) -> None:
     out.print(_short_table(r))
 
 
-def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, told: bool = False) -> None:
-    """The answer in the terminal, where it was not ``told`` before, and what follows it; every metric when asked."""
+def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, printed: bool = False) -> None:
+    """Print the result, unless it was ``printed`` before, then the sections, and every metric if ``everything``."""
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
-    brief = len(reports) > 2 and not everything  # a page, not a scroll
+    brief = len(reports) > 2 and not everything  # short enough to be seen without scrolling
     if len(reports) > _MOST_MODELS and not everything:
         _show_many(reports, comparisons)
         return
     for r in reports:
-        if not told:
+        if not printed:
             show_answer(r, quiet, brief)
         if quiet:
             continue
@@ -583,7 +614,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         if everything:
             _show_everything(r)
         else:
-            more = f"{len(r.evaluation.rows)} numbers computed: --all prints them"
+            more = f"{len(r.evaluation.rows)} values computed: --all prints them"
             left = f", {len(r.evaluation.skipped)} left out" if r.evaluation.skipped else ""
             out.print(f"[dim]{more}{left}[/]")
     if comparisons:
@@ -593,18 +624,18 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         out.print(table)
 
 
-#: Models up to which each has paragraphs of its own in the terminal.
+#: With more models than this, the terminal shows one table instead of paragraphs for each model.
 _MOST_MODELS = 4
 
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
-    """Many models as one table: a line each, with the metric of the headline and how far it is from the first's."""
+    """Many models as one table: one line each, with the headline's metric and its difference from the first model's."""
     from calibrary.base.numbers import ends, number
     from calibrary.reporting import together
 
     primary = reports[0].primary
     table = Table("model", box=None, pad_edge=False)
-    for head in ("answer", primary, "interval", *(["less the first"] if comparisons else [])):
+    for head in ("answer", primary, "interval", *(["minus first"] if comparisons else [])):
         table.add_column(head, no_wrap=True)
     for name, r in zip(together.short_names(reports), reports, strict=True):
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
@@ -613,11 +644,11 @@ def _show_many(reports: list[Any], comparisons: Any) -> None:
         shown = (name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ()))
         table.add_row(*(plain(t) for t in shown))
     out.print(table)
-    out.print("[dim]--all prints the numbers of every model; -o writes the page[/]")
+    out.print("[dim]--all prints the metrics of every model; -o writes the page[/]")
 
 
 def _item(text: str) -> Any:
-    """A point of a list, its further lines in line with the first."""
+    """One item of a list, with its further lines indented like the first."""
     from rich.text import Text
 
     point = Table.grid(padding=(0, 1, 0, 0))
@@ -638,7 +669,7 @@ def _short_table(r: Any) -> Table:
 
 
 def _show_everything(r: Any) -> None:
-    """Every metric by what it measures; a narrow window leaves columns out, never the verdict."""
+    """Every metric, grouped by what it measures; a narrow window leaves out columns, but never the verdict."""
     from calibrary.reporting.metric_table import grouped
     from calibrary.reporting.text import HEAD, folded_cells
 
@@ -655,5 +686,5 @@ def _show_everything(r: Any) -> None:
         out.print(f"[dim]not computed ({len(r.evaluation.skipped)}): {', '.join(r.evaluation.skipped)}[/]")
 
 
-#: What a table shows in a terminal too narrow for every column.
+#: The columns of a table in a terminal that is too narrow for all.
 _NARROW = ("metric", "value", "interval", "p adjusted", "verdict")

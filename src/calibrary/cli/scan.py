@@ -1,4 +1,4 @@
-"""``calibrary scan``, ``sql`` and ``state``: states of any number of predictions."""
+"""``calibrary scan``, ``sql`` and ``state``: summarize any number of predictions in a state, a small histogram."""
 
 from __future__ import annotations
 
@@ -11,29 +11,45 @@ from calibrary.cli.files import InputError
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
 from calibrary.cli.shared import Labels, err, out, plain, written
 
-_RESOLUTION = "Cells of width 1/resolution: 240, 960, 4800, 19200, 76800. Default 19200, and 1200 with --by."
+_RESOLUTION = (
+    "Number of histogram cells between 0 and 1: 240, 960, 4800, 19200 or 76800. Default 19200; 1200 with --by."
+)
 
 
 def scan(
     files: Annotated[list[str], typer.Argument(help="Parquet, CSV or Arrow files or folders, and saved states.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the state goes: a .parquet file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the state (.parquet).")],
     label: Annotated[str | None, typer.Option("--label", help="Column of the true class (guessed if obvious).")] = None,
     prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of whole weights: 2 is the row written twice.")] = None,
-    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="Column of whole-number weights; a row of weight 2 counts as two equal rows.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
+    ] = None,
     labels: Labels = None,
-    by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart (day, site). Repeatable.")] = None,
-    top_label: Annotated[bool, typer.Option("--top-label", help="Several classes: keep the top label alone.")] = False,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Column whose values get separate counts (day, site). Repeatable.")
+    ] = None,
+    top_label: Annotated[
+        bool, typer.Option("--top-label", help="Several classes: store only the predicted class and its confidence.")
+    ] = False,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
-    sample: Annotated[int, typer.Option(min=0, help="Several classes: whole rows to keep for what needs them.")] = 0,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Several classes: number of complete rows to store, for metrics that need them.")
+    ] = 0,
     drop_invalid: Annotated[
-        bool, typer.Option("--drop-invalid", help="Leave out rows that are no predictions, and count them.")
+        bool,
+        typer.Option(
+            "--drop-invalid",
+            help="Leave out invalid rows (missing values, probabilities outside 0 to 1) and count them.",
+        ),
     ] = False,
 ) -> None:
-    """Any number of predictions into one small file: `calibrary scan folder/ --prob p --label y -o state.parquet`.
+    """Summarize any number of predictions in a small file: `calibrary scan folder/ --prob p --label y -o s.parquet`.
 
-    States add up: `calibrary scan monday.parquet tuesday.parquet -o week.parquet`. `calibrary report state.parquet`
-    reads one.
+    States can be added: `calibrary scan monday.parquet tuesday.parquet -o week.parquet`. A state is evaluated by
+    `calibrary report state.parquet`.
     """
     from calibrary.scale import merged
 
@@ -59,20 +75,24 @@ def scan(
 
 
 def state(
-    table: Annotated[Path, typer.Argument(help="What the database returned, as a .parquet, .csv or .arrow file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the state goes: a .parquet file.")],
-    by: Annotated[list[str] | None, typer.Option("--by", help="Column that was kept apart. Repeatable.")] = None,
-    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    table: Annotated[Path, typer.Argument(help="Result of the query, as a .parquet, .csv or .arrow file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the state (.parquet).")],
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Column whose values got separate counts in the query. Repeatable.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
+    ] = None,
     labels: Labels = None,
     top_label: Annotated[bool, typer.Option("--top-label", help="The query had one probability per class.")] = False,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     drop_invalid: Annotated[
-        bool, typer.Option("--drop-invalid", help="Leave out rows that were no predictions, and count them.")
+        bool, typer.Option("--drop-invalid", help="Leave out rows that were invalid and count them.")
     ] = False,
 ) -> None:
-    """The state of what a query returned: `calibrary state result.csv -o state.parquet`, after `calibrary sql ...`.
+    """Turn the result of a `calibrary sql` query into a state: `calibrary state result.csv -o state.parquet`.
 
-    Give the options that the query was made with; names of columns may come back in capitals.
+    Pass the same options as to `calibrary sql`; the database may return column names in capitals.
     """
     from calibrary.scale import State
 
@@ -102,7 +122,7 @@ def _save(made: Any, output: Path) -> None:
 
 def _refuse_output(output: Path) -> None:
     if output.suffix != ".parquet":
-        raise InputError(f"{output}: a state is a .parquet file")
+        raise InputError(f"{output}: a state is saved as Parquet; name the file with .parquet")
     if not output.parent.is_dir():
         raise InputError(f"{output}: the folder {output.parent} does not exist")
 
@@ -126,19 +146,25 @@ def _matching(file: str) -> list[str]:
 
 
 def sql(
-    table: Annotated[str, typer.Option("--table", help="The table, or what FROM takes in your database.")],
+    table: Annotated[
+        str, typer.Option("--table", help="The table, or any expression that your database accepts after FROM.")
+    ],
     label: Annotated[str, typer.Option("--label", help="Column of the label.")] = "y",
     prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
-    by: Annotated[list[str] | None, typer.Option("--by", help="Column to keep apart. Repeatable.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of whole weights.")] = None,
-    positive: Annotated[str | None, typer.Option(help="The label the probabilities are of, of two names.")] = None,
+    by: Annotated[
+        list[str] | None, typer.Option("--by", help="Column whose values get separate counts. Repeatable.")
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of whole-number weights.")] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
+    ] = None,
     labels: Labels = None,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     dialect: Annotated[
         str, typer.Option(help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, spark, trino, ...")
     ] = "generic",
 ) -> None:
-    """The text that makes a state in any database: `calibrary sql --table t --label y --prob p --dialect postgres`."""
+    """Print the SQL query that computes a state: `calibrary sql --table t --label y --prob p --dialect postgres`."""
     from calibrary.scale import sql as text
 
     probs = prob or ["p"]

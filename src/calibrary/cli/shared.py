@@ -1,6 +1,6 @@
-"""What the commands share: the two consoles, the options every file needs, and how a file is read.
+"""What the commands share: the two consoles, the options of every file, and the reading of a file.
 
-Text that people supply is printed through :func:`plain`, which is the one way to a terminal.
+Text supplied by people is always printed through :func:`plain`, so that none of it is taken as markup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from calibrary.base.text import for_terminal as plain
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
 
-#: No colon becomes a picture and no number a color: what is printed is what was said.
+#: Text is printed unchanged: no emoji for words between colons, no colors for numbers.
 out = Console(emoji=False, highlight=False)
 err = Console(stderr=True, emoji=False, highlight=False)
 
@@ -26,9 +26,10 @@ _KINDS = (
     "lm-evaluation-harness (samples_*.jsonl), or a folder of parts; - for standard input."
 )
 File = Annotated[str, typer.Argument(help=_KINDS)]
-Files = Annotated[list[str], typer.Argument(help=f"{_KINDS} Several files: one per model, on the same rows.")]
+Files = Annotated[list[str], typer.Argument(help=f"{_KINDS} Several files hold one model each, on the same rows.")]
 Label = Annotated[
-    str | None, typer.Option("--label", "--correct", help="Column of the true class (guessed when obvious).")
+    str | None,
+    typer.Option("--label", "--correct", help="Column of the true class (guessed if the name is a usual one)."),
 ]
 Prob = Annotated[
     list[str] | None,
@@ -36,54 +37,75 @@ Prob = Annotated[
         "--prob", "--confidence", help="Probability column(s), or a prefix such as p for p0, p1, ... Repeatable."
     ),
 ]
-Weight = Annotated[str | None, typer.Option(help="Column of weights: 2 is the row written twice.")]
+Weight = Annotated[str | None, typer.Option(help="Column of weights; a row of weight 2 counts as two equal rows.")]
 WeightType = Annotated[
-    str, typer.Option("--weight-type", help="frequency: weights count rows; importance: how much a row counts.")
+    str,
+    typer.Option(
+        "--weight-type",
+        help="frequency: a weight is a number of equal rows; importance: a weight is the relative importance of a row.",
+    ),
 ]
 Unit = Annotated[
     str | None,
-    typer.Option("--unit", "--units", help="Column of patients, images or prompts: their rows are drawn together."),
+    typer.Option("--unit", "--units", help="Column of patients, images or prompts, whose rows are resampled together."),
 ]
 Blocks = Annotated[
     str | None,
     typer.Option(help="Rows are in time order: block length for the bootstrap, or auto for the cube root of N."),
 ]
-Positive = Annotated[str | None, typer.Option(help="The label the probabilities are of, when labels are two names.")]
+Positive = Annotated[
+    str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
+]
 Labels = Annotated[
     str | None,
     typer.Option(
-        "--labels", help="Names of the classes with commas between them, in the order of the columns; of two: no,yes."
+        "--labels",
+        help="Names of the classes, separated by commas, in the order of the columns; for two classes: no,yes.",
     ),
 ]
-Lens = Annotated[str, typer.Option(help="auto, binary, top-label, class-wise, pairwise, full, ...")]
+Lens = Annotated[
+    str, typer.Option(help="Which events are tested (lens): auto, binary, top-label, class-wise, pairwise, full, ...")
+]
 Bins = Annotated[
     int | None,
-    typer.Option(min=1, help="Bins of every binned metric and figure; each metric's own number unless given."),
+    typer.Option(min=1, help="Number of bins of every binned metric and figure; by default each metric's own."),
 ]
 Logits = Annotated[bool, typer.Option("--logits", help="The columns hold logits, not probabilities.")]
 Percent = Annotated[bool, typer.Option("--percent", help="The columns hold percentages, also written 85%.")]
-Id = Annotated[str | None, typer.Option("--id", help="Column that says which rows of files or models are the same.")]
-ModelColumn = Annotated[str | None, typer.Option(help="Long table: column of the model; one row for each of them.")]
-ClassColumn = Annotated[str | None, typer.Option(help="Long table: column of the class (with --id); one row for each.")]
-DropInvalid = Annotated[
-    bool, typer.Option("--drop-invalid", help="Leave out rows that are no predictions, and count them.")
+Id = Annotated[str | None, typer.Option("--id", help="Column that identifies the same row in several files or models.")]
+ModelColumn = Annotated[
+    str | None, typer.Option(help="Long table: column of the model, with one row for each prediction and model.")
 ]
-Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
-Scorer = Annotated[str | None, typer.Option("--scorer", help="Inspect log: the scorer that is meant, of several.")]
+ClassColumn = Annotated[
+    str | None,
+    typer.Option(help="Long table: column of the class (with --id), with one row for each prediction and class."),
+]
+DropInvalid = Annotated[
+    bool,
+    typer.Option(
+        "--drop-invalid", help="Leave out invalid rows (missing values, probabilities outside 0 to 1) and count them."
+    ),
+]
+Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
+Scorer = Annotated[str | None, typer.Option("--scorer", help="Inspect log: the scorer to use, if there are several.")]
 Normalize = Annotated[
     str,
     typer.Option(help="lm-evaluation-harness log: length divides log-likelihoods by the length of the option's text."),
 ]
-Resamples = Annotated[int | None, typer.Option(min=0, help="Bootstrap and Monte Carlo draws; 0 for point values only.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Resamples = Annotated[
+    int | None, typer.Option(min=0, help="Number of bootstrap resamples and Monte Carlo draws; 0 for estimates only.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Processes that evaluate the draws; the numbers are the same for any number.")
+    int | None, typer.Option(min=1, help="Number of processes for the resampling; the results do not depend on it.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, without notes and progress.")]
 Outputs = Annotated[
-    list[Path] | None, typer.Option("--output", "-o", help="Write .html, .pdf, .md, .json or .csv. Repeatable.")
+    list[Path] | None, typer.Option("--output", "-o", help="Output file: .html, .pdf, .md, .json or .csv. Repeatable.")
 ]
-Metrics = Annotated[list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or commas.")]
+Metrics = Annotated[
+    list[str] | None, typer.Option(help="Only these metrics or families. Repeatable, or separated by commas.")
+]
 
 
 __all__ = ["err", "listed", "load", "out", "plain", "say", "taking", "written"]
@@ -92,10 +114,10 @@ Options = TypeVar("Options")
 
 
 def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Make a command of a function of one object: the fields of its dataclass are the command's options."""
+    """Turn a function of one dataclass object into a command whose options are the dataclass's fields."""
     types = get_type_hints(kind, include_extras=True)
 
-    def made(run: Callable[[Options], None]) -> Callable[..., None]:
+    def command_of(run: Callable[[Options], None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
             run(kind(**given))
 
@@ -106,24 +128,24 @@ def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callabl
         )
         return command
 
-    return made
+    return command_of
 
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
-    """Read the file (or one file per model) and say what was guessed; ``labels`` is the text of --labels."""
+    """Read the file (or one file per model) and print what was guessed; ``labels`` is the text of --labels."""
     options["labels"] = class_names(options.get("labels"), options.get("positive"))
     found: Any = scanned(file, **options) or read_predictions(file, **options)
     if not quiet:
         for note in found.notes:
             err.print(f"[dim]{plain(note)}[/]")
         if found.n_dropped:
-            what = "that are no predictions" if options.get("drop_invalid") else "with missing values"
-            err.print(f"[dim]{found.n_dropped:,} rows {what} left out[/]")
+            what = "that are invalid" if options.get("drop_invalid") else "with missing values"
+            err.print(f"[dim]{found.n_dropped:,} rows {what} were left out[/]")
     return found  # type: ignore[no-any-return]
 
 
 def mistake(error: Exception) -> str | None:
-    """What is printed about an error that the user can put right; None for a fault of ours."""
+    """The message for an error that the user can correct; None for a bug of this library."""
     if isinstance(error, ValueError | TypeError | ModuleNotFoundError):
         return str(error)
     if isinstance(error, OSError):
@@ -131,18 +153,18 @@ def mistake(error: Exception) -> str | None:
         place = f"{error.filename}: " if error.filename is not None else ""
         return f"{place}{reason}"
     if isinstance(error, MemoryError):
-        return "the memory does not suffice: use fewer rows, fewer --resamples or fewer --metrics"
+        return "there is not enough memory: use fewer rows, fewer --resamples or fewer --metrics"
     return None
 
 
 def say(text: str, quiet: bool) -> None:
-    """One line about what takes time; the bar of the resampling itself follows it."""
+    """Print one line about a step that takes time; a progress bar of the resampling follows."""
     if not quiet and err.is_terminal:
         err.print(f"[dim]{text} ...[/]")
 
 
 def written(path: Path) -> None:
-    """Where something was written."""
+    """Print the path of a file that was written."""
     err.print(f"written: {plain(path)}", soft_wrap=True)
 
 
@@ -154,5 +176,5 @@ def listed(values: list[str] | None) -> list[str] | None:
 
 GroundTruth = Annotated[Path, typer.Argument(help="COCO ground truth (JSON).")]
 Results = Annotated[Path, typer.Argument(help="COCO results (JSON).")]
-Iou = Annotated[float, typer.Option(help="Overlap from which a detection counts as correct.")]
+Iou = Annotated[float, typer.Option(help="Overlap (IoU) from which a detection counts as correct.")]
 Rule = Annotated[str, typer.Option(help="Matching rule: coco, max-iou, gt-best or independent.")]

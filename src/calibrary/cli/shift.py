@@ -1,4 +1,4 @@
-"""``--target FILE``, ``--shift COLUMN`` and ``--prevalence``: other data than the labelled rows of a file."""
+"""``--target FILE``, ``--shift COLUMN`` and ``--prevalence``: calibration on data other than a file's labelled rows."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from calibrary.cli.files import InputError, open_table
 from calibrary.cli.read import FileLayout, PredictionFile, _complete_rows, _matrix, _numbers, _require
 from calibrary.data.checks import Array
 
-#: Draws for a target or a curve, whatever a page of few draws is asked for; each group of a curve needs twenty.
+#: The fewest draws for a target or a curve, even if fewer --resamples are requested; each group needs twenty.
 LEAST_DRAWS, _DRAWS_A_GROUP = 99, 20
 
 
 def shares_typed(text: str | None) -> float | list[float] | None:
-    """Shares as they are typed: one number, or one for each class with commas."""
+    """Parse class shares: one number, or one for each class separated by commas."""
     if text is None:
         return None
     try:
         shares = [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--prevalence {text}: pass a share such as 0.02, or one for each class with commas") from None
+        raise InputError(
+            f"--prevalence {text}: pass a share such as 0.02, or one for each class separated by commas"
+        ) from None
     if not all(0.0 < share < 1.0 for share in shares):
-        raise InputError(f"--prevalence {text}: shares lie above 0 and below 1")
+        raise InputError(f"--prevalence {text}: shares must lie strictly between 0 and 1")
     return shares[0] if len(shares) == 1 else shares
 
 
@@ -40,17 +42,19 @@ def target_of(
     logits: bool,
     **settings: Any,
 ) -> Any:
-    """The metric on a target without labels, whose file has the columns that the probabilities have in the first."""
+    """Estimate the metric on a target without labels; its file has the same probability columns."""
     from calibrary.shift import under_shift
 
     table, named = open_table(source), found.columns.get("models", {}).get(model)
     if not named:
-        raise InputError("--target needs the columns of the probabilities: the first file must be a table of rows")
+        raise InputError(
+            "--target needs probability columns: the first file must be a table of rows, not a state or log"
+        )
     for name in (*named, *features):
         if name not in table.names:
             raise InputError(
-                f"{Path(source).name} has no column {name!r}, which the labelled file has: both sets need the same "
-                "classes, under the same names"
+                f"{Path(source).name} has no column {name!r}, which the labelled file has: both files need the same "
+                "probability columns, under the same names"
             )
         _require(list(table.names), name)
     values = table.columns([*named, *features])
@@ -68,7 +72,7 @@ def _stacked(values: Any, names: list[str]) -> Array:
 
 
 def curve_of(metric: str, found: PredictionFile, model: str, column: str, *, unit: str | None, **settings: Any) -> Any:
-    """The metric along the groups of a column."""
+    """The metric in each of the ordered groups of a column."""
     from calibrary.shift import shift_curve
 
     units, groups = found.others[unit] if unit else None, found.others[column]

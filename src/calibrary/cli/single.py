@@ -56,7 +56,7 @@ from calibrary.lookup import catalogue
 
 
 def metric(
-    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows them.")],
+    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows all.")],
     file: File,
     label: Label = None,
     prob: Prob = None,
@@ -66,7 +66,7 @@ def metric(
     positive: Positive = None,
     labels: Labels = None,
     lens: Lens = "auto",
-    interval: Annotated[bool, typer.Option("--interval", help="Add an interval.")] = False,
+    interval: Annotated[bool, typer.Option("--interval", help="Add a confidence interval.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False,
     resamples: Resamples = None,
     seed: Seed = 0,
@@ -79,25 +79,29 @@ def metric(
     drop_missing: Drop = False,
     drop_invalid: DropInvalid = False,
     judge: Annotated[
-        str | None, typer.Option("--judge", help="Column of a judge's labels; the label column holds few human ones.")
+        str | None,
+        typer.Option(
+            "--judge", help="Column of an automatic judge's labels; the label column holds a few human labels."
+        ),
     ] = None,
     inclusion: Annotated[
-        str | None, typer.Option("--inclusion", help="Column of probabilities of being labelled (with --judge).")
+        str | None,
+        typer.Option("--inclusion", help="Column of each row's probability of getting a human label (with --judge)."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """One number: `calibrary metric ece predictions.csv --interval`."""
+    """Compute one metric: `calibrary metric ece predictions.csv --interval`."""
     entry = catalogue[id]
     if judge is not None:
         from calibrary.cli.judge import judged_of
 
-        told = judged_of(
+        estimated = judged_of(
             entry.key, file, judge, label=label, prob=prob, inclusion=inclusion, percent=percent, rng=seed,
             n_resamples=resamples or 999,
         )  # fmt: skip
-        out.print(plain(f"{entry.key} {told.estimate:.10g}  [{told.low:.6g}, {told.high:.6g}]"))
+        out.print(plain(f"{entry.key} {estimated.estimate:.10g}  [{estimated.low:.6g}, {estimated.high:.6g}]"))
         if not quiet:
-            err.print(plain(told.sentence), soft_wrap=True)
+            err.print(plain(estimated.sentence), soft_wrap=True)
         return
     found = load(
         file,
@@ -137,7 +141,7 @@ def metric(
     rows: Sequence[Any] = result.rows
     if unit is not None:
         if not (interval or test):
-            raise InputError("--unit says what is drawn together: add --interval or --test")
+            raise InputError("--unit affects only the resampling: add --interval or --test")
         settings = {
             "lens": lens, "weight_type": weight_type, "units": found.others[unit], "n_resamples": draws, "rng": seed,
         }  # fmt: skip
@@ -156,7 +160,7 @@ def metric(
 def _by_unit(
     id: str, p: Any, rows: Sequence[Any], settings: dict[str, Any], interval: bool, test: bool
 ) -> Sequence[Any]:
-    """The rows with an interval and a p-value of units that are drawn whole."""
+    """The metric's values with an interval and a p-value from resampling whole units."""
     if interval:
         ends = cal.interval(id, p, **settings)
         low, high = np.atleast_1d(ends.low), np.atleast_1d(ends.high)
@@ -171,7 +175,8 @@ def _by_unit(
 def compare(
     files: Files,
     prob: Annotated[
-        list[str] | None, typer.Option(help="One column or prefix per model; of several files, the one in each.")
+        list[str] | None,
+        typer.Option(help="One column or prefix per model; with several files, the column in each file."),
     ] = None,
     label: Label = None,
     weight: Weight = None,
@@ -191,17 +196,17 @@ def compare(
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
-    """Models on the same rows: `calibrary compare p.csv --prob a --prob b`, or `calibrary compare a.csv b.csv`."""
+    """Compare models on the same rows: `calibrary compare p.csv --prob a --prob b`, or `... compare a.csv b.csv`."""
     from calibrary.reporting import compare_models
 
-    beside = len(files) > 1 or model_column is not None  # the models are in files or rows, not in columns
+    beside = len(files) > 1 or model_column is not None  # the models are given by files or rows, not by columns
     found = load(
         files, quiet, label=label, weight=weight, positive=positive, labels=labels, logits=logits, percent=percent,
         id=id_column, drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
         others=[unit] if unit else [], **{"prob" if beside else "models": prob},
     )  # fmt: skip
     if len(found.models) < 2:
-        raise InputError("compare needs at least two models: repeat --prob, name several files, or a --model-column")
+        raise InputError("compare needs at least two models: repeat --prob, name several files, or pass --model-column")
     ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
     draws = 999 if resamples is None else resamples
@@ -228,7 +233,9 @@ def compare(
 def plot(
     file: File,
     output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
-    kind: Annotated[str, typer.Option(help="overview, reliability, smooth, corp, cumulative, brier, ...")] = "overview",
+    kind: Annotated[
+        str, typer.Option(help="Type of figure: overview, reliability, smooth, corp, cumulative, brier, ...")
+    ] = "overview",
     label: Label = None,
     prob: Prob = None,
     weight: Weight = None,
@@ -242,9 +249,9 @@ def plot(
     drop_missing: Drop = False,
     quiet: Quiet = False,
 ) -> None:
-    """One figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`.
+    """Draw one figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`.
 
-    `calibrary plot figure3 -o f.png` draws a figure of the review, 1 to 7, from data that come along.
+    `calibrary plot figure3 -o f.png` draws a figure of the review, 1 to 7, from data that the library includes.
     """
     from calibrary.plots import draw, figure
     from calibrary.plots.review_figures import FIGURES
@@ -272,7 +279,7 @@ def plot(
 
 
 def _check_figure(output: Path) -> None:
-    """Refuse, before any work is done, what could not be written at its end."""
+    """Refuse, before any computation, an output file that could not be written at the end."""
     if output.suffix not in (".svg", ".pdf", ".png"):
         raise InputError(f"{output}: the extension chooses the format, and must be one of .svg, .pdf, .png")
     check_writable(output)
@@ -289,11 +296,11 @@ def detection_plot(
     ground_truth: GroundTruth,
     results: Results,
     output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
-    kind: Annotated[str, typer.Option(help="detection, d-ece-map, ...")] = "detection",
+    kind: Annotated[str, typer.Option(help="Type of figure: detection, d-ece-map, ...")] = "detection",
     iou_threshold: Iou = 0.5,
     matching: Rule = "coco",
 ) -> None:
-    """A figure of a detector's calibration."""
+    """Draw a figure of a detector's calibration."""
     from calibrary.plots import draw
 
     _check_figure(output)

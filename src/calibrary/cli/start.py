@@ -1,7 +1,7 @@
-"""Completions and help from a stored list of commands, without importing what the commands need.
+"""Answer the Tab key and ``--help`` from a stored list of commands, without importing the commands.
 
-The Tab key and ``--help`` must answer at once. ``surface.json`` lists every command with its arguments and options; it
-is made from the commands by ``scripts/make_stubs.py``, and a command that it does not list is left to Typer.
+Both must be quick. ``surface.json`` lists every command with its arguments and options; ``scripts/make_stubs.py``
+writes this file, and Typer answers for a command that is not listed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 
 _VARIABLE = "_CALIBRARY_COMPLETE"
 _SURFACE = Path(__file__).with_name("surface.json")
-#: Bytes at the beginning of a file that hold the names of its columns.
+#: The number of bytes at the beginning of a file in which its column names are searched.
 _HEAD = 1 << 16
 
 Choice = tuple[str, str]
 
 
 def answered() -> bool:
-    """Answer a completion or ``--help``; False where Typer must."""
+    """Answer a completion or ``--help``; False if Typer must answer instead."""
     asked = os.environ.get(_VARIABLE, "")
     if asked in _SHELLS:
         return _completed(asked)
@@ -43,7 +43,7 @@ def answered() -> bool:
 def _printed(text: str) -> None:
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the reader, such as head, has enough
+    except BrokenPipeError:  # the program that receives the output, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -53,7 +53,7 @@ def _surface() -> dict[str, Any]:
 
 
 def _command(words: list[str]) -> dict[str, Any] | None:
-    """The command that the words name; None where they name none, or hold more than its name."""
+    """The command named by the words; None if they name no command or contain further words."""
     found = _surface()
     for word in words:
         if word not in found.get("commands", {}):
@@ -130,7 +130,7 @@ def _typed() -> tuple[list[str], str]:
     typed = os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         words = shlex.split(typed)
-    except ValueError:  # a quotation that is still open
+    except ValueError:  # a quotation mark is still open
         words = typed.split()
     begun = words.pop() if words and not typed.endswith(" ") else ""
     return words[1:], begun
@@ -146,7 +146,7 @@ def _quoted(text: str) -> str:
 
 
 def choices(words: list[str], begun: str) -> list[Choice]:
-    """What may stand next after these words: commands, options, columns of the files named, ids of metrics."""
+    """The possible next words: commands, options, columns of the named files, ids of metrics."""
     surface = command = _surface()
     while words and words[0] in command.get("commands", {}):
         command, words = command["commands"][words[0]], words[1:]
@@ -192,7 +192,7 @@ def _columns(words: list[str]) -> Iterator[str]:
 
 
 def _columns_of(path: Path) -> list[str]:
-    """The names of the columns of a file; none where it is of another format or cannot be read."""
+    """The column names of a file; an empty list if the format is not supported or the file cannot be read."""
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith((".parquet", ".arrow", ".feather")):

@@ -1,4 +1,4 @@
-"""Ctrl-C that is not lost: a library that is just being loaded may swallow the first, and the work would go on."""
+"""Make Ctrl-C reliable: a library that is being imported may swallow the first interrupt."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Seconds after which a wish to stop that nobody followed is said again.
+#: Seconds after which an interrupt that had no effect is sent again.
 _AGAIN = 1.0
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
-    """Say a wish to stop again until the work within has ended; where that cannot be done, all is as it was."""
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where it is ignored, in the background
+def repeated_interrupts() -> Iterator[None]:
+    """Repeat an interrupt until the block has ended; without signals for threads, nothing is changed."""
+    usual = (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )  # a background job ignores interrupts, and so does this function
     if not usual or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

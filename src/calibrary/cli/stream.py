@@ -1,6 +1,6 @@
-"""Files sent through a map a few thousand rows at a time, so that memory does not grow with them.
+"""Recalibrate a file a few thousand rows at a time, so that memory does not grow with the file.
 
-Other columns stay as they are. Each kind of file is a generator of chunks that is sent the changed probabilities back.
+Other columns are not changed. Each file format has a generator that yields chunks and receives the new probabilities.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calibrary.base.errors import extra
 from calibrary.cli.files import InputError, delimiter_of, objects_of_lines
 from calibrary.data.checks import Array
 
-#: Rows in memory at a time.
+#: The number of rows in memory at a time.
 CHUNK = 20_000
 
 _ENDINGS = {
@@ -33,15 +33,15 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class FileJob:
-    """What is done to a file: which columns, found by their names, go through ``transform``.
+    """The task for one file: which columns are transformed by ``transform``, and where the result goes.
 
     Attributes
     ----------
-    find : from the names of all columns, those of the probabilities
-    transform : (n, K) in, (n, K) out; gets the number of the first row for its messages
-    suffix : added to the name of each probability column for the column that is written
-    keep_missing : rows without probabilities have none afterwards, rather than being refused
-    overwrite : a column of that name is replaced, rather than being refused
+    find : function that selects the probability columns from the names of all columns
+    transform : function of an (n, K) array and the number of its first row (for messages); returns an (n, K) array
+    suffix : suffix of the new columns, added to the names of the probability columns
+    keep_missing : rows without probabilities get none, instead of raising an error
+    overwrite : an existing column of that name is replaced, instead of raising an error
     """
 
     source: Path
@@ -53,7 +53,7 @@ class FileJob:
     overwrite: bool = False
 
     def changed(self, p: Array, columns: list[str], first: int) -> Array:
-        """The probabilities after the map; NaN where they are missing and may be."""
+        """The recalibrated probabilities; NaN where they are missing and ``keep_missing`` allows it."""
         missing = np.isnan(p)
         if not missing.any():
             return self.transform(p, first)
@@ -61,7 +61,7 @@ class FileJob:
             row, j = (int(i) for i in np.argwhere(missing)[0])
             raise InputError(
                 f"{self.source}: column {columns[j]!r} has no number in row {first + row + 1:,} (not counting a "
-                "header): fill it, or leave such rows as they are with --keep-missing"
+                "header): fill it in, or copy such rows unchanged with --keep-missing"
             )
         whole = ~missing.any(axis=1)
         result = np.full(p.shape, np.nan)
@@ -70,7 +70,7 @@ class FileJob:
         return result
 
     def names(self, columns: list[str], present: Iterable[str]) -> list[str]:
-        """What the changed columns are called; a name that is taken is refused unless it may be overwritten."""
+        """The names of the recalibrated columns; an existing name is refused unless it may be overwritten."""
         new = [f"{c}{self.suffix}" for c in columns]
         taken = sorted(set(new) & set(present))
         if taken and not self.overwrite:
@@ -85,7 +85,7 @@ Job = FileJob  # its name in 0.2, which pickles and imports may have
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file, by its ending."""
+    """The format of a file, by its extension."""
     name = path.name.lower().removesuffix(".gz")
     found = _ENDINGS.get(Path(name).suffix)
     if found is None or (path.name.lower().endswith(".gz") and found not in ("csv", "lines")):
@@ -97,14 +97,16 @@ def kind_of(path: Path) -> str:
 
 
 def run(job: FileJob) -> int:
-    """Read, change and write; the number of rows."""
+    """Read, recalibrate and write the file; returns the number of rows."""
     kind = kind_of(job.source)
     if kind_of(job.target) != kind:
         raise InputError(f"rows are written in the format of the input: name the output with {job.source.suffix}")
     try:
         return _KINDS[kind](job)
     except (RecursionError, zlib.error) as error:
-        why = "is nested too deeply" if isinstance(error, RecursionError) else f"is damaged: {error}; copy it again"
+        why = (
+            "is nested too deeply" if isinstance(error, RecursionError) else f"is damaged: {error}; copy the file again"
+        )
         raise InputError(f"{job.source} {why}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{job.source} is not UTF-8 text: {error.reason} at byte {error.start}") from error
@@ -136,7 +138,9 @@ def _csv(job: FileJob) -> int:
     with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
         head_line = source.readline()
         if not head_line.strip():
-            raise InputError(f"{job.source} is empty, or its first line is: name the columns there")
+            raise InputError(
+                f"{job.source} is empty, or its first line is empty: write the column names in the first line"
+            )
         delimiter = delimiter_of(head_line)
         ending = "\r\n" if head_line.endswith("\r\n") else "\n"
         head = next(csv.reader([head_line], delimiter=delimiter))
@@ -152,7 +156,7 @@ def _csv(job: FileJob) -> int:
             short = next((i for i, row in enumerate(rows) if len(row) != len(head)), None)
             if short is not None:
                 raise InputError(
-                    f"{job.source}: row {n + short + 1:,} has {len(rows[short])} cells and the header {len(head)}"
+                    f"{job.source}: row {n + short + 1:,} has {len(rows[short])} values and the header has {len(head)}"
                 )
             p = np.column_stack([_numbers([row[j] for row in rows], job, n, head[j]) for j in place])
             texts = [["" if x != x else repr(x) for x in column] for column in job.changed(p, columns, n).T.tolist()]
@@ -167,7 +171,7 @@ def _csv(job: FileJob) -> int:
 
 
 def _numbers(cells: list[Any], job: FileJob, first: int, column: str) -> Array:
-    """The cells as numbers, missing ones as NaN."""
+    """The texts as numbers, missing ones as NaN."""
     numbers = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
         if cell is None or cell == "":
@@ -196,7 +200,7 @@ def _lines(job: FileJob) -> int:
 
 
 def _array(job: FileJob) -> int:
-    """A JSON array of objects, such as the results of a detector; or lines after all."""
+    """A JSON array of objects, such as a detector's results; or one object per line."""
     with _opened(job.source, "r") as source:
         start = source.read(4096).lstrip()[:1]
     if start != "[":
@@ -224,7 +228,7 @@ def _objects_of_array(source: IO[str], job: FileJob) -> Iterator[dict[str, Any]]
         except json.JSONDecodeError:
             more = source.read(1 << 20)
             if not more:
-                raise InputError(f"{job.source} ends in the middle of its list: it was cut off") from None
+                raise InputError(f"{job.source} is incomplete: its list has no end; copy the file again") from None
             text += more
             continue
         if not isinstance(found, dict):
@@ -279,7 +283,7 @@ def _arrow(job: FileJob) -> int:
 
 
 def _batch_change(job: FileJob, schema: Any) -> tuple[Callable[[Any, int], Any], Any]:
-    """What turns a record batch into the changed one, and the schema of the result."""
+    """The function that recalibrates a record batch, and the schema of the result."""
     import pyarrow as pa
 
     columns = job.find(schema.names)

@@ -1,4 +1,4 @@
-"""Metrics against known truth: ``calibrary study run | show | figures | mine``."""
+"""Simulations of metrics where the true calibration is known: ``calibrary study run | show | figures | mine``."""
 
 from __future__ import annotations
 
@@ -40,11 +40,14 @@ from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult, rows_of
 
-app = typer.Typer(help="What metrics show where the truth is known.", no_args_is_help=True)
+app = typer.Typer(help="Simulate metrics on data whose true calibration is known.", no_args_is_help=True)
 
-Stored = Annotated[Path | None, typer.Option("--from", help="A study of yours; the library's own unless given.")]
+Stored = Annotated[
+    Path | None,
+    typer.Option("--from", help="Folder of your own study; by default the study that the library includes."),
+]
 Functions = Annotated[
-    list[str] | None, typer.Option("--function", help="A function of (y, p) of yours: file.py:name. Repeatable.")
+    list[str] | None, typer.Option("--function", help="Your own function of (y, p): file.py:name. Repeatable.")
 ]
 
 
@@ -53,20 +56,24 @@ def run(
     preset: Annotated[str, typer.Option(help=f"{', '.join(PRESETS)}.")] = "quick",
     metrics: Metrics = None,
     function: Functions = None,
-    worlds: Annotated[list[str] | None, typer.Option(help="Only these laws, curves or worlds. Repeatable.")] = None,
-    n: Annotated[list[int] | None, typer.Option("--n", help="Only these numbers of rows. Repeatable.")] = None,
-    draws: Annotated[int | None, typer.Option(min=2, help="Samples of every world.")] = None,
+    worlds: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these distributions of confidence, miscalibration curves or settings. Repeatable."),
+    ] = None,
+    n: Annotated[list[int] | None, typer.Option("--n", help="Only these sample sizes. Repeatable.")] = None,
+    draws: Annotated[int | None, typer.Option(min=2, help="Number of samples of every simulated setting.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     output: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the shards; study-PRESET unless given.")
+        Path | None, typer.Option("--out", help="Folder of the result files (shards); study-PRESET by default.")
     ] = None,
     part: Annotated[
-        str | None, typer.Option(help="Make only a part, such as 3/16; folders can be put together.")
+        str | None,
+        typer.Option(help="Run only a part of the study, such as 3/16; the folders of all parts can be merged."),
     ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Run a study, or go on with one: `calibrary study run --preset quick`. Ctrl-C loses at most one shard."""
+    """Run or continue a study: `calibrary study run --preset quick`. Ctrl-C loses at most one result file."""
     from calibrary import study
 
     folder = output or Path(f"study-{preset}")
@@ -84,11 +91,11 @@ def run(
 
 @app.command()
 def show(
-    metric: Annotated[str | None, typer.Argument(help="Metric id or alias, or a number of the study.")] = None,
+    metric: Annotated[str | None, typer.Argument(help="Metric id or alias, or the name of one of its values.")] = None,
     source: Stored = None,
-    n: Annotated[int | None, typer.Option("--n", help="The table at this number of rows.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Sample size of the table.")] = None,
 ) -> None:
-    """What was found, of all metrics or of one: `calibrary study show smece`."""
+    """Show the results for all metrics or for one: `calibrary study show smece`."""
     found = _read(source)
     if metric is None:
         out.print(_overview(found, n or (1000 if 1000 in found.sizes else found.sizes[0])))
@@ -108,7 +115,7 @@ def figures(
     source: Stored = None,
     kind: Annotated[str, typer.Option(help="png, svg or pdf.")] = "png",
 ) -> None:
-    """The figures of a study: `calibrary study figures -o figures`."""
+    """Draw the figures of a study: `calibrary study figures -o figures`."""
     from calibrary.study.figures import FIGURES
 
     if output.exists() and not output.is_dir():
@@ -130,7 +137,7 @@ def mine(
     file: Annotated[str, typer.Argument(help="Predictions and labels, as for calibrary report.")],
     metrics: Metrics = None,
     function: Functions = None,
-    draws: Annotated[int, typer.Option(min=5, help="Samples of every world.")] = 20,
+    draws: Annotated[int, typer.Option(min=5, help="Number of samples of every simulated setting.")] = 20,
     label: Label = None,
     prob: Prob = None,
     weight: Weight = None,
@@ -143,7 +150,7 @@ def mine(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """What metrics are worth on predictions like yours: `calibrary study mine predictions.csv`."""
+    """Simulate how well metrics work on predictions like yours: `calibrary study mine predictions.csv`."""
     from calibrary import study
 
     loaded = load(
@@ -157,11 +164,11 @@ def mine(
     out.print(plain(str(found)), highlight=False, soft_wrap=True)
 
 
-# -- what is asked for ----------------------------------------------------------------------------------
+# -- selection ----------------------------------------------------------------------------------------
 
 
 def _chosen(metrics: list[str] | None, functions: list[str] | None) -> dict[str, Any] | None:
-    """Metrics by name and functions of the user's; None is everything."""
+    """The chosen metrics and the user's functions; None selects everything."""
     if not metrics and not functions:
         return None
     named: dict[str, Any] = {catalogue[name].key: name for name in listed(metrics) or ()}
@@ -172,7 +179,7 @@ def _function(text: str) -> tuple[str, Callable[..., Any]]:
     file, _, name = text.rpartition(":")
     path = Path(file)
     if not name or not path.is_file():
-        raise InputError(f"--function {text}: give it as file.py:name, with a file that exists")
+        raise InputError(f"--function {text}: pass file.py:name, with a file that exists")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -190,7 +197,7 @@ def _read(source: Path | None) -> StudyResult:
 
 
 def _names(found: StudyResult, metric: str) -> list[str]:
-    """The numbers of a metric, by any of its names."""
+    """The values of a metric in the study, by any of its names."""
     if metric in found.names:
         return [metric]
     id = catalogue[metric].id
@@ -206,9 +213,11 @@ def _names(found: StudyResult, metric: str) -> list[str]:
 
 
 _HEADINGS = (
-    "reads: mean on calibrated models; power: share of errors found at 5%, also where events are rare and of waves of "
-    "ten periods; same, across: pairs of models ordered rightly, with the same confidences and with others; rho L1, "
-    "dist.: rank correlation with the L1 error and the distance from calibration; lie: best false report over the truth"
+    "null: mean on calibrated models; power: share of miscalibrated samples detected at the 5% level; rare, wave: "
+    "power for rare events and for curves with ten periods; same, across: share of pairs of models in the right "
+    "order, with the same and with different distributions of confidence; rho L1, dist.: rank correlation with the L1 "
+    "error and with the distance from calibration; gaming: smallest error of a misstated set of probabilities divided "
+    "by the error of the true ones"
 )
 
 
@@ -216,7 +225,7 @@ def _overview(found: StudyResult, n: int) -> Table:
     rows = found.found["sizes"].get(str(n))
     if rows is None:
         raise InputError(f"--n {n}: the study has {', '.join(map(str, found.sizes))}")
-    head = ("number", "reads", "power", "rare", "wave", "same", "across", "rho L1", "dist.", "lie")
+    head = ("metric", "null", "power", "rare", "wave", "same", "across", "rho L1", "dist.", "gaming")
     table = Table(*head, box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):
         row, whole = rows[name], found.found["numbers"][name]
@@ -232,7 +241,7 @@ def _overview(found: StudyResult, n: int) -> Table:
 
 
 def _of_one(found: StudyResult, name: str) -> Table:
-    table = Table("N", "calibrated", "sd", "power", "same law", "across", "bias/sd", "ms", "draws", box=None,
+    table = Table("N", "null", "null sd", "power", "same", "across", "bias/sd", "ms", "draws", box=None,
                   pad_edge=False)  # fmt: skip
     for n, row in rows_of(found, name):
         table.add_row(
@@ -259,13 +268,13 @@ def _lines(found: StudyResult, name: str) -> Iterator[str]:
             "true ones"
         )
     if whole["largest_n"] != max(found.sizes) and not whole.get("own_worlds"):
-        yield f"read on up to {whole['largest_n']:,} rows only, for its cost"
+        yield f"computed for up to {whole['largest_n']:,} rows only, because of its cost"
     for n, by in found.found["tests"].items():
         if whole["metric"] in by:
             test = by[whole["metric"]]
             yield (
-                f"its own test at N = {n}: rejects {percent(test['level'])} of calibrated samples and "
-                f"{percent(test['power'])} of others"
+                f"the metric's own test at N = {n} rejects {percent(test['level'])} of calibrated and "
+                f"{percent(test['power'])} of miscalibrated samples"
             )
 
 
@@ -274,20 +283,20 @@ def _about(found: StudyResult) -> str:
     missing = about["of"] - about["shards"]
     return (
         f"study {about['preset']!r} of calibrary {about['version']}, seed {about['seed']}: "
-        f"{len(found.found['worlds'])} worlds, N = {', '.join(f'{n:,}' for n in found.sizes)}"
-        + (f"; {missing} shards are missing" if missing else "")
+        f"{len(found.found['worlds'])} simulated settings, N = {', '.join(f'{n:,}' for n in found.sizes)}"
+        + (f"; {missing} result files are missing" if missing else "")
     )
 
 
 @contextmanager
 def _bar(what: str, quiet: bool) -> Iterator[Callable[[Any], None] | None]:
-    """A bar with the CPU time that is left, on a terminal only."""
+    """A progress bar with the remaining CPU time, shown only on a terminal."""
     if quiet or not err.is_terminal:
         yield None
         return
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[left]}"))
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task(f"study {what}", total=None, left="measuring what each number costs")
+        task = bar.add_task(f"study {what}", total=None, left="measuring the computing time of each metric")
 
         def watch(progress: Any) -> None:
             left = progress.seconds_left

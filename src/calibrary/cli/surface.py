@@ -1,6 +1,6 @@
-"""What the commands take, as plain data: ``surface.json``, from which completion and ``--help`` answer.
+"""The commands with their arguments and options as plain data, for the file ``surface.json``.
 
-``scripts/make_stubs.py`` writes it, and a test holds it to the commands.
+Completion and ``--help`` use that file. ``scripts/make_stubs.py`` writes it, and a test compares it with the commands.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-#: How the help of an option begins that names columns of the file.
+#: The beginnings of the help texts of options that name columns of the file.
 _COLUMNS = re.compile(r"(Long table: c|C|The c|Probability c|One c|Compare several models: a c)olumn")
 #: Arguments and options that name metrics.
 _METRICS = frozenset(("metric", "metrics", "primary", "name", "id"))
@@ -27,7 +27,7 @@ def surface() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The file ``surface.json``: short enough to be read at once, and a line for each command."""
+    """The content of ``surface.json``, with one line for each command."""
     made = surface()
     commands = ",\n".join(f"{json.dumps(name)}: {json.dumps(one)}" for name, one in made.pop("commands").items())
     return f'{json.dumps(made)[:-1]}, "commands": {{\n{commands}\n}}}}\n'
@@ -64,7 +64,7 @@ def _option(p: Any) -> dict[str, Any]:
 
 
 def _wanted(p: Any, help: str) -> str:
-    """What is completed: columns, metrics, or nothing, which leaves it to the shell."""
+    """What is completed: columns, metrics, or nothing, so that the shell completes file names."""
     return "column" if _COLUMNS.match(help) else "metric" if p.name in _METRICS else ""
 
 

@@ -1,7 +1,7 @@
-"""``calibrary validate``: fit a model to a table again and again, and say how it would do on new rows.
+"""``calibrary validate``: refit a model to resamples of a table, and estimate its performance on new rows.
 
-Models come by name only. A pickled model is a program that runs when it is read, so no file of a model is taken; a
-model of one's own goes to ``calibrary.validate`` in Python.
+Models are chosen by name only. A pickled model is a program that runs when it is opened, so no model file is accepted;
+for your own model, use ``calibrary.validate`` in Python.
 """
 
 from __future__ import annotations
@@ -30,24 +30,31 @@ def validate(
     label: Annotated[str, typer.Option(help="Column of the outcome.")],
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns of the predictors; all others unless given. Repeatable, or commas."),
+        typer.Option(
+            help="Columns of the predictors; by default all but the outcome. Repeatable, or separated by commas."
+        ),
     ] = None,
-    estimator: Annotated[str, typer.Option(help="logistic (without penalty), forest or boosting.")] = "logistic",
-    method: Annotated[str, typer.Option(help="optimism, 632, 632+, cv or holdout.")] = "optimism",
-    metrics: Annotated[list[str] | None, typer.Option(help="Metrics to validate. Repeatable, or commas.")] = None,
+    estimator: Annotated[str, typer.Option(help="Model: logistic (without penalty), forest or boosting.")] = "logistic",
+    method: Annotated[str, typer.Option(help="Method of validation: optimism, 632, 632+, cv or holdout.")] = "optimism",
+    metrics: Annotated[
+        list[str] | None, typer.Option(help="Metrics to validate. Repeatable, or separated by commas.")
+    ] = None,
     weight: Weight = None,
     unit: Unit = None,
     resamples: Annotated[int, typer.Option(min=2, help="Bootstrap samples.")] = 200,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of a cross-validation.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="How often a cross-validation is repeated.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds of a cross-validation.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, help="Number of repetitions of a cross-validation.")] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the resamples and of the model.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Processes; -1 for all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Number of processes; -1 for all cores.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a page (.html) or the validation (.json).")
     ] = None,
-    tripod: Annotated[bool, typer.Option("--tripod", help="Print the items of TRIPOD+AI that it answers.")] = False,
+    tripod: Annotated[
+        bool, typer.Option("--tripod", help="Print the items of the TRIPOD+AI checklist that the validation answers.")
+    ] = False,
     threshold: Annotated[
-        list[float] | None, typer.Option(help="Of the page: probability above which someone acts. Repeatable.")
+        list[float] | None,
+        typer.Option(help="Probability above which a decision is taken, shown on the page. Repeatable."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -59,7 +66,7 @@ def validate(
     one_of("--estimator", estimator, ESTIMATORS)
     if output is not None:
         if output.suffix not in (".html", ".json"):
-            raise InputError(f"{output}: a validation is written as a page or as JSON, name it .html or .json")
+            raise InputError(f"{output}: a validation is saved as a page or as JSON; name the file with .html or .json")
         check_writable(output)
     table = open_table(file)
     names = list(table.names)
@@ -74,7 +81,7 @@ def validate(
     X = np.column_stack([_numbers(columns[name], name) for name in chosen])
     say(f"refitting {estimator} to {len(X):,} rows", quiet)
     found = run_validation(
-        made(estimator, seed), X, columns[label], metrics=listed(metrics), method=method, n_resamples=resamples,
+        model_named(estimator, seed), X, columns[label], metrics=listed(metrics), method=method, n_resamples=resamples,
         folds=folds, repeats=repeats, units=None if unit is None else columns[unit],
         sample_weight=None if weight is None else columns[weight], rng=seed, n_jobs=jobs,
     )  # fmt: skip
@@ -87,14 +94,16 @@ def validate(
         written(output)
 
 
-def made(estimator: str, seed: int) -> Any:
-    """The model of this name."""
+def model_named(estimator: str, seed: int) -> Any:
+    """The scikit-learn model of this name."""
     with extra("sklearn", "calibrary validate"):
         from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
-    if estimator == "logistic":  # standardized, so that the solver converges; the predictions are the same
+    if (
+        estimator == "logistic"
+    ):  # predictors are standardized so that the solver converges; the predictions do not change
         return make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000))
     if estimator == "forest":
         return RandomForestClassifier(n_estimators=300, min_samples_leaf=5, random_state=seed)

@@ -1,4 +1,4 @@
-"""A bar for work that takes longer than a moment, with the time left from its first second."""
+"""A progress bar with the remaining time, for work that takes more than a moment."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import err
 from calibrary.inference.draw.resampling import WATCHED, WorkDone
 
-#: Seconds that a report took on one core of a usual machine: rows (as powers of ten), two classes, ten classes.
+#: Measured seconds of a report on one usual core: log10 of the rows, seconds for two classes, for ten classes.
 _ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)
-#: The part of it that no draws would take.
+#: The share of that time that does not depend on the number of draws.
 _VALUES = 0.25
 
 
-#: Who shows how far the work is, in the place of a bar on a terminal: from its pieces and its expected seconds.
+#: A function that shows the progress instead of the terminal's bar; it gets the number of pieces and the seconds.
 WATCHER: ContextVar[Callable[[int, float], WorkDone] | None] = ContextVar("WATCHER", default=None)
 
 
 def expected_seconds(n: int, k: int, models: int, draws: int) -> float:
-    """About how long it takes, from measured times."""
+    """The approximate duration in seconds, interpolated from measured times."""
     two, ten = (float(np.interp(np.log10(max(n, 1)), _ROWS, times)) for times in (_TWO, _TEN))
     one = two if k == 2 else ten * max(1.0, k / 10.0) ** 0.5
     return models * one * (_VALUES + (1.0 - _VALUES) * draws / 199.0)
 
 
 def seconds_left(done: float, elapsed: float, expected: float) -> float:
-    """What is left of the work, at the pace so far; at first at the pace that was measured elsewhere."""
+    """The remaining seconds, from the pace so far; at first from the expected duration."""
     if done <= 0.0:
         return expected
     trust = min(2.0 * done, 1.0)
@@ -41,7 +41,7 @@ def seconds_left(done: float, elapsed: float, expected: float) -> float:
 
 
 class _Left(ProgressColumn):
-    """How long it will still take."""
+    """The column of the progress bar that shows the remaining time."""
 
     def __init__(self, work: WorkDone, expected: float) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class _Left(ProgressColumn):
 
 
 class _Done(BarColumn):
-    """A bar that the work moves."""
+    """A progress bar that counts finished pieces."""
 
     def __init__(self, work: WorkDone) -> None:
         super().__init__(bar_width=30)
@@ -70,9 +70,9 @@ def _in_words(seconds: float) -> str:
 
 @contextmanager
 def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[WorkDone]:
-    """Show a bar while the work within is done, on a terminal only; it leaves no trace.
+    """Show a progress bar during the block, on a terminal only; the bar is removed at the end.
 
-    ``pieces`` are the parts of the work, one a model unless given; what is yielded is shown when one is done.
+    ``pieces`` is the number of parts of the work, by default one per model; call the yielded function after each part.
     """
     parts = len(found.models) if pieces is None else pieces
     watcher = WATCHER.get()
@@ -87,7 +87,7 @@ def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: i
             yield work
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), _Done(work), _Left(work, expected))
-        # what is printed meanwhile goes where it belongs, also where standard output is no terminal
+        # text printed meanwhile goes to its own stream, even if standard output is not a terminal
         with Progress(*columns, console=err, transient=True, redirect_stdout=False) as bar:
             bar.add_task(what, total=1.0)
             work.hide = bar.stop

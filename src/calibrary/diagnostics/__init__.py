@@ -1,4 +1,4 @@
-"""Tables and curves that are no single number: reliability bins, cumulative differences, decompositions, maps."""
+"""Tables and curves instead of single numbers: reliability bins, cumulative differences, decompositions, maps."""
 
 from __future__ import annotations
 

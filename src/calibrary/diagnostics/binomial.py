@@ -1,4 +1,4 @@
-"""Every distinct confidence tested by itself: is each stated probability the frequency of its own cases?"""
+"""A separate test at every distinct confidence: does the observed frequency agree with the stated probability?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MultipleBinomialResult(TestResult):
 
     Attributes
     ----------
-    statistic, pvalue : the smallest of the p-values; the same, times their number
+    statistic, pvalue : the smallest p-value; the smallest p-value times the number of tests (Bonferroni)
     confidence, n, positives, pvalues : one entry per distinct confidence
     """
 
@@ -37,7 +37,7 @@ def multiple_binomial_test(
     views: Views,
     **common: Unpack[Common],
 ) -> MultipleBinomialResult:
-    """Test calibration of a model that outputs few distinct values: an exact test at each, with Bonferroni.
+    """Test calibration of a model with few distinct outputs: an exact binomial test at each, with Bonferroni.
 
     Parameters
     ----------

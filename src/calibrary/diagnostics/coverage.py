@@ -1,4 +1,4 @@
-"""The coverage diagram of sets of classes, as numbers."""
+"""The data of the coverage diagram for prediction sets of classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrary.metrics.point.set_coverage import at_levels, checked_level, set_c
 
 
 class CoverageCurve(NamedTuple):
-    """Coverage, size and claim of the sets at each level."""
+    """Observed coverage, mean size and stated probability of the prediction sets at each level."""
 
     level: Array
     coverage: Array
@@ -25,7 +25,7 @@ class CoverageCurve(NamedTuple):
 
 @diagnostic(set_coverage)
 def set_coverage_curve(views: Views, *, levels: Any = None, **common: Unpack[Seen]) -> CoverageCurve:
-    """The coverage diagram as numbers: :func:`set_coverage` at many levels, with one sort of the classes.
+    """The data of the coverage diagram: :func:`set_coverage` at many levels.
 
     Parameters
     ----------

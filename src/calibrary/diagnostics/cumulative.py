@@ -1,4 +1,4 @@
-"""The walk of y - c along the sorted scores: the data of the cumulative difference plot."""
+"""The cumulative sum of y - c along the sorted scores: the data of the cumulative difference plot."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from calibrary.metrics.machinery.declare import Common, Result
 
 @dataclass(frozen=True)
 class CumulativeDifference(Result):
-    """The cumulative difference plot as numbers; the first entry of each array is the origin.
+    """The data of the cumulative difference plot; the first entry of each array is the origin.
 
     Attributes
     ----------
     abscissa : share of the total weight at or below each score
     score : the scores (NaN at the origin)
-    value : cumulative difference C; rising where the predictions are under-confident
+    value : cumulative difference C, which rises where the predictions are under-confident
     sigma_g : standard deviation of each point under calibration
-    sigma : that of the last point
+    sigma : standard deviation of the last point under calibration
     ks, kuiper : the two statistics, max |C| and max C - min C
     """
 
@@ -56,9 +56,9 @@ def cumulative_difference(
     ties : "aggregate", "stable" or "random"
         One point for each distinct score, or one for each row (equal scores in input or random order).
     weight_type : "frequency" or "importance"
-        Weights are whole numbers of copies, or importance weights with variance w squared.
+        Weights are numbers of equal rows, or importance weights with variance w squared.
     rng : int, Generator or None
-        For ``ties="random"``.
+        Seed or generator for ``ties="random"``.
 
     Examples
     --------

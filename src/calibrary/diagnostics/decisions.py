@@ -21,14 +21,14 @@ from calibrary.metrics.machinery.declare import Common, Result
 
 @dataclass(frozen=True)
 class RegretCurve(Result):
-    """What acting on the probabilities costs more than acting on a map of them, for every threshold.
+    """The extra cost of deciding by the probabilities instead of recalibrated probabilities, at every threshold.
 
     Attributes
     ----------
-    threshold, regret : corners of the curve, two by two the ends of its straight pieces
-    cost, best : the cost of acting on the confidences, and on the map; ``regret = cost - best``
+    threshold, regret : corners of the curve, in pairs: the two ends of each linear piece
+    cost, best : the cost of deciding by the confidences, and by the map; ``regret = cost - best``
     decision_loss, worst : largest regret over max(t, 1-t), and its threshold
-    area : integral of the regret; half the miscalibration (MCB) of CORP where the map is isotonic
+    area : integral of the regret; half the miscalibration (MCB) of CORP if the map is isotonic
     n : total weight
     """
 
@@ -52,11 +52,10 @@ def regret_curve(
     rng: Any = 0,
     **common: Unpack[Common],
 ) -> RegretCurve:
-    """What a decision maker loses at every threshold by acting on the probabilities instead of recalibrated ones.
+    """The loss at every threshold from deciding by the probabilities instead of recalibrated probabilities.
 
-    A user who acts above t pays 1-t for a miss and t for a false alarm. The curve is straight between the corners
-    given,
-    exactly; nothing is rounded to a grid.
+    A user who acts above t pays 1-t for a missed event and t for a false alarm. The curve is exact and linear between
+    its corners.
 
     Parameters
     ----------
@@ -82,15 +81,15 @@ def regret_curve(
 
 @dataclass(frozen=True)
 class DecisionCurve(Result):
-    """Net benefit at several thresholds, with what needs no model.
+    """Net benefit at several thresholds, compared with acting on everybody and on nobody.
 
     Attributes
     ----------
     threshold, net_benefit : the curve
-    low, high : its pointwise interval
+    low, high : the pointwise interval
     treat_all : net benefit of acting on everybody; acting on nobody is 0
     prevalence, n : share of the event, and total weight
-    confidence_level, standardized : how it was made
+    confidence_level, standardized : the settings
     """
 
     threshold: Array
@@ -113,7 +112,7 @@ def decision_curve(
     confidence_level: float = 0.95,
     **common: Unpack[Common],
 ) -> DecisionCurve:
-    """Net benefit of acting on the model, over thresholds; see :func:`calibrary.net_benefit`.
+    """Net benefit of deciding by the model at several thresholds; see :func:`calibrary.net_benefit`.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def decision_curve(
     standardized : bool
         Divide by the prevalence.
     confidence_level : float
-        Of the pointwise interval: normal, with the standard error of a mean (or, standardized, of a ratio).
+        Level of the pointwise interval, which is normal with the standard error of a mean (standardized: of a ratio).
 
     Examples
     --------
@@ -138,7 +137,9 @@ def decision_curve(
     t = checked_thresholds(thresholds)
     prevalence = float(view.mean(view.y))
     if standardized and not prevalence:
-        raise RefusedError("standardized=True divides by the prevalence, and no row has the event: leave it out")
+        raise RefusedError(
+            "standardized=True divides by the prevalence, which is 0 because no row has the event: omit standardized="
+        )
     true, false = _acted_on(view, t)
     rate = t / (1.0 - t)
     value, everybody = true - rate * false, prevalence - rate * (1.0 - prevalence)
@@ -152,9 +153,9 @@ def decision_curve(
 
 
 def _variance(true: Array, false: Array, rate: Array, value: Array, prevalence: float, standardized: bool) -> Array:
-    """Variance of one row's part in the net benefit: 1 for a true positive, -rate for a false one, else 0.
+    """Variance of one row's contribution to the net benefit: 1 for a true positive, -rate for a false one, else 0.
 
-    In the ratio to the prevalence the part of a row also holds minus ``value`` where it has the event.
+    For the ratio to the prevalence, ``value`` is subtracted from the contribution of a row with the event.
     """
     if not standardized:
         plain: Array = true + false * rate**2 - value**2
@@ -166,12 +167,12 @@ def _variance(true: Array, false: Array, rate: Array, value: Array, prevalence: 
 
 @dataclass(frozen=True)
 class MurphyCurve(Result):
-    """The cost of acting on a model at every threshold: its Murphy diagram.
+    """The cost of deciding by a model at every threshold: its Murphy diagram.
 
     Attributes
     ----------
-    threshold, cost : corners of the curve, two by two the ends of its straight pieces
-    brier : twice the area below, the Brier score
+    threshold, cost : corners of the curve, in pairs: the two ends of each linear piece
+    brier : twice the area below the curve, which is the Brier score
     n : total weight
     """
 
@@ -185,7 +186,7 @@ class MurphyCurve(Result):
 def murphy_curve(views: Views, **common: Unpack[Common]) -> MurphyCurve:
     """The elementary scores behind every proper score: (1-t) P(y=1, c<=t) + t P(y=0, c>t) for all t.
 
-    A model whose curve lies below another's everywhere is better in every proper score.
+    If a model's curve lies below another's everywhere, the model is better by every proper score.
 
     References
     ----------
@@ -222,7 +223,7 @@ def checked_thresholds(thresholds: Any) -> Array:
 
 
 def _acted_on(view: Predictions, t: Array) -> tuple[Array, Array]:
-    """Shares of all rows that are true and false positives when c >= t."""
+    """The shares of true and false positives among all rows if c >= t is positive."""
     curve = cost_of(view)
     below = np.searchsorted(curve.score, t, side="left")
     true: Array = curve.misses[-1] - curve.misses[below]
@@ -230,7 +231,7 @@ def _acted_on(view: Predictions, t: Array) -> tuple[Array, Array]:
 
 
 def _pieces(at: Array, before: Array) -> Array:
-    """Values at both ends of every piece between neighboring breaks."""
+    """The values at both ends of every piece between adjacent breaks."""
     ends: Array = np.column_stack([at[:-1], before[1:]]).ravel()
     return ends
 

@@ -1,6 +1,6 @@
-"""What makes a diagnostic of a function of views: tables and curves that are no single number.
+"""The decorator that turns a function of views into a public diagnostic (a table or a curve).
 
-A diagnostic takes the same data and looks through the same lenses as a metric, and returns a result object.
+A diagnostic takes the same data and lenses as a metric, and returns a result object.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ R = TypeVar("R", covariant=True)
 def diagnostic(
     like: Metric[..., Any], *, lens: Callable[[int, Mapping[str, Any]], str] | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
-    """Make a public function of one that takes views.
+    """Turn a function of views into a public function of data.
 
-    It reads data and lens as the metric ``like`` does. ``lens(k, options)`` names another lens for "auto". A formula
-    that has an option ``average`` receives how the views are to be combined.
+    Data and lens are handled as by the metric ``like``. ``lens(k, options)`` names another lens for "auto". A function
+    with an option ``average`` gets the rule by which views are combined.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -49,10 +49,10 @@ def diagnostic(
 
 
 def only_view(views: Views, what: str) -> Any:
-    """The one view of a lens that has one; a lens with several is refused."""
+    """The view of a lens that has exactly one; a lens with several views is refused."""
     if len(views.views) != 1:
         raise RefusedError(
-            f"the lens gives {len(views.views)} views and {what} is of one: pass one class as (y == k, p[:, k]), or "
+            f"the lens gives {len(views.views)} views and {what} needs one: pass one class as (y == k, p[:, k]), or "
             "one pair with lens=calibrary.lens.pairwise(a, b)"
         )
     return views.views[0]

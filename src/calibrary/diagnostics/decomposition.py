@@ -1,4 +1,4 @@
-"""What a score is made of: calibration, resolution, uncertainty; by unique forecast, by bin, by isotonic fit."""
+"""Decompositions of a score into calibration, resolution and uncertainty: by forecast, by bin, by isotonic fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHODS = ("isotonic", "unique", "bins", "true")
 
 
 class CorpDecomposition(NamedTuple):
-    """score = miscalibration - discrimination + uncertainty."""
+    """The CORP decomposition: score = miscalibration - discrimination + uncertainty."""
 
     score: float
     miscalibration: float
@@ -30,7 +30,7 @@ class CorpDecomposition(NamedTuple):
 
 
 class MurphyDecomposition(NamedTuple):
-    """score = reliability - resolution + uncertainty."""
+    """The Murphy decomposition: score = reliability - resolution + uncertainty."""
 
     score: float
     reliability: float
@@ -39,7 +39,7 @@ class MurphyDecomposition(NamedTuple):
 
 
 class BinnedDecomposition(NamedTuple):
-    """score = reliability - resolution + uncertainty + within_variance - within_covariance."""
+    """By bins: score = reliability - resolution + uncertainty + within_variance - within_covariance."""
 
     score: float
     reliability: float
@@ -50,7 +50,7 @@ class BinnedDecomposition(NamedTuple):
 
 
 class TrueDecomposition(NamedTuple):
-    """expected_score = epistemic + irreducible."""
+    """With known true probabilities: expected_score = epistemic + irreducible."""
 
     epistemic: float
     irreducible: float
@@ -80,13 +80,13 @@ def score_decomposition(
     average: Any = "uniform",
     **common: Unpack[Seen],
 ) -> CorpDecomposition | MurphyDecomposition | BinnedDecomposition | TrueDecomposition:
-    r"""Split a proper score into what calibration, discrimination and the data themselves contribute.
+    r"""Split a proper score into miscalibration, discrimination and the uncertainty of the outcomes.
 
     With :math:`s(p, q)` the expected score of forecast p when q is true, entropy :math:`e(q) = s(q, q)` and
     divergence :math:`d(p, q) = s(p, q) - e(q) \ge 0`:
 
     - ``"isotonic"`` (CORP): recalibrate by isotonic regression r. Miscalibration S(c) - S(r), discrimination
-      S(base rate) - S(r), uncertainty S(base rate). Stable for continuous forecasts; nothing to tune.
+      S(base rate) - S(r), uncertainty S(base rate). Stable for continuous forecasts, without tuning parameters.
     - ``"unique"`` (Murphy, Bröcker): groups of identical forecasts. Reliability is the mean of d(forecast,
       frequency), resolution that of d(base rate, frequency), uncertainty e(base rate). If all forecasts differ,
       reliability is the score itself.
@@ -108,7 +108,7 @@ def score_decomposition(
     bias_correction : bool
         Ferro and Fricker's correction of "unique" for two classes and the Brier score; nan if a group has one row.
     n_bins, binning, closed : for "bins"
-        Number of bins (15), how they are made ("width"), and which end of an equal-width bin belongs to it ("right").
+        Number of bins (15), binning rule ("width"), and which end an equal-width bin includes ("right").
     true_prob : array-like of shape (N,) or (N, K)
         The true probabilities, for "true".
 
@@ -148,7 +148,7 @@ def score_decomposition(
     return type(terms[0])(*columns)  # type: ignore[no-any-return]
 
 
-#: The options that only one method reads.
+#: The options that apply to one method only.
 _OF_METHOD = {
     "decimals": "unique",
     "bias_correction": "unique",
@@ -160,7 +160,7 @@ _OF_METHOD = {
 
 
 def _refuse_without_effect(method: str, **given: Any) -> None:
-    """An option of another method is refused: it would change nothing."""
+    """Refuse an option of another method, because it would have no effect."""
     for name, value in given.items():
         if value is not None and method != _OF_METHOD[name]:
             shown = f"{value!r}" if isinstance(value, bool | int | str) else ""
@@ -181,12 +181,12 @@ def _isotonic(view: Predictions, score: ProperScore) -> CorpDecomposition:
     seen = _two_columns(ties.wy / ties.w)
     base = _two_columns(np.full(1, float(weight @ seen[:, 1])))
     as_given = float(weight @ score.expected(_two_columns(ties.c), seen))
-    # within a block the recalibrated forecast is the frequency itself, so its score is its entropy
+    # the recalibrated forecast of a block is its frequency, so its score is its entropy
     fitted = pooled_frequencies(view)
     block = np.flatnonzero(np.concatenate(([True], fitted[1:] != fitted[:-1])))
     recalibrated = float(np.add.reduceat(weight, block) @ score.entropy(_two_columns(fitted[block])))
     uncertainty = float(score.entropy(base)[0])
-    # both gains are non-negative by construction; rounding alone could say otherwise
+    # both terms are non-negative by construction, up to rounding
     return CorpDecomposition(
         as_given, max(0.0, as_given - recalibrated), max(0.0, uncertainty - recalibrated), uncertainty
     )
@@ -268,7 +268,7 @@ def _forecasts(view: Predictions, decimals: int | None) -> tuple[Array, Array]:
     if view.binary:
         ties = view.ties if decimals is None else Predictions(view.y, given, view.w).ties
         return _two_columns(ties.c), np.column_stack([ties.w - ties.wy, ties.wy])
-    given = np.ascontiguousarray(given + 0.0)  # -0.0 equals 0.0 but has other bits
+    given = np.ascontiguousarray(given + 0.0)  # -0.0 equals 0.0 but has different bits
     whole = given.view(np.dtype((np.void, given.dtype.itemsize * view.k))).ravel()
     _, first, group = np.unique(whole, return_index=True, return_inverse=True)
     counts = np.bincount(group.ravel() * view.k + view.y, weights=view.w, minlength=len(first) * view.k)

@@ -1,4 +1,4 @@
-"""Where in the image, or at which box sizes, scores and precision part."""
+"""Where in the image, or at which box sizes, scores and precision disagree."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from calibrary.metrics.machinery.declare import Result
 
 @dataclass(frozen=True)
 class DetectionMap(Result):
-    """D-ECE over the image plane or the box sizes; what :func:`d_ece_map` returns.
+    """The D-ECE over the image plane or the box sizes, as returned by :func:`d_ece_map`.
 
     Every array has one axis per feature, in their order: ``map[i, j]`` has cx (or w) in bin i and cy (or h) in bin j.
-    ``map`` is NaN where there are no detections, and 0 where no score bin holds ``min_count`` of them
-    (``n_kept`` = 0): not a finding. ``n`` and ``n_kept`` count detections (weights, if there are any).
+    ``map`` is NaN where there are no detections, and 0 where no score bin has ``min_count`` detections
+    (``n_kept`` = 0); such a 0 is not an estimate. ``n`` and ``n_kept`` count detections (or sum their weights).
     """
 
     map: Array
@@ -47,7 +47,7 @@ def d_ece_map(
     min_samples: int | None = None,
     **data: Unpack[Matching],
 ) -> DetectionMap:
-    r"""Where in the image, or at which box sizes, scores and precision part: the data of a heat map.
+    r"""Where in the image, or at which box sizes, scores and precision disagree: the data of a heat map.
 
     .. math:: \text{map}_{cell} = \sum_{b\ \text{kept}} \frac{n_{b,cell}}{n_{cell}}
               |\text{precision}_{b,cell} - \text{mean score}_{b,cell}|
@@ -80,7 +80,7 @@ def d_ece_map(
     cells = DetectionCells.of(code, matches.weight, matches.score, matches.correct)
     kept = cells.rows >= whole("min_count", min_count)
     if len(matches) and not kept.any():
-        warn(f"no bin holds {min_count} detections, so the map shows nothing: use fewer bins or a smaller min_count")
+        warn(f"no bin has {min_count} detections, so the map is empty: use fewer bins or a smaller min_count")
 
     def per_cell(values: Array) -> Array:
         return np.bincount(cells.code % size, weights=values, minlength=size).astype(np.float64)

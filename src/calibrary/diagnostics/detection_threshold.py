@@ -1,4 +1,4 @@
-"""The score below which detections are dropped before LAECE is read (section 7.4): chosen on validation data."""
+"""The score threshold for detections before LAECE is computed (section 7.4), chosen on validation data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from calibrary.metrics.machinery.declare import Result
 
 @dataclass(frozen=True)
 class DetectionThresholds(Result):
-    """The score from which on detections of each class are kept.
+    """The smallest score of each class at which detections are used.
 
     Attributes
     ----------
-    thresholds : class -> the least score that is kept
-    error : class -> the error there; NaN for a class without objects and detections
-    objective : what was minimised
+    thresholds : class -> the smallest score of a detection that is used
+    error : class -> the error at that threshold; NaN for a class without objects and detections
+    objective : the error that was minimised
     """
 
     thresholds: dict[Hashable, float]
@@ -31,22 +31,23 @@ class DetectionThresholds(Result):
 
 
 def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> DetectionThresholds:
-    r"""The score threshold of each class with the least error, for LAECE of detectors that list many weak detections.
+    r"""The score threshold of each class with the smallest error, for the LAECE of detectors with many weak detections.
 
-    The inventors of LAECE drop detections below a threshold found on validation data, because noisy low scores would
-    rule the error; it is the one with the least localisation-recall-precision error,
+    The authors of LAECE drop detections below a threshold chosen on validation data, because many noisy detections
+    with low scores would dominate the error. The threshold has the smallest localisation-recall-precision error,
 
     .. math:: \frac{1}{TP + FP + FN} \Big( \sum_{TP} \frac{1 - IoU}{1 - \tau} + FP + FN \Big)
 
-    with the overlap :math:`\tau` at which detections count as found. Choose on validation data, then apply to the test
-    data with :func:`above_thresholds`: chosen on the data it is reported for, the error is too small.
+    with the overlap :math:`\tau` at which a detection counts as correct. Choose the threshold on validation data and
+    apply it to the test data with :func:`above_thresholds`; a threshold chosen on the test data makes the error too
+    small.
 
     Parameters
     ----------
     matches : Matches
         Matched detections of the validation data.
     objective : "lrp" or "f1"
-        The error above, or 1 - F1, which does not look at overlaps.
+        The error above, or 1 - F1, which does not depend on the overlaps.
 
     Returns
     -------
@@ -64,9 +65,7 @@ def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> Detecti
     one_of("objective", objective, ("lrp", "f1"))
     given = as_matches(matches)
     if given is None:
-        raise RefusedCallError(
-            "detection_thresholds takes matched detections: make them with calibrary.match_detections"
-        )
+        raise RefusedCallError("detection_thresholds takes matched detections: call calibrary.match_detections first")
     matches = given
     tau = 0.5 if matches.iou_threshold is None else matches.iou_threshold
     thresholds: dict[Hashable, float] = {}
@@ -79,7 +78,7 @@ def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> Detecti
 
 
 def _best(matches: Matches, order: Any, objects: float, tau: float, objective: str) -> tuple[float, float]:
-    """Least error over all thresholds of one class, whose detections come in falling order of score."""
+    """The smallest error over all thresholds of one class, whose detections are sorted by decreasing score."""
     if objects == 0.0 and len(order) == 0:
         return 0.0, float("nan")
     w, hit, score = matches.weights[order], matches.correct[order], matches.score[order]
@@ -92,14 +91,14 @@ def _best(matches: Matches, order: Any, objects: float, tau: float, objective: s
         off: Array = w * hit * (1.0 - matches.located[order]) / max(1.0 - tau, np.finfo(float).tiny)
         all_of_them = np.maximum(found + false + missed, np.finfo(float).tiny)
         error = (np.concatenate([[0.0], np.cumsum(off)]) + false + missed) / all_of_them
-    # equal scores are kept or dropped together: only the last of them, or nothing, may be the end
+    # detections of equal score are used or dropped together
     ends = np.concatenate([[0], np.flatnonzero(np.append(score[:-1] != score[1:], True)) + 1]) if len(order) else [0]
     best = int(np.asarray(ends)[int(np.argmin(error[ends]))])
     return (float(np.nextafter(1.0, 2.0)) if best == 0 else float(score[best - 1])), float(error[best])
 
 
 def above_thresholds(matches: Matches, thresholds: DetectionThresholds | dict[Hashable, float] | float) -> Matches:
-    """The detections whose score reaches the threshold of their class; an object found only by others is missed.
+    """The detections with a score of at least their class's threshold; an object without such a detection is missed.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def above_thresholds(matches: Matches, thresholds: DetectionThresholds | dict[Ha
         unknown = [c for c in matches.categories if c not in thresholds]
         if unknown:
             raise RefusedError(
-                f"thresholds lack the class {unknown[0]!r}: give one for each of {list(matches.categories)}"
+                f"thresholds lack the class {unknown[0]!r}: pass one for each of {list(matches.categories)}"
             )
         least = np.array([float(thresholds[c]) for c in matches.categories])[matches.category]
     else:

@@ -1,4 +1,4 @@
-"""Over-confident, under-confident, or both in different places? What |ESCE| below ECE tells (section 4.8)."""
+"""Tests of over- and under-confidence, separately, from the two parts of the ECE (section 4.8)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from calibrary.metrics.bins.bin_options import Bins
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
 
-#: Above this many rows they are drawn by bins.
+#: Above this many rows, the rows of a bin are redrawn together.
 _MANY_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class ConfidenceDirection(Result):
-    """The two parts of the ECE.
+    """The over-confident and the under-confident part of the ECE, each with a test.
 
     Attributes
     ----------
     over, under : the parts of the ECE from bins whose confidence is too high and too low; ECE is their sum
     ece, esce : over + under, and under - over: |ESCE| < ECE exactly where both parts are positive
-    over_pvalue, under_pvalue : how often a calibrated model with these confidences has as large a part
+    over_pvalue, under_pvalue : probability that a calibrated model with these confidences has as large a part
     finding : the parts with evidence at ``level``: "over-confident", "under-confident", "mixed" (both, in different
         places) or "none"
     """
@@ -48,7 +48,7 @@ class ConfidenceDirection(Result):
 
     @property
     def sentence(self) -> Sentence:
-        """For which of the two directions there is evidence; a part that chance explains is not said to be absent."""
+        """The direction for which there is evidence, in words; a part that chance explains is not called absent."""
         words = {
             "over-confident": "evidence of over-confidence at some confidences, none of under-confidence",
             "under-confident": "evidence of under-confidence at some confidences, none of over-confidence",
@@ -83,20 +83,20 @@ def confidence_direction(
     rng: Any = 0,
     **options: Unpack[Bins],
 ) -> ConfidenceDirection:
-    r"""Is the model over-confident, under-confident, or both in different places?
+    r"""Test whether a model is over-confident, under-confident, or both at different confidences.
 
     .. math:: ECE = \sum_b p_b (\bar c_b - \bar y_b)^+ + \sum_b p_b (\bar y_b - \bar c_b)^+, \qquad
               ESCE = \sum_b p_b (\bar y_b - \bar c_b)
 
-    Where :math:`|ESCE| < ECE` both parts are positive. By chance alone they always are, so each is compared with the
-    same part of a calibrated model: labels are redrawn from the confidences, the bins stay. Above 20,000 rows the rows
-    of a bin are drawn together, with its mean confidence, which scatters them a little more than they would.
+    If :math:`|ESCE| < ECE`, both parts are positive. By chance both are almost always positive, so each part is
+    compared with that of a calibrated model: labels are redrawn from the confidences, with the same bins. Above 20,000
+    rows the rows of a bin are redrawn together from its mean confidence, which makes their variance slightly larger.
 
     Parameters
     ----------
     n_resamples : int
     confidence_level : float
-        Of the two comparisons together: each is judged at half of what is left.
+        Joint level of the two tests: each has half of the significance level.
     rng : int, Generator or None
 
     Returns
@@ -128,13 +128,13 @@ def confidence_direction(
 
 
 def _parts(groups: Groups, residual: Array) -> tuple[Array, Array]:
-    """Shares of the weighted gaps below and above zero, a row of residuals each."""
+    """The negative and the positive part of the sum of gaps, for each row of residuals."""
     total = groups.view.total
     return -np.minimum(residual, 0.0).sum(axis=1) / total, np.maximum(residual, 0.0).sum(axis=1) / total
 
 
 def _redrawn_by_bins(groups: Groups, draws: int, rng: Any) -> Array:
-    """The same as below with the rows of a bin drawn together, from its mean confidence: never less scattered."""
+    """As :func:`_redrawn`, with the rows of a bin drawn together from its mean confidence; never less variable."""
     view = groups.view
     weight = np.ones(view.n) if view.w is None else view.counts("redrawing labels")
     n = np.bincount(groups.index, weight, minlength=len(groups))
@@ -144,7 +144,7 @@ def _redrawn_by_bins(groups: Groups, draws: int, rng: Any) -> Array:
 
 
 def _redrawn(groups: Groups, draws: int, rng: Any) -> Array:
-    """Sums of label less confidence in every group, for labels drawn from the confidences; of each copy of a row."""
+    """Sums of label minus confidence in every group, for labels drawn from the confidences."""
     view = groups.view
     copies = None if view.w is None else view.counts("redrawing labels").astype(np.int64)
     expected = view.c if copies is None else copies * view.c

@@ -1,4 +1,4 @@
-"""Risk grades tested one by one: does each grade's event rate agree with its predicted probability?"""
+"""A test for each risk grade: does its event rate agree with its predicted probability?"""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class GradeTests:
     Attributes
     ----------
     grade : the grades, in their order
-    n, events : rows and events of each grade
+    n, events : numbers of rows and of events of each grade
     predicted, observed : mean predicted probability and share of events
     jeffreys : p-value of Jeffreys' test
     binomial : p-value of the exact binomial test
-    jeffreys_adjusted, binomial_adjusted : the same, adjusted for the number of grades (Holm)
+    jeffreys_adjusted, binomial_adjusted : the p-values adjusted for the number of grades (Holm)
     alternative : the side that was tested
     """
 
@@ -46,7 +46,7 @@ class GradeTests:
     alternative: str = field(default="two-sided")
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells of the table that is printed."""
+        """The heading and the cells of the printed table."""
         head = ["grade", "rows", "events", "predicted", "observed", "Jeffreys p", "adjusted", "binomial p", "adjusted"]
         columns = zip(
             self.grade, self.n.tolist(), self.events.tolist(), self.predicted, self.observed, self.jeffreys,
@@ -79,17 +79,17 @@ class GradeTests:
 def grade_tests(
     y_true: Any, y_prob: Any = None, grades: Any = None, *, alternative: str = "two-sided", **checked: Any
 ) -> GradeTests:
-    """Test each risk grade by itself: Jeffreys' test and the exact binomial test, with Holm's adjustment.
+    """Test each risk grade separately: Jeffreys' test and the exact binomial test, with Holm's adjustment.
 
     The predicted probability of a grade is the mean over its rows. Jeffreys' p-value is the tail of
-    Beta(k + 1/2, n - k + 1/2) at that probability; validators of credit ratings use it with the alternative "greater",
-    which is a grade whose events are more frequent than predicted.
+    Beta(k + 1/2, n - k + 1/2) at that probability; validators of credit ratings use the alternative "greater",
+    in which events are more frequent than predicted.
 
     Parameters
     ----------
     y_true, y_prob : as in :func:`calibrary.predictions`, of two classes
     grades : array-like of shape (N,)
-        The grade of each row; without them every distinct probability is a grade.
+        The grade of each row; by default every distinct probability is a grade.
     alternative : "two-sided", "greater" or "less"
         "greater": events are more frequent than predicted.
     **checked : ``sample_weight`` (counts of rows), ``labels``, ``pos_label``, ``percent``

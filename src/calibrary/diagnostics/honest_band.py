@@ -1,4 +1,4 @@
-"""A band that holds the whole calibration curve with a guaranteed chance."""
+"""A band that contains the whole calibration curve with a guaranteed probability."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from calibrary.metrics.machinery.declare import Common, Result
 
 @dataclass(frozen=True)
 class HonestBand(Result):
-    """Where the curve of frequencies lies, at all confidences at once.
+    """A simultaneous confidence band for the calibration curve.
 
     Attributes
     ----------
     scores : distinct confidences, ascending
-    lower, upper : the band there
-    confidence_level, n : how it was made, and of how many rows
+    lower, upper : the band at these confidences
+    confidence_level, n : the level, and the number of rows
     """
 
     scores: Array
@@ -33,7 +33,7 @@ class HonestBand(Result):
     n: float
 
     def at(self, c: Any) -> tuple[Array, Array]:
-        """The band at other confidences: the lower bound holds further right, the upper one further left."""
+        """The band at other confidences: the lower bound also applies to higher confidences, the upper one to lower."""
         place = np.asarray(c, dtype=np.float64)
         lower = np.append(0.0, self.lower)[np.searchsorted(self.scores, place, side="right")]
         upper = np.append(self.upper, 1.0)[np.searchsorted(self.scores, place, side="left")]
@@ -41,13 +41,13 @@ class HonestBand(Result):
 
     @property
     def certified(self) -> float:
-        """No confidence stated is off by more than this."""
+        """An upper bound on the error of every stated confidence."""
         away = np.maximum(np.abs(self.lower - self.scores), np.abs(self.upper - self.scores))
         return float(away.max())
 
     @property
     def words(self) -> str:
-        """The certificate, for a report."""
+        """The upper bound of the error as a sentence for a report."""
         return (
             f"no probability is off by more than {number(self.certified)}, with {percent(self.confidence_level)} "
             "confidence, if the event is more frequent where its stated probability is higher"
@@ -58,12 +58,12 @@ class HonestBand(Result):
 def honest_band(
     views: Views, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
 ) -> HonestBand:
-    """A band around the calibration curve that holds all of it with the confidence level, for any number of rows.
+    """A band that contains the whole calibration curve with at least the confidence level, for any number of rows.
 
-    It assumes only that the outcomes are independent and that their frequency does not fall as confidence rises; no
-    smoothing, no resampling, no large numbers. Over all runs of neighboring confidences the exact binomial bounds are
-    taken together (Bonferroni); the lower bound of a run holds from its end on, the upper one up to its beginning.
-    Where the diagonal leaves the band, the predictions are not calibrated there.
+    The band assumes only that the outcomes are independent and that the event's frequency does not decrease with the
+    confidence; it needs no smoothing, resampling or asymptotics. It combines exact binomial bounds for all runs of
+    adjacent confidences (Bonferroni): the lower bound of a run applies from its end on, the upper bound up to its
+    beginning. Where the diagonal lies outside the band, the predictions are not calibrated.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class NeighborCurve(NamedTuple):
 def ece_knn_curve(
     views: Views, *, ks: Iterable[int] | None = None, average: Any = "uniform", **common: Unpack[Seen]
 ) -> NeighborCurve:
-    """Nearest-neighbour error as a function of k, to choose k on the plateau between noise and blur.
+    """Nearest-neighbour error as a function of k, to choose k where the error hardly changes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The table behind every reliability diagram."""
+"""The data of reliability diagrams."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calibrary.metrics.machinery.declare import Result
 
 @dataclass(frozen=True)
 class ReliabilityBins(Result):
-    """One entry per non-empty bin.
+    """The bins of a reliability diagram, with one entry per non-empty bin.
 
     Attributes
     ----------
     lower, upper : edges of the bin (NaN for groups that are not intervals)
     weight, count : total weight, and number of rows
     confidence, outcome : mean confidence and mean label
-    standard_error : of the outcome, sqrt(outcome (1 - outcome) / weight)
+    standard_error : standard error of the outcome, sqrt(outcome (1 - outcome) / weight)
     """
 
     lower: Array
@@ -41,7 +41,7 @@ class ReliabilityBins(Result):
 
     @classmethod
     def of(cls, groups: Groups) -> ReliabilityBins:
-        """The table of some groups."""
+        """The table of these groups of rows."""
         nowhere = np.full(len(groups), np.nan)
         outcome = groups.label
         return cls(
@@ -56,7 +56,7 @@ class ReliabilityBins(Result):
 
     @property
     def gap(self) -> Array:
-        """Outcome less confidence."""
+        """Outcome minus confidence."""
         return self.outcome - self.confidence
 
     @property
@@ -76,7 +76,7 @@ def reliability_bins(
     views: Views,
     **binning: Unpack[BinnedKeywords],
 ) -> Any:
-    """Confidence and outcome of every bin: the numbers behind a reliability diagram and behind ECE.
+    """Mean confidence and outcome of every bin: the data of a reliability diagram and of the ECE.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a metric can lie, with the options in use: what an interval may be cut to."""
+"""The possible range of a metric with its options, to which an interval is clipped."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.question import Question
 
-#: Nothing is known.
+#: The range is unknown.
 ANYWHERE = (-float("inf"), float("inf"))
 
 
 def range_of(entry: Entry, question: Question, data: Any) -> tuple[float, float]:
-    """The lowest and highest value of the metric on such data, with the options of this question.
+    """The smallest and largest possible value of the metric on such data, with the options of this question.
 
-    Unlimited for a metric of several numbers, whose ranges differ.
+    Unlimited for a metric of several values, because their ranges differ.
     """
     if entry.fields:
         return ANYWHERE

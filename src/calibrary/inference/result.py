@@ -1,4 +1,4 @@
-"""What the verb ``interval`` gives back."""
+"""The result of ``interval``."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class ConfidenceInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class IntervalResult(Result):
-    """A metric with its uncertainty. Unpacks as ``low, high = result``.
+    """A metric with its confidence interval. Unpacks as ``low, high = result``.
 
     Attributes
     ----------
     estimate, low, high : the metric and the ends of its interval
-    standard_error, bias : standard deviation of the replicates; their mean minus the estimate (inversion: the same of
-        the readings at the most plausible truth, whose error is subtracted)
-    confidence_level, method, n_resamples : how it was made
-    n_failed : replicates that gave no number and were left out
-    replicates : the values on the replicates (inversion: the readings at the most plausible truth)
-    parts : names of the numbers, for a metric that has several
-    jackknife : "", or how BCa left units out ("rows", "200 groups")
+    standard_error, bias : standard deviation of the replicates; their mean minus the estimate (inversion: of the draws
+        at the most plausible truth; their mean minus the true error there)
+    confidence_level, method, n_resamples : the settings
+    n_failed : number of replicates on which the metric is undefined; they were left out
+    replicates : the values on the replicates (inversion: the draws at the most plausible truth)
+    parts : names of the values, for a metric that has several
+    jackknife : "", or what BCa's jackknife left out ("rows", "200 groups")
     pvalue : of the hypothesis that the predictions are calibrated, on the same draws (inversion and triangle; else
-        NaN); the interval leaves the perfect value out exactly when it is at most 1 - confidence_level
+        NaN); the interval excludes the perfect value exactly if this p-value is at most 1 - confidence_level
     path : what was drawn: "rows", or "cells" of rows with nearly equal confidence
-    note : why this method, where "auto" chose it; what law, where it is "asymptotic"
-    asymptotic_pvalue : by the metric's own formula for large samples, where it has one; the interval does not agree
-        with it
+    note : the reason for the method, if "auto" chose it; the formula, if the method is "asymptotic"
+    asymptotic_pvalue : p-value by the metric's own asymptotic formula, if it has one; the interval need not agree with
+        this p-value
     """
 
     estimate: Any

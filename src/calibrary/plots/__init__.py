@@ -1,7 +1,7 @@
-"""Every figure of the review, and the best of others: a data function and a drawing function each.
+"""Figures of calibration, each with a function for its data and a function that draws it.
 
-``reliability_data(y, p)`` gives the numbers (dataclasses that export to JSON and CSV, without matplotlib),
-``plot_reliability(y, p)`` draws them on ``ax=`` or a new figure. Nothing global is changed.
+``reliability_data(y, p)`` returns the data (dataclasses that export to JSON and CSV, without matplotlib),
+``plot_reliability(y, p)`` draws them on ``ax=`` or a new figure. No global setting is changed.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ _WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes", "recal
 def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:
     """Draw a figure by name and return the matplotlib Figure.
 
-    ``predictions`` are checked predictions, or matched detections, which have figures of their own besides.
+    ``predictions`` are checked predictions, or matched detections, which have additional figures.
 
     Examples
     --------

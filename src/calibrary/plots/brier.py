@@ -1,4 +1,4 @@
-"""Brier curves: the cost of acting on the probabilities, at every trade-off between the two kinds of error."""
+"""Brier curves: the cost of deciding by the probabilities, for every ratio of the costs of the two errors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class BrierCurveData(FigureData):
 
     Attributes
     ----------
-    t : decision threshold, and share of cost of false alarms; ends of straight pieces, two by two
+    t : decision threshold, and cost share of false alarms; in pairs, the two ends of each linear piece
     total, class_0, class_1 : the curve and its two terms
     area : the three areas; the first is the Brier score
-    cost_t, cost, cost_area : corners and area of the cost curve, the least cost any threshold could reach
+    cost_t, cost, cost_area : corners and area of the cost curve, the smallest cost over all thresholds
     lines : for each rule "class 1 if c > threshold", its cost at t = 0 and at t = 1
     """
 
@@ -53,7 +53,7 @@ class BrierCurveData(FigureData):
         return np.array([(1 - part) * x[i] + part * x[j] for x in (self.total, self.class_0, self.class_1)])
 
     def cost_at(self, t: float) -> float:
-        """The cost curve at one trade-off."""
+        """The cost curve at one cost ratio."""
         return float(np.interp(t, self.cost_t, self.cost))
 
 
@@ -79,7 +79,7 @@ def _area(t: Array, value: Array) -> float:
 def _corners(score: Array, negative: Array, positive: Array) -> tuple[Array, Array, Array, Array]:
     """Corners of the curve of ascending scores: t, the two class terms, and the cost line of every rule.
 
-    Between neighbouring scores the rule "class 1 if score > t" does not change, so both terms are straight there.
+    Between adjacent scores the rule "class 1 if score > t" does not change, so both terms are linear there.
     """
     first = np.flatnonzero(np.concatenate(([True], np.diff(score) > 0)))
     total = float(negative.sum() + positive.sum())
@@ -96,7 +96,7 @@ def _corners(score: Array, negative: Array, positive: Array) -> tuple[Array, Arr
 
 @dataclass(frozen=True)
 class HybridData(FigureData):
-    """The pointwise minimum of several Brier curves: exact corners, two by two, and the area below.
+    """The pointwise minimum of several Brier curves: exact corners, in pairs, and the area below.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class HybridData(FigureData):
 
     @property
     def ranges(self) -> tuple[tuple[float, float, str], ...]:
-        """Where each model is the one to act on: (from, to, name), from threshold 0 to 1."""
+        """The ranges of thresholds in which each model is best: (from, to, name), from 0 to 1."""
         first = np.flatnonzero(np.concatenate(([True], self.winner[1:] != self.winner[:-1])))
         ends = np.append(self.t[2 * first[1:]], 1.0)
         return tuple(
@@ -120,14 +120,14 @@ class HybridData(FigureData):
         )
 
     def best_at(self, threshold: float) -> str:
-        """The model to act on where false alarms have this share of the cost."""
+        """The best model if false alarms have this share of the cost."""
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold={threshold!r} must lie between 0 and 1")
         piece = int(np.searchsorted(self.t[0::2], threshold, side="right")) - 1
         return self.models[int(self.winner[piece])]
 
     def decide(self, threshold: float, probabilities: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """The hybrid classifier: act on the best model's probabilities of new cases at this threshold."""
+        """The hybrid classifier: decide by the best model's probabilities of new rows at this threshold."""
         name = self.best_at(threshold)
         if name not in probabilities:
             raise ValueError(
@@ -137,7 +137,7 @@ class HybridData(FigureData):
 
 
 def hybrid_curve(models: Mapping[str, Any], **options: Any) -> HybridData:
-    """What acting on the better model at every trade-off would cost, and which model that is.
+    """The cost of deciding by the better model at every cost ratio, and which model that is.
 
     Examples
     --------
@@ -157,7 +157,7 @@ _Curve = tuple[Array, Array, Indices]
 
 
 def _lower(a: _Curve, b: _Curve) -> _Curve:
-    """Pointwise minimum of two curves that are straight between their corners, and whose each piece is."""
+    """Pointwise minimum of two piecewise linear curves, and which curve is lower on each piece."""
     edges = np.unique(np.concatenate([a[0], b[0]]))
     left, right = edges[:-1], edges[1:]
     a0, a1 = _on_pieces(a[0], a[1], left, right)
@@ -252,7 +252,7 @@ def _frame(ax: Any, top: float) -> None:
 
 
 def _winners(ax: Any, look: style.Look, hybrid: HybridData) -> None:
-    """A strip along the axis in the colour of the model that is best there."""
+    """A strip along the axis in the colour of the best model at each threshold."""
     for low, high, name in hybrid.ranges:
         color = look.nth(hybrid.models.index(name))["color"]
         ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)

@@ -17,7 +17,7 @@ def class_data(
 ) -> dict[str, ReliabilityData]:
     """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`.
 
-    The interval of each ECE is found only with ``interval=True``: the small diagrams do not show it.
+    The interval of each ECE is computed only with ``interval=True``, because the small diagrams do not show it.
     """
     options.setdefault("interval", False)
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}

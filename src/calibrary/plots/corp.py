@@ -24,11 +24,11 @@ _FIT = "isotonic fit"
 
 @dataclass(frozen=True)
 class CorpData(FigureData):
-    """Isotonic fit at the distinct confidences, a band at the same places, and the three parts of the Brier score.
+    """Isotonic fit at the distinct confidences, a band, and the three parts of the Brier score.
 
     Attributes
     ----------
-    score, fit, weight : distinct confidences, the fit there, and the cases
+    score, fit, weight : distinct confidences, the fit there, and the number of rows
     low, high : the band
     miscalibration, discrimination, uncertainty, brier : MCB, DSC, UNC and their sum MCB - DSC + UNC
     """
@@ -61,9 +61,9 @@ def corp_data(
 ) -> CorpData:
     """Isotonic regression of the outcome on the confidence, with a band.
 
-    ``band="consistency"`` shows where the fit of a calibrated model would lie (around the diagonal); "confidence"
-    how uncertain the fit itself is (labels drawn from it); "honest" where the whole curve of frequencies lies, with
-    a guarantee for any number of rows (:func:`calibrary.honest_band`); None draws no band.
+    ``band="consistency"`` is the range of fits of a calibrated model (around the diagonal); "confidence" is the
+    uncertainty of the fit itself (labels drawn from it); "honest" contains the whole calibration curve with guaranteed
+    coverage for any number of rows (:func:`calibrary.honest_band`); None draws no band.
     """
     if band is not None:
         one_of("band", band, ("consistency", "confidence", "honest"))
@@ -111,7 +111,7 @@ def plot_corp(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Reliability by isotonic regression: no bins and nothing to tune; thick where the fit is constant.
+    """Reliability diagram by isotonic regression, without bins or tuning; the line is thick where the fit is constant.
 
     Takes the arguments of :func:`corp_data` or its result. ``diagram="bias"`` draws fit minus score against score.
     Returns the matplotlib Axes.
@@ -152,10 +152,11 @@ def _about(data: CorpData) -> str:
         return "Outside the grey band the deviation is more than chance there."
     if data.band == "honest":
         return (
-            f"The band holds the whole true curve with {data.level:.0%} confidence, if it rises; where the diagonal "
-            "leaves it, predictions are wrong."
+            f"The band contains the whole true curve with {data.level:.0%} confidence, if the curve is increasing; "
+            "where the "
+            "diagonal lies outside, predictions are miscalibrated."
         )
-    return "The band says how uncertain the fit is." if data.band else "Thick where the fit is constant."
+    return "The band shows the uncertainty of the fit." if data.band else "Thick where the fit is constant."
 
 
 def _band_name(data: CorpData) -> str:
@@ -185,7 +186,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
 
 
 def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
-    """A band of steps: a lower bound holds from its score on to the right, an upper one on to the left."""
+    """A band of steps: a lower bound extends to the right of its score, an upper bound to the left."""
     at = np.concatenate(([0.0], data.score, [1.0]))
     lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
     new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces on which a bound is another one
@@ -198,7 +199,7 @@ def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
 
 
 def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
-    """The ends of the constant stretches carry the whole line, however many cases there are."""
+    """Draw the fit from the ends of its constant pieces only."""
     from matplotlib.collections import LineCollection
 
     first = np.flatnonzero(np.diff(data.fit, prepend=np.nan) != 0)

@@ -20,7 +20,7 @@ from calibrary.plots.pointed import answers, series
 
 @dataclass(frozen=True)
 class CumulativeData(FigureData):
-    """The walk of cumulative differences and its two statistics.
+    """The cumulative differences and their two statistics.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class CumulativeData(FigureData):
 
 
 def cumulative_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **checked: Any) -> CumulativeData:
-    """The walk of cumulative differences y - c over the data in ascending order of confidence."""
+    """The cumulative differences y - c over the data, sorted by confidence."""
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     weight_type = "frequency" if view.w is None or (view.w == np.rint(view.w)).all() else "importance"
     d = cumulative_difference(view, lens="binary", weight_type=weight_type)

@@ -1,4 +1,4 @@
-"""What a figure shows, without the figure: dataclasses of arrays that export to JSON and CSV."""
+"""The data of figures: dataclasses of arrays that export to JSON and CSV."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FigureData:
         return json.dumps(self.to_dict(), indent=1)
 
     def to_csv(self) -> str:
-        """Every array as a column (matrices: one per column of theirs); shorter ones end in empty cells."""
+        """A CSV with a column for every array (for a matrix, each of its columns); shorter columns are padded."""
         columns = {f.name: getattr(self, f.name) for f in fields(self)}
         table = {name: column for field, value in columns.items() for name, column in _columns(field, value)}
         out = io.StringIO()
@@ -67,7 +67,7 @@ CHECKED = ("sample_weight", "labels", "pos_label", "percent")
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
-    """Refuse an option that a figure does not have, by the figure's name and not by that of a part of it."""
+    """Refuse an option that a figure does not have, with an error that names the figure."""
     known = tuple(known)
     for name in given:
         if name not in known:
@@ -77,7 +77,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> Non
 def binary_view(
     y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", r: int | None = None, **checked: Any
 ) -> tuple[Predictions, str]:
-    """The one binary view a diagram shows, and the name of its lens. "auto": binary, or top-label for K > 2."""
+    """The one binary view of a diagram, and the name of its lens. "auto": binary, or top-label for K > 2."""
     refuse_unknown(checked, (*CHECKED, "lens", "r"), "this figure")
     p = predictions(y_true, y_prob, **checked)
     if isinstance(lens, str) and lens == "auto":
@@ -99,7 +99,7 @@ def interval_of(
     sample_weight: Any = None,
     **question: Any,
 ) -> tuple[float, float]:
-    """The ends of a metric's interval, as :func:`calibrary.interval` gives them; NaN where too little may be drawn."""
+    """The ends of a metric's interval by :func:`calibrary.interval`; NaN if there are too few resamples."""
     if n_resamples < least_draws(alpha_of(confidence_level)):
         return np.nan, np.nan
     if sample_weight is not None:
@@ -115,7 +115,7 @@ Made = TypeVar("Made", bound=FigureData)
 
 
 def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: Any) -> dict[str, Made]:
-    """The data of several models: {"name": (y, p)}, checked predictions, or data made before."""
+    """The figure data of several models, from {"name": (y, p)}, checked predictions, or figure data."""
     if not models:
         raise ValueError("the dict of models is empty: pass {'name': (y_true, y_prob), ...}")
     made = {}
@@ -128,14 +128,14 @@ def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: 
 
 
 def axis_names(lens: str) -> tuple[str, str]:
-    """What the axes of a reliability diagram are called through a lens."""
+    """The axis labels of a reliability diagram for a lens."""
     if lens in ("binary", "pairwise", "code", "pooled"):
         return "Predicted probability", "Observed frequency"
     return "Confidence", "Precision" if lens == "detections" else "Accuracy"
 
 
 def direction(lens: str, more: str) -> str:
-    """What it means to lie on one side of the diagonal ("Above" or "Below")."""
+    """The meaning of points on one side of the diagonal ("Above" or "Below")."""
     often = {"Above": "more", "Below": "less"}[more]
     if axis_names(lens)[0] == "Confidence":
         return f"{more} the diagonal: right {often} often than the confidence says."
@@ -143,7 +143,7 @@ def direction(lens: str, more: str) -> str:
 
 
 class ConfidenceCells(NamedTuple):
-    """Distinct confidences (merged into cells where there are very many) with the weight of each label."""
+    """Distinct confidences (merged into cells if there are very many) with the weight of each label."""
 
     c: Array
     positive: Array

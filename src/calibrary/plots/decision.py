@@ -1,4 +1,4 @@
-"""Decision curve with the regret of trusting the probabilities below it; and the Murphy diagram of several models."""
+"""The decision curve with the regret of miscalibrated probabilities, and the Murphy diagram of several models."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class DecisionData(FigureData):
     ----------
     threshold, net_benefit, low, high : the decision curve and its pointwise interval
     treat_all : net benefit of acting on everybody (on nobody: 0)
-    corner, regret : corners of the regret curve, two by two the ends of straight pieces
+    corner, regret : corners of the regret curve, in pairs: the two ends of each linear piece
     regret_null : mean regret of a calibrated model with these confidences, at ``threshold``
-    score : the distinct confidences (of very many, some): where decisions change
-    used, benefit_used : thresholds in use, and the net benefit there
+    score : the distinct confidences (a sample of very many), at which decisions change
+    used, benefit_used : the given thresholds, and the net benefit there
     prevalence, decision_loss, worst : share of the event; largest regret over max(t, 1-t), and its threshold
     """
 
@@ -82,9 +82,8 @@ def decision_data(
 ) -> DecisionData:
     """Net benefit and regret for thresholds within ``limits``.
 
-    ``thresholds`` are those in use, marked on the curve. ``axis="logit"`` spreads thresholds evenly in log odds, for
-    rare events; the limits are then those of the scores. ``n_resamples`` draws of labels give the regret that a
-    calibrated model has by chance; 0 leaves it out.
+    ``thresholds`` are marked on the curve. ``axis="logit"`` uses a log-odds axis, for rare events; the limits are then
+    those of the scores. ``n_resamples`` draws of labels give the regret of a calibrated model by chance; 0 omits it.
     """
     one_of("axis", axis, ("linear", "logit"))
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
@@ -104,7 +103,7 @@ def decision_data(
 
 
 def _grid(view: Predictions, axis: str, limits: tuple[float, float] | None) -> Array:
-    """Thresholds evenly spread over the axis."""
+    """Thresholds evenly spaced on the axis."""
     if limits is None:
         limits = (0.0025, 0.9975) if axis == "linear" else _span(view)
     if not 0.0 <= limits[0] < limits[1] <= 1.0:
@@ -117,7 +116,7 @@ def _grid(view: Predictions, axis: str, limits: tuple[float, float] | None) -> A
 
 
 def _span(view: Predictions) -> tuple[float, float]:
-    """Where nearly all scores lie, and at least from 0.3 to 0.7."""
+    """The range of nearly all scores, and at least 0.3 to 0.7."""
     reached = np.cumsum(view.ties.w) / view.total
     low, high = view.ties.c[np.minimum(np.searchsorted(reached, (0.005, 0.995)), len(reached) - 1)]
     return float(np.clip(low, 1e-5, 0.3)), float(np.clip(high, 0.7, 1 - 1e-5))
@@ -154,7 +153,7 @@ def plot_decision(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Decision curve: net benefit with its interval, beside acting on everybody and on nobody; below, the regret.
+    """Decision curve: net benefit with its interval, compared with acting on everybody and nobody; below, the regret.
 
     Takes the arguments of :func:`decision_data` or its result; or several models, as ``models={"name": y_prob, ...}``
     on the same labels or as a dict {"name": (y, p), ...} in place of the labels. Returns the matplotlib Axes.
@@ -208,7 +207,7 @@ def _words(data: DecisionData, i: int) -> str:
 
 
 def _references(ax: Any, look: style.Look, data: DecisionData) -> None:
-    """What needs no model."""
+    """The reference lines: acting on everybody and on nobody."""
     ax.axhline(0, color=look.ink, lw=1.1, ls=style.DASHED, zorder=2, label="acting on nobody")
     ax.plot(data.threshold, data.treat_all, color=look.gray, lw=1.3, ls="-.", zorder=2, label="acting on everybody")
 
@@ -218,7 +217,7 @@ def _rug(ax: Any, look: style.Look, data: DecisionData) -> None:
 
 
 def _in_use(ax: Any, look: style.Look, data: DecisionData) -> None:
-    """The thresholds in use, each with its net benefit."""
+    """The given thresholds, each with its net benefit."""
     for t, value in zip(data.used, data.benefit_used, strict=True):
         ax.axvline(t, color=look.second, lw=1.0, zorder=1)
         ax.plot(t, value, "o", color=look.second, ms=6, mec=look.paper, zorder=5)
@@ -251,7 +250,7 @@ def _threshold_axis(ax: Any, data: DecisionData) -> None:
 
 
 def _apart(ticks: Array, low: float, high: float) -> list[float]:
-    """The ticks whose labels do not touch, in log odds."""
+    """The ticks whose labels do not overlap, in log odds."""
     kept: list[float] = []
     room = 0.085 * (scipy.special.logit(high) - scipy.special.logit(low))
     for tick in ticks:
@@ -275,7 +274,7 @@ def _regret_panel(ax: Any, look: style.Look, models: list[DecisionData]) -> Any:
 
 
 def _inside(data: DecisionData) -> tuple[Array, Array]:
-    """The corners of the regret that lie within the axis, which in log odds has no room for 0 and 1."""
+    """The corners of the regret inside the axis limits; a log-odds axis has no 0 and 1."""
     kept = (data.corner >= data.threshold[0]) & (data.corner <= data.threshold[-1])
     return data.corner[kept], data.regret[kept]
 
@@ -314,7 +313,7 @@ def _several(models: dict[str, DecisionData], ax: Any, caption: bool, theme: str
 
 @dataclass(frozen=True)
 class MurphyData(FigureData):
-    """The cost of acting on a model at every threshold: corners, two by two the ends of straight pieces."""
+    """The cost of deciding by a model at every threshold: corners, in pairs: the two ends of each linear piece."""
 
     threshold: Array
     cost: Array
@@ -325,7 +324,7 @@ class MurphyData(FigureData):
 
 @dataclass(frozen=True)
 class MurphyDifference(FigureData):
-    """Cost of one model less that of another on the same rows, with a pointwise interval."""
+    """Cost of one model minus that of another on the same rows, with a pointwise interval."""
 
     threshold: Array
     difference: Array
@@ -344,7 +343,7 @@ def murphy_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **checke
 def murphy_difference(
     a: Predictions, b: Predictions, *, confidence_level: float = 0.95, lens: Any = "auto"
 ) -> MurphyDifference:
-    """Cost of a less cost of b, two sets of predictions of the same rows, with the paired pointwise interval."""
+    """Cost of a minus cost of b, two sets of predictions of the same rows, with the paired pointwise interval."""
     one, other = binary_view(a, lens=lens)[0], binary_view(b, lens=lens)[0]
     if not np.array_equal(one.y, other.y):
         raise RefusedError("the models have different labels: a Murphy difference needs predictions of the same rows")

@@ -59,7 +59,7 @@ class DetectionReliabilityData(FigureData):
 
 
 def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabilityData:
-    """Precision and overlap by score, all classes together, and how many objects no detection found."""
+    """Precision and overlap by score, all classes together, and the number of missed objects."""
     index = EqualWidth(n_bins, "left").fit(matches.score).assign(matches.score)
 
     def per_bin(values: Any) -> Array:
@@ -96,7 +96,7 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
 def plot_detection_reliability(
     matches: Any, *, ax: Any = None, n_bins: int = 10, caption: bool = True, theme: str = "light"
 ) -> Any:
-    """Precision and precision times overlap by score; missed objects as a bar of their own at confidence 1.
+    """Precision and precision times overlap by score, with missed objects as a separate bar at confidence 1.
 
     Takes what :func:`calibrary.match_detections` returns, or the result of :func:`detection_reliability`. Returns the
     matplotlib Axes.
@@ -152,12 +152,12 @@ def _words(data: DetectionReliabilityData, i: int) -> str:
 
 @dataclass(frozen=True)
 class MapData(FigureData):
-    """D-ECE by cell of one or two features; what :func:`calibrary.d_ece_map` found, a row per cell in its CSV.
+    """D-ECE by cell of one or two features, from :func:`calibrary.d_ece_map`; the CSV has a row per cell.
 
     Attributes
     ----------
-    features : their names; arrays have one axis for each
-    edges : of the cells, one array per feature
+    features : names of the features; arrays have one axis for each
+    edges : edges of the cells, one array per feature
     map, precision, mean_score : NaN without detections; ``map`` also where ``min_samples`` is nowhere reached
     n, n_kept : detections, and those in score bins that reach ``min_samples``
     """
@@ -189,8 +189,8 @@ _COARSER = (10, 8, 6, 5, 4, 3, 2)
 def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_samples: int = 8) -> MapData:
     """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature.
 
-    ``n_bins`` is the metric's own number, or where that leaves most detections in bins with fewer than ``min_samples``,
-    the largest that does not.
+    ``n_bins`` is by default the metric's own number, or the largest number of bins with which most detections are in
+    bins of at least ``min_samples``.
     """
     with heard():  # the figure hatches such bins and says their share
         found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
@@ -218,7 +218,7 @@ def plot_d_ece_map(
 ) -> Any:
     """Heat map of D-ECE over the image plane (y downwards) or over box sizes; lines along one feature.
 
-    Cells without detections stay blank, cells with too few are hatched; nothing is interpolated. ``counts`` writes the
+    Cells without detections are blank, cells with too few are hatched; nothing is interpolated. ``counts`` writes the
     number of detections in every cell. Takes matches or the result of :func:`d_ece_map_data`. Returns the matplotlib
     Axes.
     """
@@ -253,9 +253,9 @@ def plot_d_ece_map(
     style.finish(
         ax,
         look,
-        "Where scores and precision part",
+        "Where scores and precision disagree",
         f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
-        "Hatched: too few detections to say; blank: none. Nothing is interpolated.",
+        "Hatched: too few detections; blank: none. Nothing is interpolated.",
         caption=caption,
     )
     return ax

@@ -1,6 +1,6 @@
-"""Displays in scikit-learn's manner: ``ReliabilityDisplay.from_estimator(model, X, y)``.
+"""Display classes like scikit-learn's: ``ReliabilityDisplay.from_estimator(model, X, y)``.
 
-Each holds the numbers of a figure (``data``) and draws them (``plot``). The options of ``from_estimator`` and
+Each contains the data of a figure (``data``) and draws it (``plot``). The options of ``from_estimator`` and
 ``from_predictions`` are those of the figure's function.
 """
 
@@ -19,7 +19,7 @@ from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_d
 
 @dataclass
 class Display:
-    """What all displays share; each names its function of numbers and its function that draws.
+    """The base class of displays; each subclass names its data function and its drawing function.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class Display:
         return self
 
     def _named(self, name: str | None) -> dict[str, Any]:
-        """How the drawing function receives the name; most are not."""
+        """The options by which the drawing function gets the model's name, if any."""
         return {}
 
     @classmethod
     def from_predictions(
         cls, y_true: Any, y_prob: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> Self:
-        """From labels and probabilities; options are those of the figure's function."""
+        """Create a display from labels and probabilities; options are those of the figure's function."""
         drawing = {k: options.pop(k) for k in cls._drawing if k in options}
         return cls(cls._measure(y_true, y_prob, **options), name).plot(ax=ax, **drawing)
 
@@ -61,7 +61,7 @@ class Display:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> Self:
-        """From a fitted classifier with ``predict_proba``; class order is the estimator's."""
+        """Create a display from a fitted classifier with ``predict_proba``, in its order of classes."""
         if not hasattr(estimator, "predict_proba"):
             raise TypeError(f"{type(estimator).__name__} has no predict_proba: pass probabilities to from_predictions")
         classes = getattr(estimator, "classes_", None)

@@ -1,4 +1,4 @@
-"""Claimed against found: the variance that members claim, and the variance that is there."""
+"""The true variance of an ensemble's probabilities against the variance that its members claim."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrary.plots.pointed import answers
 
 
 def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-    """The variance that is there against the variance that members claim, in groups of rows by what they claim.
+    """The estimated true variance against the claimed variance, in groups of rows by claimed variance.
 
-    ``result`` is what ``ensemble`` returns. On the diagonal the claim is right; above it members claim too little.
+    ``result`` is the result of ``ensemble``. On the diagonal the claim is right; above it the members claim too little.
     Returns the matplotlib Axes.
     """
     spread = result.spread
@@ -37,15 +37,15 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     least = " at least" if spread.method == "features" else ""
     ax.set_xlim(0.0, top)
     ax.set_xlabel("variance that the members claim")
-    ax.set_ylabel(f"variance that is there{least}")
+    ax.set_ylabel(f"true variance{least}")
     style.finish(
         ax,
         look,
-        "Claimed and found spread",
-        f"claimed {number(spread.claimed)} · there{least} {number(spread.estimate)} ({ends(spread.low, spread.high)})"
+        "Claimed and true spread",
+        f"claimed {number(spread.claimed)} · true{least} {number(spread.estimate)} ({ends(spread.low, spread.high)})"
         f" · {pvalue(spread.pvalue)}",
-        f"Each point is a group of rows by what they claim, of {counted(spread.n_rows, 'row')} in all; the diamond is "
-        "the mean. Above the diagonal members claim too little.",
+        f"Each point is a group of rows by claimed variance, of {counted(spread.n_rows, 'row')} in all; the diamond is "
+        "the mean. Above the diagonal the members claim too little.",
         caption=caption,
     )
     return ax

@@ -1,4 +1,4 @@
-"""The grouping diagram: cases of equal confidence that differ, which no calibration error can see."""
+"""The grouping diagram: rows of equal confidence whose true probabilities differ."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from calibrary.plots.reliability import clopper_pearson
 
 @dataclass(frozen=True)
 class GroupingData(FigureData):
-    """One entry per leaf, and the mean curve over bins, all on held-out cases.
+    """One entry per leaf of the trees, and the mean curve over bins, all on held-out rows.
 
     Attributes
     ----------
     bin, count, confidence, frequency, low, high : the leaf's bin, cases, means, and Clopper-Pearson bounds
-    significant : the leaf's bounds leave out the frequency of its bin
+    significant : whether the leaf's bounds exclude the frequency of its bin
     bin_confidence, bin_frequency : the mean curve
     """
 
@@ -58,10 +58,10 @@ def grouping_data(
     rng: Any = 0,
     **checked: Any,
 ) -> GroupingData:
-    """In every confidence bin, split half of the cases by the features where they differ most; judge on the rest.
+    """In every confidence bin, split half of the rows by the features that matter most; test on the other half.
 
     Needs scikit-learn (``pip install calibrary[sklearn]``). A regression tree with leaves of at least n/n_groups cases
-    is grown on the training half of each bin, and its leaves are measured on the other half.
+    is fitted to the training half of each bin, and its leaves are evaluated on the other half.
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     if features is None:
@@ -115,7 +115,7 @@ def plot_grouping(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Within each confidence bin, two groups of cases found from the features; far apart means grouping loss.
+    """Two groups of rows within each confidence bin, found from the features; a large distance means grouping loss.
 
     Takes the arguments of :func:`grouping_data` or its result. Returns the matplotlib Axes.
     """
@@ -146,7 +146,7 @@ def plot_grouping(
         "Grouping diagram",
         f"N = {data.n:,.0f}, half of it held out · lens {data.lens} · {data.n_bins} bins",
         f"Area of a point: held-out cases of the group; bars: {data.level:.0%} Clopper-Pearson. Points far apart in "
-        "one bin: the model treats unlike cases alike.",
+        "one bin: the model gives different cases the same confidence.",
         caption=caption,
         legend="above",
     )

@@ -1,4 +1,4 @@
-"""Few human labels beside a judge: what each set of labels says."""
+"""The estimates from human labels, from a judge's labels, and from both."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from calibrary.plots.pointed import answers
 
 
 def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-    """Intervals of the human labels alone and of humans and judge, beside the judge taken as the truth.
+    """The intervals from human labels alone and from humans and judge, and the estimate from the judge's labels alone.
 
-    ``result`` is what ``judged`` returns. The judge taken as the truth has no interval, because it may be biased.
+    ``result`` is the result of ``judged``. The judge's labels alone have no interval, because they may be biased.
     Returns the matplotlib Axes.
     """
     ax, look = style.new_axes(ax, theme, size=(6.2, 3.4))
@@ -42,7 +42,7 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     style.finish(
         ax,
         look,
-        "What each set of labels says",
+        "Estimates from each set of labels",
         f"humans and judge {number(result.estimate)} ({ends(result.low, result.high)}) · as good as "
         f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)}",
         "The judge taken as the truth has no interval: it may be biased, however many rows it labelled. The judge "

@@ -1,4 +1,4 @@
-"""The layout of our own figures: no word of a caption lies outside, whatever the figure is saved with."""
+"""The layout of figures, in which captions are never cut off."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _LITTLE, _MOST = 0.005, 3
 
 
 class WholeLayout(ConstrainedLayoutEngine):
-    """Constrained layout in a figure that grows until its words fit.
+    """Constrained layout in a figure that is enlarged until its text fits.
 
-    Axes of equal sides leave less room than was planned for them, so that a caption may still lie outside.
+    Square axes may leave less room than planned, so that a caption could be cut off.
     """
 
     def execute(self, fig: Any) -> Any:
-        """Lay the figure out; where words lie outside, make it larger and lay it out again."""
+        """Lay out the figure; if text lies outside, enlarge the figure and repeat."""
         made = super().execute(fig)
         for _ in range(_MOST):
             box, (wide, high) = fig.get_tightbbox(), fig.get_size_inches()

@@ -1,4 +1,4 @@
-"""Calibration over time: the path of a monitor as rows came in, and a metric period by period."""
+"""Calibration over time: the e-value of a monitor over the rows, and a metric period by period."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class MonitorData(FigureData):
 
     Attributes
     ----------
-    n, log_e : rows seen, and natural logarithm of the e-value then
-    alpha, alarm_at : chance of a false alarm; rows seen when the e-value reached 1 / alpha, or None
-    words : what the monitor says at the end
-    times, alarm_time : when each look was, and that of the alarm, where that is known
+    n, log_e : number of rows, and natural logarithm of the e-value at that point
+    alpha, alarm_at : probability of a false alarm; number of rows when the e-value reached 1 / alpha, or None
+    words : the final result in words
+    times, alarm_time : the time of each look and of the alarm, if known
     """
 
     n: Array
@@ -46,7 +46,7 @@ class MonitorData(FigureData):
 def monitor_data(
     y_true: Any, y_prob: Any = None, *, batch: int = 100, alpha: float = 0.05, **checked: Any
 ) -> MonitorData:
-    """The path of a monitor; or of one that is fed these predictions in their order, ``batch`` rows at a time."""
+    """The path of a monitor; or of a new one that is updated with these predictions, ``batch`` rows at a time."""
     if isinstance(y_true, CalibrationMonitor):
         monitor = y_true
     else:
@@ -56,7 +56,7 @@ def monitor_data(
 
 
 def fed(y_true: Any, y_prob: Any, batch: int, alpha: float, checked: dict[str, Any]) -> CalibrationMonitor:
-    """A monitor that has seen these rows in their order."""
+    """A monitor updated with these rows in their order."""
     view, _ = binary_view(y_true, y_prob, **checked)
     monitor, step = calibration_monitor(alpha=alpha), whole("batch", batch)
     for first in range(0, view.n, step):
@@ -74,7 +74,7 @@ def plot_monitor(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """The e-value of a monitor over the rows it has seen, with the line at which it raises an alarm.
+    """The e-value of a monitor over the number of rows, with the line at which it raises an alarm.
 
     Takes a :class:`calibrary.CalibrationMonitor`, the arguments of :func:`monitor_data`, or its result. Returns the
     matplotlib Axes.
@@ -104,8 +104,8 @@ def plot_monitor(
         look,
         "Calibration monitor",
         f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
-        f"Evidence against calibration after each look; on calibrated predictions it ever reaches the alarm in at most "
-        f"{data.alpha:.0%} of streams, however often one looks.",
+        f"Evidence against calibration after each look; on calibrated predictions the alarm is ever reached in at most "
+        f"{data.alpha:.0%} of streams, for any number of looks.",
         caption=caption,
         legend="above",
     )
@@ -132,16 +132,16 @@ def _alarm(ax: Any, look: style.Look, data: MonitorData, height: Array) -> None:
 
 
 def _time_axis(ax: Any, data: MonitorData) -> None:
-    """Rows seen stay the scale; the ticks say when."""
+    """Label the axis of row numbers with times."""
     last = float(data.n[-1])
     places = np.unique(np.searchsorted(data.n, np.linspace(0.0, last, 5)[1:]))
     places = places[places < len(data.times)]
     ax.set_xticks(data.n[places], [data.times[i].replace(" ", "\n") for i in places])
-    ax.set_xlabel("Rows seen, in order of time")
+    ax.set_xlabel("Rows in order of time")
 
 
 def _powers_of_ten(ax: Any) -> None:
-    """Ticks that say what the number is, not its logarithm."""
+    """Ticks that show the number, not its logarithm."""
     low, high = ax.get_ylim()
     step = max(1, math.ceil((high - low) / 7))
     ticks = [k for k in range(math.ceil(low), math.floor(high) + 1) if k % step == 0]
@@ -157,10 +157,10 @@ class PeriodsData(FigureData):
 
     Attributes
     ----------
-    period, n : what each period is called, and its rows
-    value, low, high : the metric and its interval; NaN where a period has too few rows
+    period, n : name of each period, and its number of rows
+    value, low, high : the metric and its interval; NaN if a period has too few rows
     null_mean, null_high : what a calibrated model shows there on average, and exceeds in 5% of samples
-    clear : where it is miscalibrated beyond chance, given the number of periods
+    clear : whether the period is miscalibrated beyond chance, adjusted for the number of periods
     """
 
     period: tuple[str, ...]
@@ -176,7 +176,7 @@ class PeriodsData(FigureData):
 
 
 def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-    """A metric period by period with its interval, above the grey area that chance gives. Returns the Axes."""
+    """A metric with its interval in each period, and its range by chance in grey. Returns the Axes."""
     ax, look = style.new_axes(ax, theme, size=(max(6.4, 2.0 + 0.32 * len(data.period)), 4.6))
     place = np.arange(len(data.period))
     known = np.isfinite(data.value)

@@ -1,4 +1,4 @@
-"""One page: the four most telling figures."""
+"""One page with the four most informative figures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def overview(
 
 
 def _place(matches: Any, ax: Any, theme: str) -> None:
-    """The heat map over the image, or a sentence where the sizes of the images are not known."""
+    """The heat map over the image, or a sentence if the image sizes are not known."""
     # five score bins and so many places that each holds eight detections on average
     k = int(np.clip(np.sqrt(len(matches) / 40), 2, 8))
     try:
@@ -81,4 +81,4 @@ def _place(matches: Any, ax: Any, theme: str) -> None:
     except RefusedError as why:
         ax, look = style.new_axes(ax, theme)
         ax.axis("off")
-        style.finish(ax, look, "Where scores and precision part", f"No map of places: {why}", "")
+        style.finish(ax, look, "Where scores and precision disagree", f"No heat map: {why}", "")

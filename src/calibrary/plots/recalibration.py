@@ -1,4 +1,4 @@
-"""The reliability curve before and after recalibration, each row judged by a map that has not seen it."""
+"""The reliability curve before and after recalibration, each row with a map that was not fitted to it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class RecalibrationData(FigureData):
-    """The non-empty bins of the ECE before and after, and the numbers beside them.
+    """The non-empty bins of the ECE before and after recalibration, with further numbers.
 
     Attributes
     ----------
-    confidence, outcome, low, high, weight : of each bin as it is, with a Wilson interval
-    after_confidence, after_outcome, after_low, after_high, after_weight : the same after the map
+    confidence, outcome, low, high, weight : of each bin before recalibration, with a Wilson interval
+    after_confidence, after_outcome, after_low, after_high, after_weight : the same after recalibration
     histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
     ece, after_ece, calibrated_ece : before, after, and what a calibrated model shows (NaN: not known)
     metric : what these three are, if not the ECE of the bins drawn
-    map, name, advised : the map, what it is called, and whether it is worth it
+    map, name, advised : the map, its name, and whether it is recommended
     """
 
     confidence: Array
@@ -76,17 +76,17 @@ def recalibration_data(
     window: tuple[float, float] = (0.0, 1.0),
     **options: Any,
 ) -> RecalibrationData:
-    """What :func:`plot_recalibration` shows.
+    """The data of :func:`plot_recalibration`.
 
     Parameters
     ----------
     y_true, y_prob : as everywhere; or a :class:`calibrary.RecalibrationGain` alone
     map : str, optional
-        Which map; by default the advised one, or the best where there is nothing to gain.
+        The map; by default the recommended one, or the best if none is recommended.
     confidence_level : of the Wilson intervals
     lens, r : the one view of several classes that is drawn; the top label by default
     binning : "width" or "mass"
-        How rows are put in bins.
+        The binning rule.
     window : (float, float)
         The part of [0, 1] in which nearly all predictions lie.
     **options : those of :func:`calibrary.recalibration_gain`
@@ -138,7 +138,7 @@ def _bins(
     window: tuple[float, float],
     level: float,
 ) -> tuple[tuple[Array, ...], str]:
-    """The bins drawn of these probabilities, and the name of the lens."""
+    """The bins of these probabilities, and the name of the lens."""
     view, name = binary_view(p.view(p.y, probability), lens=lens, r=r)
     bins = group(view, binning, n_bins=n_bins)
     low, high = wilson(bins.label, bins.weight, level)
@@ -162,7 +162,7 @@ def plot_recalibration(
     ----------
     y_true, y_prob : as everywhere; or a :class:`calibrary.RecalibrationGain`, or :class:`RecalibrationData` alone
     map : str, optional
-        Which map; by default the advised one, or the best where there is nothing to gain.
+        The map; by default the recommended one, or the best if none is recommended.
     ax : matplotlib axes, optional
     caption : bool
         State what was done and how to read it.

@@ -48,7 +48,7 @@ FEW = 5
 
 @dataclass(frozen=True)
 class ReliabilityData(ReliabilityBins, FigureData):
-    """The non-empty bins of :class:`calibrary.ReliabilityBins`, and what a diagram shows beside them.
+    """The non-empty bins of :class:`calibrary.ReliabilityBins`, and further data of the diagram.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def reliability_data(
     interval: bool = True,
     **options: Any,
 ) -> ReliabilityData:
-    """Bins behind a reliability diagram; by default the bins of ECE, so that the picture shows the number.
+    """The bins of a reliability diagram; by default the bins of the ECE.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], color: str
 
 
 def _words(data: ReliabilityData) -> Callable[[int], str]:
-    """What a page says of each bin."""
+    """A function that describes each bin for a page."""
     limits = data.error in ("wilson", "clopper-pearson")
 
     def words(i: int) -> str:
@@ -395,7 +395,7 @@ def _labels(ax: Any, look: style.Look, data: ReliabilityData) -> None:
 
 
 def _panel(ax: Any, look: style.Look, data: ReliabilityData) -> Any:
-    """Share of the cases in each bin, and where the mean prediction and the mean outcome lie."""
+    """The share of rows in each bin, with lines at the mean prediction and the mean outcome."""
     inset = style.panel(ax, look)
     share = data.weight / data.n
     inset.bar(data.lower, share, width=data.upper - data.lower, align="edge", color=look.light, edgecolor=look.paper)

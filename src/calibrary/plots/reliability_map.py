@@ -1,4 +1,4 @@
-"""The reliability map: at which confidences cases of equal confidence really have equal probability."""
+"""The reliability map: at which confidences do rows of equal confidence have equal true probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POINTS = 12
 
 @dataclass(frozen=True)
 class ReliabilityMapData(FigureData):
-    """The reliability map on a grid and what it is made of.
+    """The reliability map on a grid, and the data from which it is computed.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def reliability_map_data(
     Parameters
     ----------
     y_true, y_prob : as everywhere
-    features, clusters : what tells cases apart, or ready clusters of the rows; one of them is needed
+    features, clusters : features that distinguish the rows, or given clusters of rows; one of them is needed
     bandwidth, map_bandwidth, cluster_size, calibration : of the map. The review's bandwidths, 0.01 and 0.1, need
         some thousand rows; the figure's are wider
     grid : int
@@ -78,7 +78,7 @@ def reliability_map_data(
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     if features is None and clusters is None:
-        raise RefusedError("a reliability map tells cases apart by their features: pass features= or clusters=")
+        raise RefusedError("a reliability map distinguishes rows by their features: pass features= or clusters=")
     made = ReliabilityMap(bandwidth, map_bandwidth, cluster_size, calibration)
     made.fit(view, features=features, clusters=clusters)
     t = (np.arange(grid) + 0.5) / grid
@@ -111,7 +111,7 @@ def plot_reliability_map(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """How reliable each confidence is: 1 where cases of that confidence share one probability, 0 where each is certain.
+    """The reliability of each confidence: 1 if rows of that confidence share one probability, 0 if each is certain.
 
     Takes the arguments of :func:`reliability_map_data` or its result. Returns the matplotlib Axes.
     """

@@ -1,4 +1,4 @@
-"""Sampled answers: what each bin adds to the error, what a calibrated model shows there, and the naive gaps."""
+"""Sampled answers: each bin's contribution to the error, its range by chance, and the naive contribution."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from calibrary.plots.pointed import answers, series
 
 
 def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-    """Contributions of the bins to the error of sampled answers, with 95% of what a calibrated model shows.
+    """Contributions of the bins to the error of sampled answers, with their 95% range for a calibrated model.
 
-    ``result`` is what ``sampled_answers`` returns. Pale bars are the contributions to the expected calibration error of
-    the shares themselves, which includes the noise of the samples. Returns the matplotlib Axes.
+    ``result`` is the result of ``sampled_answers``. Pale bars are the contributions to the expected calibration error
+    of the shares themselves, which includes the noise of the samples. Returns the matplotlib Axes.
     """
     ax, look = style.new_axes(ax, theme, size=(6.2, 4.8))
     left, right = result.edges[:-1], result.edges[1:]

@@ -1,4 +1,4 @@
-"""Segments of the data, worst first: how far each is from calibration, and how far the worst is by chance."""
+"""Segments of the data, worst first: the miscalibration of each, and that of the worst segment by chance."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class SegmentsData(FigureData):
 
     Attributes
     ----------
-    segment, n : in words, and how many cases
+    segment, n : name of the segment, and its number of rows
     sigma : range of the cumulative difference in units of its noise
     gap : mean of y - c; above 0 outcomes are more frequent than stated
-    pvalue : adjusted for all segments
-    null_high : what the worst segment exceeds in 5% of calibrated samples
-    n_segments : how many there are, of which these are the worst
-    draws : how many samples of redrawn labels the p-values rest on
+    pvalue : p-value, adjusted for all segments
+    null_high : the value that the worst segment exceeds in 5% of calibrated samples
+    n_segments : number of all segments, of which these are the worst
+    draws : number of samples of redrawn labels behind the p-values
     """
 
     segment: tuple[str, ...]
@@ -70,7 +70,7 @@ def plot_segments(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Dots of all segments, worst first, beside the value that the worst of them exceeds by chance in 5%.
+    """A dot plot of segments, worst first, with the value that the worst one exceeds by chance in 5% of samples.
 
     Takes the arguments of :func:`calibrary.multicalibration_error_test` (``by=`` among them) and ``most=20``, the
     result of that test, or of :func:`segments_data`. Returns the matplotlib Axes.

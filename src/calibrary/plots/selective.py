@@ -1,4 +1,4 @@
-"""Answer or abstain: risk against coverage; and how often sets of classes hold the true one."""
+"""Risk-coverage curves of selective prediction, and the coverage of prediction sets."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class RiskCoverageData(FigureData):
 
     Attributes
     ----------
-    threshold, coverage, risk : least confidence that is answered; share answered; error rate of the answers
+    threshold, coverage, risk : smallest answered confidence; share of answered rows; error rate of the answers
     low, high : Clopper-Pearson bounds of each risk
-    path_coverage, path_risk, best_risk : the curve between the thresholds, and that of the best order of these answers
+    path_coverage, path_risk, best_risk : the curve between the thresholds, and the curve for the best possible order
     aurc, e_aurc, augrc, auroc, error : the areas, and the error rate if everything is answered
     """
 
@@ -55,7 +55,7 @@ class RiskCoverageData(FigureData):
 def risk_coverage(
     y_true: Any, y_prob: Any = None, *, lens: Any = "auto", confidence_level: float = 0.95, **checked: Any
 ) -> RiskCoverageData:
-    """Error rate of the most confident answers, for every share of them, with its areas."""
+    """The error rate of the most confident answers, for every coverage, with the areas under the curve."""
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     answered, wrong = np.cumsum(view.ties.w[::-1]), np.cumsum((view.ties.w - view.ties.wy)[::-1])
     low, high = clopper_pearson(wrong / answered, answered, confidence_level)
@@ -87,10 +87,10 @@ def plot_risk_coverage(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Error rate of the answers that are given, against the share that is given: confidence as a reason to abstain.
+    """Risk-coverage curve: the error rate of the given answers against the share of answers given.
 
     Takes the arguments of :func:`risk_coverage`, its result, or a dict of models {"name": (y, p), ...}. ``band`` shows
-    the uncertainty of each risk by itself. Returns the matplotlib Axes.
+    the pointwise uncertainty of each risk. Returns the matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, risk_coverage, **options), ax, caption, theme)
@@ -100,7 +100,7 @@ def plot_risk_coverage(
     if band:
         ax.fill_between(data.coverage[shown], data.low[shown], data.high[shown], color=look.model, alpha=0.13, lw=0)
     ax.fill_between(data.path_coverage, data.best_risk, data.path_risk, color=look.gap, alpha=0.16, lw=0)
-    ax.axhline(data.error, color=look.gray, lw=1, ls=style.DASHED, zorder=1, label="confidence that says nothing")
+    ax.axhline(data.error, color=look.gray, lw=1, ls=style.DASHED, zorder=1, label="uninformative confidence")
     ax.plot(data.path_coverage, data.best_risk, color=look.good, lw=1.2, ls=":", label="best order of these answers")
     ax.plot(data.path_coverage, data.path_risk, color=look.model, lw=1.6, zorder=3, label="most confident first")
     marked = len(data.coverage) <= _MARKS
@@ -133,7 +133,7 @@ def _frame(ax: Any, curves: list[RiskCoverageData], band: bool) -> None:
 
 
 def _thresholds(ax: Any, look: style.Look, data: RiskCoverageData) -> None:
-    """The confidence from which on answers are given, beside the marks that have room for it."""
+    """Label the marks that have room with their confidence threshold."""
     last = -0.05  # a mark at the left end has no room
     for at, risk, threshold in zip(data.coverage, data.risk, data.threshold, strict=True):
         if at - last > 0.06:
@@ -169,7 +169,7 @@ def _several(models: dict[str, RiskCoverageData], ax: Any, caption: bool, theme:
 
 @dataclass(frozen=True)
 class SetCoverageData(FigureData):
-    """Coverage, claim and mean size of the smallest sets of top classes that reach each level."""
+    """Observed coverage, stated probability and mean size of the smallest sets of classes that reach each level."""
 
     level: Array
     coverage: Array
@@ -185,7 +185,7 @@ class SetCoverageData(FigureData):
 def set_coverage_data(
     y_true: Any, y_prob: Any = None, *, levels: Any = None, confidence_level: float = 0.95, **checked: Any
 ) -> SetCoverageData:
-    """The coverage diagram of sets of classes as numbers."""
+    """The data of the coverage diagram."""
     from calibrary.data.predictions import predictions
 
     p = predictions(y_true, y_prob, **checked)
@@ -199,7 +199,7 @@ def set_coverage_data(
 def plot_set_coverage(
     y_true: Any, y_prob: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
 ) -> Any:
-    """How often the smallest set of classes that claims a probability holds the true class, and how large it is.
+    """Coverage diagram: observed against stated coverage of the smallest prediction sets, and their size.
 
     Takes the arguments of :func:`set_coverage_data` or its result. Returns the matplotlib Axes.
     """

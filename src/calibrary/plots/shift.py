@@ -1,4 +1,4 @@
-"""A metric along groups in an order, such as the severity of a corruption, and what its growth consists of."""
+"""A metric along ordered groups, such as severities of a corruption, and the parts of its growth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrary.plots.pointed import answers
 def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
     """The metric in each group with its interval and the simultaneous band.
 
-    ``result`` is what ``shift_curve`` returns. Returns the matplotlib Axes.
+    ``result`` is the result of ``shift_curve``. Returns the matplotlib Axes.
     """
     ax, look = style.new_axes(ax, theme, size=(6.2, 3.8))
     place = np.arange(len(result.groups))
@@ -44,8 +44,9 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
         look,
         "Along the groups",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
-        f"The band holds the true values of all groups at once with {percent(result.confidence_level)}; a line is the "
-        "interval of one group by itself.",
+        f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a line "
+        "is the "
+        "interval of a single group.",
         caption=caption,
     )
     return ax

@@ -1,6 +1,6 @@
-"""How every figure looks: colours that survive colour blindness and grey, axes, words around them.
+"""The style of all figures: colours that work in grey and for colour-blind readers, axes, and captions.
 
-Nothing global changes: no rcParams, and pyplot is used only where the user already works with it.
+No global setting is changed: rcParams are not touched, and pyplot is used only if the user has imported it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Palette:
         return self.colors[4]
 
     def nth(self, i: int) -> dict[str, Any]:
-        """Colour and line of the i-th of several models, told apart in grey as well."""
+        """Colour and line style of the i-th of several models, distinguishable in grey as well."""
         return {"color": self.colors[i % len(self.colors)], "ls": LINES[i % len(LINES)]}
 
 
@@ -88,7 +88,7 @@ _SHOWN: ContextVar[bool] = ContextVar("_SHOWN", default=True)
 
 @contextmanager
 def embedded() -> Iterator[None]:
-    """Figures made inside are for a page or a file: a notebook that uses pyplot does not show them as well."""
+    """Figures created inside are for a page or a file, and a notebook does not display them in addition."""
     before = _SHOWN.set(False)
     try:
         yield
@@ -126,7 +126,7 @@ def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tup
 
 
 def quiet(ax: Any, colors: Palette) -> None:
-    """Axes that stay in the background."""
+    """Give the axes an unobtrusive style."""
     ax.set_facecolor(colors.paper)
     for name, spine in ax.spines.items():
         spine.set_visible(name in ("left", "bottom"))
@@ -183,7 +183,7 @@ def finish(
     below: Any = None,
     drop: float = 38.0,
 ) -> None:
-    """The words around a diagram: title, what was measured, legend; and under it how to read it.
+    """Add title, subtitle and legend to a diagram, and an explanation below.
 
     ``legend`` is a place inside the axes, or "above" for one between title and diagram. ``top`` (axes fraction)
     and ``lift`` (points) make room for what stands above the axes; ``below`` is the lowest axes of the diagram, and
@@ -213,7 +213,7 @@ def around(figure: Any, colors: Palette, title: str, words: str, *, caption: boo
 
 
 class Header(NamedTuple):
-    """What stands above an axes, for :func:`level`."""
+    """The title above an axes, for :func:`level`."""
 
     numbers: Any
     top: float
@@ -221,7 +221,7 @@ class Header(NamedTuple):
 
 
 def level(row: Sequence[Any]) -> None:
-    """Lift the titles of axes that stand side by side to the highest of them."""
+    """Align the titles of axes that are side by side."""
     row[0].figure.draw_without_rendering()
     heights = [_title_height(ax) for ax in row]
     for ax, height in zip(row, heights, strict=True):
@@ -242,7 +242,7 @@ def _title(ax: Any, text: str, top: float, height: float) -> None:
 
 
 def _wrapped(text: str, wide: int) -> str:
-    """Lines that fit. Facts between dots stay whole, and no line begins or ends with a dot."""
+    """Wrap text into lines; items between dots are not broken, and no line begins or ends with a dot."""
     lines = [""]
     for fact in text.split(" · "):
         if lines[-1] and len(lines[-1]) + len(fact) + 3 > wide:
@@ -252,7 +252,7 @@ def _wrapped(text: str, wide: int) -> str:
 
 
 def _characters(ax: Any) -> int:
-    """How many characters of a caption fit the width of the axes."""
+    """The number of characters of a caption that fit the width of the axes."""
     place = ax.get_position(original=True)
     return max(int(17.3 * place.width * ax.figure.get_size_inches()[0]), 24)
 
@@ -274,7 +274,7 @@ def _words(ax: Any, colors: Palette, text: str, at: tuple[float, float], offset:
 
 
 def _legend(ax: Any, colors: Palette, **options: Any) -> None:
-    """A legend without a frame, if there is anything to name."""
+    """Add a legend without a frame, if there are labels."""
     if ax.get_legend_handles_labels()[1]:
         ax.legend(**{"frameon": False, "fontsize": _SMALL, "labelcolor": colors.ink, **options})
 
@@ -307,14 +307,14 @@ def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int
 
 
 def thinned(n: int, most: int, seed: int = 0) -> Indices:
-    """Positions to draw out of n: all of them, or a fixed random sample. Computing never thins."""
+    """The indices to draw out of n: all, or a fixed random sample; computations always use all."""
     if n <= most:
         return np.arange(n)
     return np.sort(generator(seed, "points shown").choice(n, most, replace=False))
 
 
 def corners(value: Array, most: int = 2000) -> Indices:
-    """Positions of a long line to draw: all, or evenly spread ones with the extremes."""
+    """The indices of a long line to draw: all, or evenly spaced ones with the extremes."""
     if len(value) <= most:
         return np.arange(len(value))
     even = np.linspace(0, len(value) - 1, most).astype(np.intp)

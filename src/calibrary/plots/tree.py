@@ -29,7 +29,7 @@ _WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 11.5, 1.95, 4.2, 0.27, 0.11, 0.2
 
 @dataclass(frozen=True)
 class TreeData(FigureData):
-    """Ids of each family and sub-family in the order of the review; which of them test, which are proper scores.
+    """Ids of each family and sub-family in the order of the review; which have a test, and which are proper scores.
 
     ``names`` holds the name of every metric by its id.
     """
@@ -44,8 +44,8 @@ class TreeData(FigureData):
 def tree_data(*, beyond: bool = False) -> TreeData:
     """The metrics of Table 2 and of sections 3.12 and 3.13 by family and sub-family (Fig. 1).
 
-    ``beyond=True`` adds the variants and newer ones; numbers about ranking, which is not calibration, have a branch of
-    their own.
+    ``beyond=True`` adds variants and newer metrics; metrics of ranking, which is not calibration, have a separate
+    branch.
     """
     entries = [e for e in catalogue.values() if beyond or e.row is not None or e.section in _WITHOUT_ROW]
     ranking = [e for e in entries if e.measures == "ranking"]
@@ -103,7 +103,7 @@ def plot_tree(
         ax,
         look,
         f"Calibration metrics: {total} in {len(data.families)} families and {twigs} sub-families",
-        "Shaded: comes with a hypothesis test of its own. Bold: a proper score.",
+        "Shaded: has its own hypothesis test. Bold: a proper score.",
         "",
         caption=caption,
     )
@@ -143,7 +143,7 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, 
 
 
 def _lines(ids: tuple[str, ...], data: TreeData) -> _Lines:
-    """The metrics of a sub-family broken into lines: where each starts, and its id."""
+    """The metrics of a sub-family in lines: the position and the id of each."""
     from matplotlib.textpath import TextPath
 
     lines: _Lines = [[]]

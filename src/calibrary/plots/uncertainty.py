@@ -32,7 +32,7 @@ class NullData(FigureData):
 def null_data(
     metric: str, y_true: Any, y_prob: Any = None, *, n_resamples: int = 999, rng: Any = 0, **options: Any
 ) -> NullData:
-    """What the metric would show if the predictions were calibrated, against what it reads."""
+    """The null distribution of a metric, and its observed value."""
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     entry = catalogue[metric]
@@ -71,7 +71,7 @@ def plot_null(
     style.finish(
         ax,
         look,
-        f"{data.metric}: is it more than chance?",
+        f"{data.metric}: observed value and null distribution",
         f"{pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
         "from the predictions",
         "An observed value far outside the histogram is evidence against calibration.",
@@ -83,7 +83,7 @@ def plot_null(
 
 @dataclass(frozen=True)
 class DotData(FigureData):
-    """Metrics with intervals and what a calibrated model would show."""
+    """Metrics with intervals, and their means for a calibrated model."""
 
     names: tuple[str, ...]
     value: Array

@@ -24,14 +24,14 @@ _CORRECTED, _LIMITS, _REFIT = "corrected for optimism", "95% of the refits", "a 
 
 @dataclass(frozen=True)
 class ValidationData(FigureData):
-    """What a figure of a validation shows.
+    """The data of a figure of a validation.
 
     Attributes
     ----------
     kind : "curve", "prediction", "calibration" or "classification"
-    grid, apparent, corrected, refits : calibration curves; those of the refits one a row
+    grid, apparent, corrected, refits : calibration curves; those of the refits one per row
     predicted : the model's predictions, ascending
-    low, high : limits between which 95% of the refits predict the same row
+    low, high : limits that contain 95% of the refits' predictions of a row
     again_x, again_y : predictions of the model and of a refit for the same row, a sample of all pairs
     changed : the share of refits that put each row on the other side of the threshold
     """
@@ -55,14 +55,14 @@ class ValidationData(FigureData):
 
 
 def validation_data(validation: Validation, kind: str = "curve", *, threshold: float = 0.5) -> ValidationData:
-    """What :func:`plot_validation` shows.
+    """The data of :func:`plot_validation`.
 
     Parameters
     ----------
-    validation : what :func:`calibrary.validate` returned for two classes, by bootstrap refits
+    validation : the result of :func:`calibrary.validate` for two classes, by bootstrap refits
     kind : "curve", "prediction", "calibration" or "classification"
     threshold : float
-        The probability from which one acts, of "classification".
+        The decision threshold of "classification".
 
     Examples
     --------
@@ -114,13 +114,13 @@ def plot_validation(
 
     Parameters
     ----------
-    validation : what :func:`calibrary.validate` returned, or its :class:`ValidationData`
+    validation : the result of :func:`calibrary.validate`, or its :class:`ValidationData`
     kind : str
-        "curve": the calibration curve of the model on its own rows and corrected for optimism. "prediction": what
-        refits predict for the same rows. "calibration": the calibration curves of the refits on the original rows.
-        "classification": how often a refit puts a row on the other side of the threshold.
+        "curve": the calibration curve of the model on its own rows and corrected for optimism. "prediction": the
+        predictions of refits for the same rows. "calibration": the calibration curves of the refits on the original
+        rows. "classification": how often a refit puts a row on the other side of the threshold.
     threshold : float
-        The probability from which one acts, of "classification".
+        The decision threshold of "classification".
     ax : matplotlib axes, optional
     caption : bool
         State what was done and how to read it.
@@ -230,6 +230,6 @@ def _rug(ax: Any, look: style.Palette, data: ValidationData) -> None:
 
 
 def _running(x: Array, limit: Array, parts: int = 25) -> tuple[Array, Array]:
-    """The mean limit of neighboring rows, so that the line is one to look at."""
+    """The running mean of the limits over adjacent rows, for a smooth line."""
     pieces = np.array_split(np.arange(len(x)), min(parts, len(x)))
     return np.array([x[i].mean() for i in pieces]), np.array([limit[i].mean() for i in pieces])

@@ -1,6 +1,6 @@
-"""What would help: how much a map would gain, and the map itself, to be kept and applied to new predictions.
+"""Recalibration: the gain of a map, and the fitted map itself, which can be saved and applied to new predictions.
 
-``recalibration_gain(y, p)`` says whether it is worth it; ``Recalibrator().fit(p, y)`` does it, as scikit-learn would.
+``recalibration_gain(y, p)`` estimates the gain; ``Recalibrator().fit(p, y)`` fits a map with scikit-learn's interface.
 """
 
 from __future__ import annotations

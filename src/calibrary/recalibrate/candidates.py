@@ -1,4 +1,4 @@
-"""The maps one may recalibrate with, from the simplest to the most flexible, and what they are called."""
+"""The available recalibration maps, from the simplest to the most flexible, and their names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.prior_shift import PriorShift
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 
-#: Every map that new predictions can be sent through, simplest first. The other maps of :mod:`calibrary.maps` (local
-#: regressions, which end where the fitted data end) are for looking at, not for keeping.
+#: Every map that can be applied to new predictions, simplest first. The other maps of :mod:`calibrary.maps` (local
+#: regressions, which are undefined beyond the fitted data) are for plots only.
 NAMES = {
     "temperature": "temperature scaling",
     "prevalence": "a prevalence offset",
@@ -29,36 +29,36 @@ NAMES = {
     "cross_venn_abers": "cross Venn-Abers calibration",
     "bins": "histogram binning",
 }
-#: What "auto" tries on one probability, and on several classes. Beyond so many rows the two fits of Venn-Abers agree
-#: with each other and with isotonic regression, and it is left out.
+#: The maps that "auto" tries for one probability, and for several classes. With more rows than this, Venn-Abers is left
+#: out, because its two fits agree with each other and with isotonic regression.
 VENN_ABERS_ROWS = 2_000
 BINARY = ("temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn_abers")
 SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
-#: Maps whose curve never reaches 0 or 1.
+#: Maps whose values are never 0 or 1.
 NEVER_CERTAIN = (
     "temperature", "prevalence", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic",
     "venn_abers", "cross_venn_abers", "prior_shift",
 )  # fmt: skip
-#: What a map is called that has no name of its own, because it cannot be made without numbers of the user's.
+#: The name of a map that needs the user's numbers and therefore cannot be chosen by name.
 SPOKEN = {"prior_shift": "a prior shift"}
 
 
 class CandidateMap(NamedTuple):
-    """A map to try: its word, what it is called in a sentence, and the map itself."""
+    """A map to try: its id, its name in a sentence, and the map itself."""
 
     word: str
     spoken: str
     map: Any
 
 
-Candidate = CandidateMap  # its name in 0.2, which pickles and imports may have
+Candidate = CandidateMap  # the name in version 0.2, which pickles and imports may use
 
 
 def candidate(map: Any, n_classes: int) -> CandidateMap:
-    """A map by its name, or an object with ``fit`` and ``predict``, for so many classes."""
+    """A map from its name, or from an object with ``fit`` and ``predict``, for this number of classes."""
     if isinstance(map, CandidateMap):
         return map
-    if type(map) is Isotonic:  # which calls new cases impossible: here it is always kept from that
+    if type(map) is Isotonic:  # isotonic maps may give 0 or 1, which is always prevented here
         map = "isotonic"
     word = map_name(map) if isinstance(map, str) else _word_of(map)
     made = _made(word) if isinstance(map, str) else as_map(map)
@@ -69,14 +69,14 @@ def candidate(map: Any, n_classes: int) -> CandidateMap:
 
 
 def candidates(maps: Any, n_classes: int, n_rows: int = 0) -> list[CandidateMap]:
-    """The maps asked for, simplest first; "auto" stands for several of them."""
+    """The requested maps, simplest first; "auto" is a list of maps."""
     if isinstance(maps, str):
         maps = [maps] if maps != "auto" else _usual(n_classes, n_rows)
     elif not isinstance(maps, Iterable):
         maps = [maps]
     found = [candidate(map, n_classes) for map in maps]
     if not found:
-        raise RefusedError("maps is empty: name at least one map, or leave it at 'auto'")
+        raise RefusedError("maps is empty: name at least one map, or use 'auto'")
     words = [c.word for c in found]
     if len(set(words)) < len(words):
         twice = next(w for w in words if words.count(w) > 1)
@@ -94,7 +94,7 @@ def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
 
 
 def map_name(map: str) -> str:
-    """The word of a map that can be kept, from any of its spellings."""
+    """The id of a map that can be saved, from any of its names."""
     word = map.lower().replace("-", "_").replace(" ", "_")
     word = _SYNONYMS.get(word, word)
     if word not in NAMES:
@@ -109,7 +109,7 @@ def _made(word: str) -> Any:
 
 
 def _word_of(map: Any) -> str:
-    """The word of an object: that of our own class, or the name of the user's."""
+    """The id of an object: that of a class of this library, or the name of the user's class."""
     if isinstance(map, PriorShift):
         return "prior_shift"
     if isinstance(map, CalibrationMap):

@@ -1,4 +1,4 @@
-"""The file of a map: one JSON object with its version, its kind and its numbers; whole or not there."""
+"""The file of a map: one JSON object with version, type and numbers of the map."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERSION = 1
 
 
 class Kept(NamedTuple):
-    """What a file holds: the map and what belongs to using it."""
+    """The content of a file: the map and the settings for using it."""
 
     fitted: FittedMap
     classes: tuple[Hashable, ...]
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def as_dict(kept: Kept) -> dict[str, Any]:
-    """Plain words, numbers and lists."""
+    """The content as plain text, numbers and lists."""
     fitted = kept.fitted
     segments = {} if kept.segments is None else {"by": _segments_dict(kept.segments)}
     return {
@@ -58,9 +58,9 @@ def as_dict(kept: Kept) -> dict[str, Any]:
 
 
 def from_dict(given: Any, source: str = "the map") -> Kept:
-    """What such a dictionary holds; anything wrong with it is one sentence."""
+    """Read such a dictionary; each error is one sentence."""
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise SavedFileError(f"{source} is not a recalibration map of calibrary: make one with Recalibrator.save")
+        raise SavedFileError(f"{source} is not a recalibration map of calibrary: write one with Recalibrator.save")
     if "version" not in given:
         raise SavedFileError(f"{source} has no version: fit the map again")
     content = opened(given, "recalibration map", source, format=FORMAT, version=VERSION)
@@ -70,7 +70,7 @@ def from_dict(given: Any, source: str = "the map") -> Kept:
         raise SavedFileError(f"{source} holds wrong numbers: {error}; fit the map again") from error
 
 
-#: The type of every field that a file holds beside its format, version and digest.
+#: The type of every field of a file, except format, version and digest.
 _FIELDS: dict[str, Any] = {
     "kind": str,
     "name": str | None,
@@ -123,7 +123,7 @@ def _fitted(given: dict[str, Any], n_classes: int) -> FittedMap:
     except FloatingPointError:
         result = np.full(1, np.nan)
     if not np.isfinite(result).all():
-        raise RefusedError(f"{given['kind']} with these numbers gives no probabilities")
+        raise RefusedError(f"{given['kind']} with these numbers does not give probabilities")
     return fitted
 
 
@@ -144,7 +144,7 @@ def _segments(given: dict[str, Any], n_classes: int) -> SegmentMaps:
         raise RefusedError("by must hold one offset and one slope for each of its levels, in order, of two classes")
     numbers = (*offset, *slope, found["center"], found["scale"], found["spread"])
     if not all(math.isfinite(x) for x in numbers) or found["scale"] <= 0.0:
-        raise RefusedError("by holds numbers that give no probabilities")
+        raise RefusedError("the numbers in by do not give probabilities")
     return SegmentMaps(found["name"], levels, offset, slope, found["center"], found["scale"], found["spread"])
 
 
@@ -154,15 +154,15 @@ def _plain_class(name: Any) -> Any:
         return int(value)
     if isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise RefusedError(f"class {name!r} cannot be saved: classes are words or numbers in a file")
+    raise RefusedError(f"class {name!r} cannot be saved: in a file, classes must be text or numbers")
 
 
 def save(kept: Kept, path: str | Path) -> None:
-    """Write the file beside its place and move it there."""
+    """Write a temporary file and rename it, so that the file is never incomplete."""
     text = json.dumps(sealed(as_dict(kept)), indent=1, allow_nan=False)
     write_atomically(path, f"{text}\n".encode())
 
 
 def load(path: str | Path) -> Kept:
-    """Read a file; SavedFileError with one sentence where it is none of ours, or wrong."""
+    """Read a file; SavedFileError with one sentence if it is not a map of calibrary, or is damaged."""
     return from_dict(read_json(path, "recalibration map"), str(path))

@@ -1,4 +1,4 @@
-"""A map fitted to rows, with everything that belongs to sending other rows through it."""
+"""A map fitted to rows, with all settings for applying it to other rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from calibrary.recalibrate.candidates import NEVER_CERTAIN, CandidateMap
 
 @dataclass(frozen=True)
 class FittedMap:
-    """Probabilities in, probabilities out, in the same shape.
+    """A function from probabilities to recalibrated probabilities of the same shape.
 
     Attributes
     ----------
-    word : the map's word, or "identity"
+    word : the map's id, or "identity"
     map : the fitted map; None for the identity
-    end : scores nearer to 0 or 1 than this are moved there first
-    limit : the result stays this far from 0 and 1
+    end : scores closer than this to 0 or 1 are first clipped to this distance
+    limit : the result is clipped to this distance from 0 and 1
     """
 
     word: str
@@ -39,7 +39,9 @@ class FittedMap:
             return p
         q = np.asarray(self.map.predict(inside(p, self.end)), dtype=np.float64)
         if q.shape != p.shape:
-            raise RefusedError(f"map {self.word!r} gave the shape {q.shape} for {p.shape}: predict(c) must keep it")
+            raise RefusedError(
+                f"map {self.word!r} returned the shape {q.shape} for {p.shape}: predict(c) must keep the shape"
+            )
         return inside(q, self.limit)
 
 
@@ -47,25 +49,25 @@ IDENTITY = FittedMap("identity", None, 0.0, 0.0)
 
 
 def fit_candidate(chosen: CandidateMap, p: Predictions, ends: Any = "half") -> FittedMap:
-    """Fit a map to predictions: one probability, or more than two classes (then a curve for each, if it must be)."""
+    """Fit a map to predictions: one probability, or several classes (then one curve for each, if the map needs it)."""
     refuse_one_class(p, "the rows")
     end = end_of(p, ends)
-    rows = p.remember(("moved inside", end), lambda: _moved_inside(p, end))  # sorted once for all maps
+    rows = p.remember(("moved inside", end), lambda: _moved_inside(p, end))  # rows are sorted once for all maps
     vectors = p.binary or getattr(chosen.map, "takes_vectors", False)
     curve = fitted_copy(chosen.map if vectors else ClassWise(chosen.map), rows)
-    # a map that may say never or always stays half a case in N + 1 away from it
+    # the values of a map that may give 0 or 1 are clipped by half a row in N + 1
     limit = EPS if chosen.word in NEVER_CERTAIN else 0.5 / (p.total + 1.0)
     return FittedMap(chosen.word, curve, end, limit)
 
 
 def _moved_inside(p: Predictions, end: float) -> Predictions:
     rows = p.view(p.y, inside(p.probability, end), p._classes)
-    rows.ascending = p.ascending  # the end rule keeps the order
+    rows.ascending = p.ascending  # clipping keeps the order
     return rows
 
 
 def end_of(p: Predictions, ends: Any) -> float:
-    """How far from 0 and 1 the scores are kept: by the end rule, at rounding level, or as given."""
+    """The distance from 0 and 1 at which scores are clipped: by the default rule, at rounding level, or as given."""
     if isinstance(ends, str):
         one_of("ends", ends, ("half", "eps"))
         return max(half_end(p), EPS) if ends == "half" else EPS
@@ -75,12 +77,12 @@ def end_of(p: Predictions, ends: Any) -> float:
 
 
 def problem(p: Predictions) -> Predictions:
-    """The predictions as one probability where there are two classes, as they are where there are more."""
+    """The predictions as one column for two classes, unchanged for more classes."""
     return p if p.binary or p.k > 2 else p.through(as_lens("binary")).views[0]
 
 
 def refuse_one_class(p: Predictions, rows: str) -> None:
-    """A map learns from differences: rows of one class say nothing about it."""
+    """Refuse rows of a single class, to which no map can be fitted."""
     if len(p.y) and (p.y == p.y[0]).all():
         name = p.classes[int(p.y[0])]
-        raise RefusedError(f"{rows} hold class {name!r} alone: a map needs rows of at least two classes to be fitted")
+        raise RefusedError(f"{rows} contain only class {name!r}: a map needs rows of at least two classes")

@@ -1,4 +1,4 @@
-"""Which rows a map was fitted to, remembered as a few hundred numbers: a map must not be judged on them."""
+"""A fingerprint of the rows to which a map was fitted, because a map must not be tested on the same rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
-#: So many of the smallest row numbers are kept: enough to recognise a part of the rows.
+#: The number of stored hash values (the smallest ones), enough to recognise a part of the rows.
 _KEPT = 256
-#: Rows are told apart by their probabilities only if nearly all of them differ.
+#: The smallest share of distinct rows at which rows can be identified by their probabilities.
 _DISTINCT = 0.95
-#: So many known rows, being so large a share, are no coincidence.
+#: The number and the share of known rows above which they are not a coincidence.
 _HITS, _SHARE = 8, 0.25
 
 
 def row_numbers(p: Array) -> Hashes:
-    """A 64-bit number for every row, the same for the same probabilities."""
+    """A 64-bit hash value of every row, equal for equal probabilities."""
     columns = p[:, None] if p.ndim == 1 else p
-    bits = np.ascontiguousarray(columns + 0.0).view(np.uint64)  # + 0.0: no -0.0
+    bits = np.ascontiguousarray(columns + 0.0).view(np.uint64)  # adding 0.0 turns -0.0 into 0.0
     mixed = np.zeros(len(p), dtype=np.uint64)
     for column in bits.T:
         mixed = finalized(mixed + STEP ^ column)
@@ -32,9 +32,9 @@ def row_numbers(p: Array) -> Hashes:
 
 @dataclass(frozen=True)
 class FittedRows:
-    """The rows of a fit: how many, their sum as numbers, and the smallest of these numbers (none if rows repeat).
+    """The fingerprint of fitted rows: their number, the sum of their hashes, and the smallest hashes.
 
-    A map that was stated and not fitted has none.
+    There are no smallest hashes if rows repeat. A map that was not fitted to rows has an empty fingerprint.
     """
 
     n: int
@@ -43,14 +43,14 @@ class FittedRows:
 
     @classmethod
     def of(cls, p: Array) -> FittedRows:
-        """Remember these probabilities, in any order."""
+        """The fingerprint of these probabilities, in any order."""
         numbers = row_numbers(p)
         distinct = np.unique(numbers)
         kept = distinct[:_KEPT] if len(distinct) >= _DISTINCT * len(numbers) else distinct[:0]
         return cls(len(numbers), int(numbers.sum(dtype=np.uint64)), tuple(kept.tolist()))
 
     def compare(self) -> FittedShare:
-        """Something to show other rows to, a few at a time."""
+        """An object that compares other rows with the fitted rows, a few at a time."""
         return FittedShare(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,19 +60,19 @@ class FittedRows:
 
     @classmethod
     def from_dict(cls, given: Any) -> FittedRows:
-        """The same object again; ValueError where it cannot be."""
+        """The object from its dictionary; ValueError if that is invalid."""
         try:
             n, total, text = given["n"], int(given["total"], 16), given["smallest"]
             kept = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
         except (KeyError, TypeError, ValueError) as error:
-            raise RefusedError("rows, the memory of the fitted rows, is not readable") from error
+            raise RefusedError("rows, the fingerprint of the fitted rows, is not readable") from error
         if not isinstance(n, int) or n < 0 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
-            raise RefusedError("rows, the memory of the fitted rows, holds wrong numbers")
+            raise RefusedError("rows, the fingerprint of the fitted rows, has invalid numbers")
         return cls(n, total, tuple(kept.tolist()))
 
 
 class FittedShare:
-    """How much of what it is shown was fitted to."""
+    """The share of given rows to which the map was fitted."""
 
     def __init__(self, fitted: FittedRows) -> None:
         self.fitted = fitted
@@ -80,12 +80,12 @@ class FittedShare:
         self.n = self.total = self.near = self.hits = 0
 
     def add(self, p: Array) -> FittedShare:
-        """Look at some more rows."""
+        """Compare further rows."""
         numbers = row_numbers(p)
         self.n += len(numbers)
         self.total = (self.total + int(numbers.sum(dtype=np.uint64))) % 2**64
         if len(self.known):
-            # among the numbers up to the largest one kept, all rows of the fit are known
+            # up to the largest stored hash value, all rows of the fit are known
             near = numbers[numbers <= self.known[-1]]
             self.near += len(near)
             self.hits += int(np.isin(near, self.known).sum())
@@ -93,7 +93,7 @@ class FittedShare:
 
     @property
     def share(self) -> float:
-        """The share of the rows that the map was fitted to, as far as one can tell; 0 where it may be coincidence."""
+        """The estimated share of rows to which the map was fitted; 0 if it may be a coincidence."""
         if self.n == self.fitted.n and self.total == self.fitted.total:
             return 1.0
         share = self.hits / self.near if self.near else 0.0

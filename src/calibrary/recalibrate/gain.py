@@ -1,4 +1,4 @@
-"""How much a recalibration map would gain, judged on rows it was not fitted to."""
+"""The gain of recalibration maps, estimated on rows to which they were not fitted."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ def recalibration_gain(
     rng: Any = 0,
     shares: Any = None,
 ) -> RecalibrationGain:
-    r"""Would recalibrating help? Every map, fitted to nine tenths of the rows and judged on the others.
+    r"""Estimate how much recalibration would improve a proper score, by cross-fitting several maps.
 
-    The gain of a map is the mean of :math:`S(c_i, y_i) - S(g_i, y_i)`, where :math:`g_i` comes from the map fitted
-    to the folds that row i is not in; its standard error is that of the paired differences. The advice is the simplest
-    map whose score is within one paired standard error of the best, if the best gain (and its own) exceeds two
-    standard errors; else there is nothing to gain at this N.
+    Every map is fitted to nine tenths of the rows and tested on the others. The gain of a map is the mean of
+    :math:`S(c_i, y_i) - S(g_i, y_i)`, where :math:`g_i` comes from the map fitted to the folds that row i is not in;
+    its standard error is that of the paired differences. The recommended map is the simplest one whose score is within
+    one paired standard error of the best, if the best gain (and its own) exceeds two standard errors; otherwise no map
+    is recommended.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrary.predictions`. Matched detections come in as ``y_true`` alone: the map is then one of
-        their confidence, and the detections of an image stay together.
+        As in :func:`calibrary.predictions`. Matched detections are passed as ``y_true`` alone: the map is then fitted
+        to their scores, and the detections of an image stay in one fold.
     maps : "auto", a map's name, an object with ``fit`` and ``predict``, or several of them
         "auto": temperature, prevalence offset, Platt, beta, spline ("rcs"), isotonic and (up to 2,000 rows)
         Venn-Abers for one probability. For several classes
@@ -59,28 +60,28 @@ def recalibration_gain(
         divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline", "cross_venn_abers".
     score : "log", "brier", "spherical", or the id of another strictly proper score of rows
     folds : int or array-like of shape (N,)
-        Number of random folds, or the fold of every row. Never stratified by the label: that would show each map the
-        share of the labels it is judged on.
+        Number of random folds, or the fold of every row. Folds are never stratified by the label, because each
+        map would then be fitted to the class shares of its test rows.
     units : array-like of shape (N,), optional
-        Rows of one patient, image or prompt: they share a fold, and the standard error counts units.
+        The patient, image or prompt of each row: rows of a unit share a fold, and the standard error is that of units.
     ends : "half", "eps" or a number
-        How far from 0 and 1 scores are kept: half as far as the nearest score that is neither (default), at
-        2.2e-16, or so far.
+        Distance from 0 and 1 at which scores are clipped: half the distance of the nearest other score (default),
+        2.2e-16, or this number.
     n_bins : int
-        Bins of the ECE (of the top label for several classes).
+        Number of bins of the ECE (of the top label for several classes).
     weight_type : "frequency" or "importance"
-        Weight 2 is the row written twice (in its own fold), or a factor; for the standard error.
+        For the standard error: a weight is a number of equal rows (in one fold), or a relative importance.
     rng : int, Generator or None
         Seed of the folds.
     shares : float or sequence, optional
         Share of the positive class (or of every class) where the model will be used. Rows are then weighted by the
-        share of their class there over that among the rows (label shift), so that every number of the table is of that
-        population, and :class:`calibrary.recalibrate.PriorShift` is among the maps.
+        share of their class there over that among the rows (label shift), so that every number of the table refers to
+        that population, and :class:`calibrary.recalibrate.PriorShift` is among the maps.
 
     Notes
     -----
-    Do not fit the map you advise on the rows you then test it on. On calibrated predictions every map loses a
-    little on new rows, so that the advice is "nothing" in at least 95% of all data sets.
+    Do not test the recommended map on the rows to which it is fitted. On calibrated predictions every map is slightly
+    worse on new rows, so that no map is recommended in at least 95% of all data sets.
 
     References
     ----------
@@ -137,18 +138,20 @@ def recalibration_gain(
 
 
 def at_shares(p: Predictions, shares: Any) -> Predictions:
-    """The rows weighted so that the classes have these shares: what label shift makes of them."""
+    """The rows weighted so that the classes have these shares (label shift)."""
     if p.fractional or p.y.ndim == 2:
-        raise RefusedError("shares weight rows by their class, and the labels are shares or several a row")
+        raise RefusedError(
+            "shares= weights rows by their class, which is not possible if labels are shares or several per row"
+        )
     own = p.class_share
     if (own <= 0.0).any():
-        raise RefusedError("a class never occurs among the rows: they cannot be weighted to other shares")
+        raise RefusedError("a class does not occur among the rows, so they cannot be weighted to other class shares")
     return p.reweighted(p.weight * (shares_of(shares, p.k, "shares") / own)[p.y])
 
 
 @dataclass(frozen=True)
 class Before:
-    """The predictions as they are, to compare what a map makes of them with."""
+    """The original predictions and their losses, with which a map is compared."""
 
     p: Predictions
     losses: Array
@@ -161,15 +164,15 @@ class Before:
 
     @classmethod
     def of(cls, p: Predictions, entry: Entry, end: float, n_bins: int, weight_type: str) -> Before:
-        """Scored as stated, unless something called impossible happened: then 0 and 1 are clipped for the best score.
+        """Score the original predictions; if an outcome of probability 0 occurred, clip 0 and 1 for the best score.
 
-        As stated one such row would make everything infinite. Where none happened the model may be right to be
-        certain: moving its 0 and 1 would charge it for that, and credit a map with learning it again.
+        Without clipping, one such row would make the score infinite. If there is none, the model may be right to be
+        certain: clipping would increase its loss and overstate the gain of a map.
         """
         losses = row_scores(entry, p, p.probability)
         n_impossible, nearest = int(np.isinf(losses).sum()), 0.0
         if n_impossible:
-            nearest = kindest_end(p, entry, end)
+            nearest = best_clipping(p, entry, end)
             losses = row_scores(entry, p, inside(p.probability, nearest))
         ece = ece_and_null(p, p.probability, n_bins)
         return cls(p, losses, n_impossible, nearest, MeanWithError(p, weight_type), n_bins, *ece)
@@ -179,14 +182,14 @@ class Before:
         return float(self.p.mean(self.losses))
 
     def against(self, word: str, name: str, q: Array, losses: Array) -> MapGain:
-        """What a map does, from the probabilities it gave and their losses."""
+        """The gain of a map, from its probabilities and their losses."""
         gain, se = self.mean(self.losses - losses)
         after = float(self.p.mean(losses))
         return MapGain(word, name, self.score, after, gain, se, self.ece, *ece_and_null(self.p, q, self.n_bins))
 
 
-def kindest_end(p: Predictions, entry: Entry, most: float) -> float:
-    """How far from 0 and 1 certain predictions should have stayed, at most so far, for their score to be best."""
+def best_clipping(p: Predictions, entry: Entry, most: float) -> float:
+    """The distance from 0 and 1, up to a limit, at which clipped certain predictions have the best score."""
     from scipy.optimize import minimize_scalar
 
     certain = p.probability.min(axis=-1) <= 0.0 if not p.binary else (p.c <= 0.0) | (p.c >= 1.0)
@@ -201,7 +204,7 @@ def kindest_end(p: Predictions, entry: Entry, most: float) -> float:
 
 
 def advised(rows: list[MapGain], lost: Mapping[str, Array], mean: MeanWithError) -> str | None:
-    """The simplest map within one paired standard error of the best, if that gains more than two."""
+    """The simplest map within one paired standard error of the best, if the best gains more than two."""
     best = max(rows, key=lambda row: row.gain)
     if not best.worth:
         return None
@@ -215,7 +218,7 @@ def advised(rows: list[MapGain], lost: Mapping[str, Array], mean: MeanWithError)
 def cross_fitted(
     p: Predictions, tried: list[CandidateMap], fold: Indices, ends: Any
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """Every row's probability from the map fitted to the other folds; and the maps that failed, with the reason."""
+    """Every row's probability from the map fitted to the other folds, and the reasons of maps that failed."""
     order = np.argsort(p.probability) if p.binary else np.arange(p.n)
     rows, member = _ordered(p, order), fold[order]
     mapped = {chosen.word: np.empty(p.probability.shape) for chosen in tried}
@@ -237,26 +240,26 @@ def cross_fitted(
 
 
 def _ordered(p: Predictions, index: Indices) -> Predictions:
-    """These rows in this order; of one probability ascending, if p or the order is."""
+    """These rows in this order, marked as sorted if they are."""
     part = p.subset(index, p.y[index], p.probability[index], classes=p._classes, origin=None)
     part.ascending = part.binary
     return part
 
 
 def refuse_one_class_left(p: Predictions, fold: Indices) -> None:
-    """No map can be fitted where leaving a fold out leaves one class."""
+    """Refuse folds without which only one class remains, because no map can be fitted then."""
     count = np.zeros((int(fold.max()) + 1, p.k))
     np.add.at(count, (fold, p.y), 1.0)
     present = np.flatnonzero(count.sum(axis=0))
     if len(present) < 2:
         name = p.classes[int(present[0])]
-        raise RefusedError(f"every row is of class {name!r}: a map needs rows of at least two classes to be fitted")
+        raise RefusedError(f"every row is of class {name!r}: a map needs rows of at least two classes")
     left = ((count.sum(axis=0) - count) > 0.0).sum(axis=1)
     alone = np.flatnonzero(left < 2)
     if len(alone):
         f = int(alone[0])
         name = p.classes[int(np.argmax(count.sum(axis=0) - count[f]))]
         raise RefusedError(
-            f"without fold {f} only class {name!r} is left, and no map can be fitted to one class: pass more rows, or "
-            "folds= that spread the other classes"
+            f"without fold {f} only class {name!r} remains, and no map can be fitted to one class: pass more rows, or "
+            "folds= in which every class occurs in several folds"
         )

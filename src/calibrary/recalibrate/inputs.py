@@ -1,4 +1,4 @@
-"""What comes in at the door of a map: probabilities or logits, one column or several, and the names of the classes."""
+"""Check the input of a map: probabilities or logits, one column or several, and the names of the classes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from calibrary.data.predictions import Predictions
 
 
 def probabilities(p: Any, *, logits: bool = False) -> Array:
-    """(N,) of P(class 1) or (N, K), checked; a single column becomes (N,)."""
+    """Checked probabilities: an array (N,) of P(class 1), or (N, K); a single column becomes (N,)."""
     if hasattr(p, "tocsr"):
-        raise RefusedError("p is a sparse matrix: probabilities are dense, pass p.toarray()")
+        raise RefusedError("p is a sparse matrix: pass a dense array, p.toarray()")
     given = as_array(p, "p")
     if given.dtype.kind == "c":
         raise RefusedError("p holds complex numbers (Complex data not supported): pass probabilities")
@@ -52,21 +52,21 @@ def _from_logits(z: NDArray[Any]) -> Array:
 
 
 def refuse_mixed_scales(p: NDArray[Any]) -> None:
-    """Percentages beside fractions cannot be told apart below 1: refuse them rather than guess."""
+    """Refuse percentages mixed with fractions, because numbers below 1 could be either."""
     found = outside(p) if p.size and p.dtype.kind in "fiu" else None
     if found is None or not found.percentages:
         return
     place = f"p{shown_place(found.where)} = {found.value:g} looks like a percentage"
     if found.fraction is not None:
         raise RefusedError(
-            f"{place} and p{shown_place(found.fraction)} = {p[found.fraction]:g} like a fraction: bring all to one "
-            "scale, numbers from 0 to 1"
+            f"{place} and p{shown_place(found.fraction)} = {p[found.fraction]:g} like a fraction: convert all to "
+            "numbers from 0 to 1"
         )
     raise RefusedError(f"{place}: divide by 100")
 
 
 def refuse_swapped(p: Any, y: Any) -> None:
-    """Labels where probabilities belong, and probabilities where labels do."""
+    """Refuse labels and probabilities that were passed in the wrong order."""
     first, second = as_array(p, "p"), as_array(y, "y")
     if first.ndim != 1 or second.dtype.kind != "f" or first.dtype.kind not in "iubf":
         return
@@ -76,12 +76,14 @@ def refuse_swapped(p: Any, y: Any) -> None:
 
 
 def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tuple[Hashable, ...]:
-    """The classes in the order of the columns, as scikit-learn orders them unless the columns have their names."""
+    """The classes in the order of the columns: sorted as in scikit-learn, unless the columns are named after them."""
     k = 2 if p.ndim == 1 else p.shape[1]
     if y.dtype.kind == "O" and any(v is None or v != v for v in y.tolist()):
         raise RefusedError("y holds missing labels: drop the rows without one")
     if y.dtype.kind == "f" and not (np.isfinite(y).all() and (y == np.rint(y)).all()):
-        raise RefusedError("Unknown label type: continuous; y must hold the class that occurred in every row, no score")
+        raise RefusedError(
+            "Unknown label type: continuous; y must hold the class that occurred in every row, not a score"
+        )
     present = sorted(set(y.tolist()), key=lambda v: (str(type(v)), v) if not isinstance(v, int | float) else ("", v))
     numeric = all(isinstance(v, int | float) for v in present)
     if p.ndim == 1:
@@ -90,9 +92,11 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
                 return pair
         shown = ", ".join(repr(v) for v in present[:3])
         if len(present) > 2:
-            raise RefusedError(f"y holds {len(present)} labels ({shown} ...) and p is one column: pass one per class")
+            raise RefusedError(
+                f"y holds {len(present)} labels ({shown} ...) and p is one column: pass one column per class"
+            )
         raise RefusedError(
-            f"y holds the labels {shown} and p is one column, of one of them: say which with "
+            f"y holds the labels {shown} and p is one column: say to which of them it refers with "
             f"classes=[negative, positive], e.g. Recalibrator(classes={present!r})"
         )
     if columns is not None and len(set(map(str, columns))) == k and set(map(str, present)) <= set(map(str, columns)):
@@ -108,7 +112,7 @@ def class_names(y: NDArray[Any], p: Array, columns: Sequence[Any] | None) -> tup
 
 
 def in_units(p: Predictions, given: Any, units: Any) -> Predictions:
-    """The predictions in the units that were named, or else in those that the data they are of know themselves."""
+    """The predictions with the given units, or else with the units of the data."""
     if units is None and is_data(given) and p.together is None:
         units = given.units
     return p.in_units(units)

@@ -1,4 +1,4 @@
-"""Which score means a probability: the inverse of a map that only rises or only falls."""
+"""The inverse of a monotone map: the score that corresponds to a recalibrated probability."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import percent
 from calibrary.data.checks import Array, are_probabilities, as_array
 
-#: Places at which a map is looked at for whether it rises or falls; two more lie where scores are extreme.
+#: The number of points at which the direction of a map is checked; two more are near 0 and 1.
 _PLACES = np.concatenate(([0.0, 1e-9, 1e-6, 1e-4], np.linspace(0.0, 1.0, 2001)[1:-1], [1 - 1e-4, 1 - 1e-6, 1.0]))
-#: Bisections, until neighboring numbers are left.
+#: The number of bisections down to adjacent floating-point numbers.
 _HALVINGS = 60
 _ROUNDING = 1e-12
 
 
 def inverse_of(mapped: Callable[[Array], Array], q: Any, word: str) -> Array:
-    """The smallest score that a rising map sends to q or beyond (of a falling map: the largest); NaN where none."""
+    """The smallest score that an increasing map maps to at least q (decreasing: the largest); NaN if there is none."""
     wanted = as_array(q, "q").astype(np.float64)
     if not are_probabilities(wanted).all():
         raise RefusedError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
@@ -29,13 +29,13 @@ def inverse_of(mapped: Callable[[Array], Array], q: Any, word: str) -> Array:
 
 
 def direction(mapped: Callable[[Array], Array], word: str) -> int:
-    """1 where the map rises, -1 where it falls; refused where it does both or neither."""
+    """1 for an increasing map, -1 for a decreasing one; other maps are refused."""
     step = np.diff(mapped(_PLACES))
     rises, falls = bool((step > _ROUNDING).any()), bool((step < -_ROUNDING).any())
     if rises and falls:
-        raise RefusedError(f"the map {word} rises and falls, so that one probability may come from two scores")
+        raise RefusedError(f"the map {word} is not monotone, so that one probability may correspond to two scores")
     if not rises and not falls:
-        raise RefusedError(f"the map {word} gives every score the same probability: no score means another")
+        raise RefusedError(f"the map {word} is constant: it has no inverse")
     return 1 if rises else -1
 
 
@@ -50,10 +50,13 @@ def _rising(mapped: Callable[[Array], Array], wanted: Array) -> Array:
 
 
 def score_words(mapped: Callable[[Array], Array], q: float, word: str) -> str:
-    """Which stated probability means the probability q, in words."""
+    """The stated probability that corresponds to the recalibrated probability q, in words."""
     score = float(inverse_of(mapped, [q], word)[0])
     if np.isnan(score):
-        return f"No stated probability means {percent(q)} or more: the map {word} stays below it."
+        return f"No stated probability corresponds to {percent(q)} or more: all values of the map {word} are lower."
     if direction(mapped, word) < 0:
-        return f"A probability of {percent(q)} or more means a stated probability of {percent(score)} or less."
-    return f"A probability below {percent(q)} means a stated probability below {percent(score)}."
+        return (
+            f"A recalibrated probability of {percent(q)} or more corresponds to a stated probability of "
+            f"{percent(score)} or less."
+        )
+    return f"A recalibrated probability below {percent(q)} corresponds to a stated probability below {percent(score)}."

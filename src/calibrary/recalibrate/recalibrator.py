@@ -1,4 +1,4 @@
-"""A map to keep: fitted to some predictions, applied to others, saved as plain JSON."""
+"""``Recalibrator``: a map that is fitted to some predictions, applied to others, and saved as JSON."""
 
 from __future__ import annotations
 
@@ -34,52 +34,51 @@ from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
 
 class Recalibrator:
-    """Recalibrate predictions from their scores alone, in scikit-learn's manner.
+    """Recalibrate predictions from their scores alone, with scikit-learn's interface.
 
-    It takes what ``predict_proba`` gives, not features, so it goes behind any model; with ``logits=True`` it takes
-    what ``decision_function`` or a network's last layer gives. ``clone``, ``get_params``, pipelines and searches work;
-    scikit-learn itself is not needed.
+    The input is the output of ``predict_proba``, not features, so that it can follow any model; with ``logits=True``
+    it is the output of ``decision_function`` or of a network's last layer. ``clone``, ``get_params``, pipelines and
+    searches work; scikit-learn itself is not needed.
 
     Parameters
     ----------
     map : str or object
-        "auto" takes the advice of :func:`calibrary.recalibration_gain`: the simplest map that is about the best, or
-        none (the predictions stay as they are) where there is nothing to gain. Else "temperature", "platt", "beta",
-        "rcs" (spline), "isotonic", "venn_abers", "cross_venn_abers", "bins", "pl", "pl3", "prevalence"; for several
-        classes these are fitted class by class and divided by their sum, while "temperature", "bias_temperature" and
-        "multinomial_spline" take whole rows. Or an object of :mod:`calibrary.maps`, or any with
-        ``fit(y, c, sample_weight)`` and ``predict(c)``.
+        "auto" uses the map that :func:`calibrary.recalibration_gain` recommends: the simplest one that is about the
+        best, or none (unchanged predictions) if no map improves the score. Else "temperature", "platt", "beta", "rcs"
+        (spline), "isotonic", "venn_abers", "cross_venn_abers", "bins", "pl", "pl3", "prevalence"; for several classes
+        these are fitted class by class and divided by their sum, while "temperature", "bias_temperature" and
+        "multinomial_spline" transform whole rows. Or an object of :mod:`calibrary.maps`, or any with ``fit(y, c,
+        sample_weight)`` and ``predict(c)``.
     ends : "half", "eps" or a number
-        Scores of exactly 0 and 1 have no log odds: they are kept half as far from the end as the nearest other score
-        of the fit, at 2.2e-16, or at this distance.
+        Scores of exactly 0 and 1 have no log odds. They are clipped at half the distance of the nearest other score of
+        the fit, at 2.2e-16, or at this distance from 0 and 1.
     classes : sequence, optional
-        The classes in the order of the columns (for one column: negative, positive). Needed where p is one column and
-        the labels are two names; else found as scikit-learn does.
+        The classes in the order of the columns (for one column: negative, positive). Needed if p is one column and
+        the labels are two names; otherwise determined as in scikit-learn.
     logits : bool
-        The input holds logits: the sigmoid (one column) or softmax (several) is taken first.
+        The input holds logits: the sigmoid (one column) or softmax (several columns) is applied first.
     scoring, folds, rng
-        Of ``map="auto"``: ``score``, ``folds`` and ``rng`` of :func:`calibrary.recalibration_gain`. ``scoring`` is
-        also what :meth:`score` and :meth:`judge` measure.
+        Of ``map="auto"``: ``score``, ``folds`` and ``rng`` of :func:`calibrary.recalibration_gain`. :meth:`score`
+        and :meth:`judge` use ``scoring`` too.
     by : str, optional
-        What segments are called: a column of X where X is a table, else their values go to each method as ``by=``.
-        Each segment then has a map of its own, shrunk to the common one the more the fewer its rows are, if that gains
-        more than two standard errors on rows that it was not fitted to. Otherwise one map serves all.
+        Name of the segments: a column of X if X is a table; otherwise pass their values to each method as ``by=``.
+        Each segment then gets its own map, shrunk to the common map (more strongly for small segments), if that gains
+        more than two standard errors on rows to which it was not fitted. Otherwise all segments share one map.
 
     Attributes
     ----------
-    map_ : word of the fitted map, "identity" where nothing is done
+    map_ : id of the fitted map, "identity" if predictions are not changed
     classes_ : the classes, in column order
     gain_ : the :class:`calibrary.RecalibrationGain` behind "auto", else None
     segment_gain_ : the :class:`calibrary.SegmentGain` behind ``by``, with its sentence; None without ``by``
-    segments_ : what each segment adds to the common map; without levels where one map serves all
-    n_features_in_ : columns of the input
+    segments_ : the change of each segment from the common map; without levels if all segments share one map
+    n_features_in_ : number of columns of the input
 
     Notes
     -----
-    Fit it on other rows than the model was trained on, and judge it on others again: ``judge`` and ``score`` refuse
-    the rows of the fit, also after the map was saved and loaded. What it does not do: train or wrap models
-    (``sklearn.calibration.CalibratedClassifierCV`` does), or give sets instead of probabilities (conformal
-    prediction).
+    Fit the map on rows on which the model was not trained, and test it on further rows: ``judge`` and ``score`` refuse
+    the rows of the fit, even after the map was saved and loaded. A Recalibrator does not train or wrap models
+    (``sklearn.calibration.CalibratedClassifierCV`` does), and does not give prediction sets (conformal prediction).
 
     Examples
     --------
@@ -118,20 +117,21 @@ class Recalibrator:
     # -- learning -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, by: Any = None) -> Self:
-        """Learn the map from probabilities and what happened.
+        """Fit the map to probabilities and outcomes.
 
         Parameters
         ----------
         X : array-like of shape (N,), (N, 1) or (N, K)
-            P(class 1), or one column per class: what ``predict_proba`` gave. Or matched detections (then without y).
+            P(class 1), or one column per class: the output of ``predict_proba``. Or matched detections (then without
+            y).
         y : array-like of shape (N,)
             The class that occurred.
         sample_weight : array-like of shape (N,), optional
-            Weight 2 is the row written twice.
+            A row of weight 2 counts as two equal rows.
         units : array-like of shape (N,), optional
-            Rows of one patient, image or prompt, for ``map="auto"`` and segments.
+            The patient, image or prompt of each row, for ``map="auto"`` and segments.
         by : array-like of shape (N,), optional
-            The segment of each row, where X is no table that holds it.
+            The segment of each row, if X is not a table with that column.
         """
         X, names = self._apart(X, by)
         whole = self._predictions(X, y, sample_weight)
@@ -146,7 +146,7 @@ class Recalibrator:
         else:
             chosen = self.map
         if chosen is None or (isinstance(chosen, str) and chosen == "identity"):
-            end_of(p, self.ends)  # a wrong option is refused all the same
+            end_of(p, self.ends)  # an invalid option is refused in any case
             self.fitted_map_ = IDENTITY
         else:
             self.fitted_map_ = fit_candidate(candidate(chosen, p.k), p, self.ends)
@@ -155,7 +155,7 @@ class Recalibrator:
         return self
 
     def _fit_segments(self, p: Predictions, names: NDArray[np.str_] | None) -> None:
-        """A map for each segment, where it helps on rows that it was not fitted to."""
+        """Fit a map for each segment, if that improves the score on rows to which it was not fitted."""
         self.segment_gain_, self.segments_ = None, None
         if self.by is None or names is None:
             return
@@ -173,7 +173,7 @@ class Recalibrator:
         """The probabilities, and the segment of each row."""
         if self.by is None:
             if by is not None:
-                raise RefusedError("by= names segments, and this map has none: make it with Recalibrator(by='site')")
+                raise RefusedError("by= names segments, and this map has none: create it with Recalibrator(by='site')")
             return X, None
         columns = column_names(X)
         if by is None and columns is not None and self.by in columns:
@@ -181,17 +181,17 @@ class Recalibrator:
             X = X[[name for name in columns if name != self.by]]
         if by is None:
             if hasattr(self, "fitted_map_") and not self._separate:
-                return X, None  # one map serves all, so that segments need not be known
+                return X, None  # all segments share one map, so that they need not be given
             raise RefusedError(f"the segments {self.by!r} are missing: pass by=, or a table with that column")
         return X, segment_names(as_array(by, "by"))
 
     @property
     def _separate(self) -> bool:
-        """Do segments have maps of their own?"""
+        """Whether each segment has its own map."""
         return self.segments_ is not None and bool(self.segments_.levels)
 
     def _predictions(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
-        """The checked rows of a fit; sets what is known about the columns."""
+        """The checked rows of a fit; also stores the classes and the columns."""
         if is_data(X):
             made = predictions(X, sample_weight=sample_weight)
             self.classes_ = np.array(made.classes)
@@ -206,7 +206,7 @@ class Recalibrator:
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         if labels.ndim != 1 or len(labels) != len(p):
-            raise RefusedError(f"y has shape {labels.shape} and p has {len(p)} rows: give one label for each")
+            raise RefusedError(f"y has shape {labels.shape} and p has {len(p)} rows: pass one label for each row")
         classes = tuple(self.classes) if self.classes is not None else class_names(labels, p, columns)
         checked = _labeled(labels, p, classes, sample_weight)
         self.classes_ = np.array(classes)
@@ -221,7 +221,7 @@ class Recalibrator:
 
     @property
     def map_(self) -> str:
-        """The word of the fitted map."""
+        """The id of the fitted map."""
         self._require_fit()
         return self.fitted_map_.word
 
@@ -237,40 +237,43 @@ class Recalibrator:
         return q
 
     def inverse(self, q: Any, segment: str | None = None) -> Array:
-        """Which stated probability means the recalibrated probability q: "a risk below 2% is a score below ...".
+        """The stated probability that corresponds to the recalibrated probability q.
 
-        The smallest score that the map sends to q or beyond, of two classes and of a map that rises (of one that
-        falls, the largest); NaN where no score reaches q. Where segments have maps of their own, name one.
+        For two classes and an increasing map, the smallest score with a recalibrated probability of at least q
+        (decreasing map: the largest); NaN if there is none. If each segment has its own map, name one segment.
         """
         return inverse_of(self._one_column("no inverse", segment), q, self.map_)
 
     def which_score(self, q: float, segment: str | None = None) -> str:
-        """Which stated probability means the recalibrated probability q, as a sentence."""
+        """The stated probability that corresponds to the recalibrated probability q, as a sentence."""
         return score_words(self._one_column("no inverse", segment), q, self.map_)
 
     def bounds(self, X: Any) -> VennAbersBounds:
-        """``p0`` and ``p1`` of the Venn-Abers maps: isotonic fits as if each new row had no event, and as if it had.
+        """``p0`` and ``p1`` of the Venn-Abers maps: isotonic fits in which each new row is a non-event, and an event.
 
-        Of two classes; with "cross_venn_abers" both have one column for each fold.
+        For two classes; with "cross_venn_abers" both have one column for each fold.
         """
         if self._separate:
             raise RefusedError("a map with segments has no bounds: fit one without by=")
         self._one_column("no bounds")
         fitted = self.fitted_map_
         if not hasattr(fitted.map, "bounds"):
-            raise RefusedError(f"the map {self.map_} has no bounds: 'venn_abers' and 'cross_venn_abers' have them")
+            raise RefusedError(f"the map {self.map_} has no bounds: use 'venn_abers' or 'cross_venn_abers'")
         found: VennAbersBounds = fitted.map.bounds(inside(self._checked(X), fitted.end))
         return found
 
     def _one_column(self, lacks: str, segment: str | None = None) -> Callable[[Array], Array]:
-        """The map of two classes, of one segment where these have maps of their own."""
+        """The map of two classes, for one segment if each segment has its own map."""
         self._require_fit()
         if len(self.classes_) > 2:
-            raise RefusedError(f"a map of {len(self.classes_)} classes has {lacks}: it mixes their probabilities")
+            raise RefusedError(
+                f"a map of {len(self.classes_)} classes has {lacks}, because it combines the probabilities of all "
+                "classes"
+            )
         if self.segments_ is None or not self._separate:
             return self.fitted_map_
         if segment is None:
-            raise RefusedError(f"each segment of {self.by} has a map of its own: name one with segment=")
+            raise RefusedError(f"each segment of {self.by} has its own map: name one segment with segment=")
         return self.segments_.of(segment, self.fitted_map_)
 
     def predict_proba(self, X: Any, *, by: Any = None) -> Array:
@@ -286,16 +289,16 @@ class Recalibrator:
         return named
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> Any:
-        """Fit, and recalibrate the same rows: for looking at, never for judging."""
+        """Fit the map and recalibrate the same rows, for inspection only, not for testing the map."""
         return self.fit(X, y, sample_weight, by=by).transform(X, by=by)
 
     def _stated(self, X: Data) -> Array:
-        """The probabilities of data that were checked before: one column where there are two classes."""
+        """The probabilities of checked data: one column for two classes."""
         self._require_columns(1 if X.probability.ndim == 1 else X.probability.shape[1])
         return X.probability[:, 1] if X.probability.ndim == 2 and X.probability.shape[1] == 2 else X.probability
 
     def _checked(self, X: Any) -> Array:
-        """Probabilities of the classes the map was fitted to: one column where there are two."""
+        """Checked probabilities of the classes to which the map was fitted: one column for two classes."""
         self._require_fit()
         self._refuse_other_columns(column_names(X))
         p = probabilities(X, logits=self.logits)
@@ -332,7 +335,7 @@ class Recalibrator:
         if self.segments_ is None or names is None:
             return q
         if len(names) != len(q):
-            raise RefusedError(f"by has {len(names)} values and there are {len(q)} rows: give the segment of each")
+            raise RefusedError(f"by has {len(names)} values and there are {len(q)} rows: pass the segment of each row")
         return self.segments_(q, names)
 
     # -- judging --------------------------------------------------------------------------------
@@ -347,7 +350,7 @@ class Recalibrator:
         n_bins: int = 15,
         by: Any = None,
     ) -> MapGain:
-        """What the map does to rows it was not fitted to: score and ECE before and after, with standard error."""
+        """Test the map on rows to which it was not fitted: score and ECE before and after, with standard error."""
         X, names = self._apart(X, by)
         p = in_units(self._new_rows(X, y, sample_weight), X, units)
         word = self.map_
@@ -365,7 +368,7 @@ class Recalibrator:
         return -float(p.mean(row_scores(row_score(self.scoring), p, q)))
 
     def _new_rows(self, X: Any, y: Any, sample_weight: Any) -> Predictions:
-        """Checked rows with the classes of the fit; those of the fit itself are refused."""
+        """Checked rows with the classes of the fit; the rows of the fit itself are refused."""
         self._require_fit()
         if is_data(X):
             p = problem(predictions(X, sample_weight=sample_weight))
@@ -376,29 +379,29 @@ class Recalibrator:
         if share:
             part = "the rows" if share == 1.0 else f"rows of which about {share:.0%} are those"
             raise RefusedError(
-                f"these are {part} the map was fitted to, on which every map looks good: judge it on other rows, or "
-                "cross-fitted with recalibration_gain"
+                f"these are {part} the map was fitted to, on which every map looks good: test it on other rows, or "
+                "cross-fit it with recalibration_gain"
             )
         return p
 
     # -- keeping --------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain words and numbers, as a file holds them."""
+        """The fitted map as plain text and numbers, as stored in a file."""
         return file.as_dict(self._kept())
 
     @classmethod
     def from_dict(cls, given: Any) -> Recalibrator:
-        """The recalibrator that ``to_dict`` described."""
+        """The recalibrator from the result of ``to_dict``."""
         return cls._of(file.from_dict(given))
 
     def save(self, path: str | Path) -> None:
-        """Write the map to a JSON file, whole or not at all; ``Recalibrator.load`` gives identical numbers."""
+        """Write the map to a JSON file; ``Recalibrator.load`` gives identical numbers."""
         file.save(self._kept(), path)
 
     @classmethod
     def load(cls, path: str | Path) -> Recalibrator:
-        """Read a map from a JSON file; another version or wrong numbers are refused."""
+        """Read a map from a JSON file; another version or invalid numbers are refused."""
         return cls._of(file.load(path))
 
     def _kept(self) -> file.Kept:
@@ -424,9 +427,9 @@ class Recalibrator:
 
     @classmethod
     def for_prevalence(cls, prevalence: float, source: float, *, classes: Sequence[Hashable] = (0, 1)) -> Recalibrator:
-        """The map for a population with a stated prevalence, from that of the model's own data: no rows are needed.
+        """The map for a population with another prevalence than the model's data; no rows are needed.
 
-        Bayes' rule for a population in which the event is rarer or commoner and nothing else differs (prior shift).
+        Bayes' rule for a population that differs only in the prevalence of the event (prior shift).
 
         Examples
         --------
@@ -439,7 +442,7 @@ class Recalibrator:
         fitted = FittedMap("prevalence", map, EPS, EPS)
         return cls._of(file.Kept(fitted, tuple(classes), 1, False, FittedRows(0, 0, ())))
 
-    # -- scikit-learn's manners -----------------------------------------------------------------
+    # -- scikit-learn's interface ----------------------------------------------------------------
 
     fitted_map_: FittedMap
     rows_: FittedRows
@@ -499,7 +502,7 @@ def _labeled(y: NDArray[Any], p: Array, classes: tuple[Hashable, ...], sample_we
 
 
 def _weight_type(p: Predictions) -> str:
-    """Whole weights are copies of rows; others can only be factors."""
+    """Whole-number weights are frequencies; others can only be importances."""
     return "frequency" if p.w is None or (p.w == np.rint(p.w)).all() else "importance"
 
 

@@ -1,4 +1,4 @@
-"""What a map is judged by: a proper score row by row, its mean with a standard error, and the ECE beside its null."""
+"""The measures of a map: a proper score with its standard error, and the ECE with its value by chance."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
 from calibrary.question import Question
 
-#: The words of the option ``score``.
+#: The names of the option ``score``.
 SCORES = {"log": "nll", "brier": "bs", "spherical": "pss"}
 _BY_ROW = Question({"reduction": "none"})
 
 
 def row_score(score: str) -> Entry:
-    """The entry of a proper score that gives one number per row."""
+    """The entry of a proper score that has one value per row."""
     entry = catalogue[SCORES.get(score, score)]
     if "reduction" not in entry.options or entry.proper != "strictly":
         raise RefusedError(
@@ -31,13 +31,13 @@ def row_score(score: str) -> Entry:
 
 
 def row_scores(entry: Entry, p: Predictions, probability: Array) -> Array:
-    """The score of every row, were these its probabilities; smaller is better."""
+    """The score of every row with these probabilities; smaller is better."""
     value: Array = measure(entry, p.view(p.y, probability), _BY_ROW)
     return -value if entry.better == "higher" else value
 
 
 def spoken_score(id: str) -> str:
-    """What a score is called in a sentence."""
+    """The name of a score in a sentence."""
     return catalogue[id].spoken or catalogue[id].name
 
 
@@ -64,14 +64,14 @@ class MeanWithError:
 
 
 def ece_and_null(p: Predictions, probability: Array, n_bins: int) -> tuple[float, float]:
-    """The ECE with these probabilities (of the top label for several classes), and its mean were they calibrated."""
+    """The ECE of these probabilities (of the top label for several classes), and its mean if they were calibrated."""
     view = p.view(p.y, probability)
     bins = group(view if view.binary else view.through(as_lens("top-label")).views[0], n_bins=n_bins)
     return bins.gap_norm(1), calibrated_ece(bins)
 
 
 def calibrated_ece(bins: Groups) -> float:
-    """The mean ECE of a calibrated model with these confidences: in every bin the labels vary by chance alone."""
+    """The mean ECE of a calibrated model with these confidences, which is due to chance alone."""
     view = bins.view
     order = np.argsort(bins.index, kind="stable")
     parts = np.split(order, np.cumsum(bins.count)[:-1])

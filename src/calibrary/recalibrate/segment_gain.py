@@ -1,4 +1,4 @@
-"""Would a map for each segment help beyond one map for all? Judged on rows that neither was fitted to."""
+"""The gain of a separate map for each segment over one common map, on rows to which neither was fitted."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from calibrary.recalibrate.gain import refuse_one_class_left
 from calibrary.recalibrate.scores import MeanWithError, row_score, row_scores, spoken_score
 from calibrary.recalibrate.segments import MOST_SEGMENTS, fit_segments, segment_pvalue
 
-#: A segment with a smaller adjusted p-value counts as miscalibrated.
+#: A segment with an adjusted p-value below this counts as miscalibrated.
 LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """One segment, on rows that the maps were not fitted to.
+    """The results of one segment, on rows to which the maps were not fitted.
 
     Attributes
     ----------
-    segment, n : its name, and how many rows it has
-    frequency : how often the event happened
-    stated, common, own : mean probability as stated, after one map for all, after the segment's own
-    gain, se : what its own map gains over the common one, and the standard error
+    segment, n : its name, and its number of rows
+    frequency : observed frequency of the event
+    stated, common, own : mean probability as stated, after the common map, after the segment's own map
+    gain, se : gain of its own map over the common map, and the standard error
     pvalue_before, pvalue_common, pvalue_after : adjusted p-values (Holm) of calibration as stated, after the common
-        map and after its own; NaN where it is too small to be tested
+        map and after its own map; NaN if the segment is too small for a test
     """
 
     segment: str
@@ -55,11 +55,11 @@ class SegmentRow:
 
 @dataclass(frozen=True)
 class SegmentGain:
-    """What a map for each segment gains beyond one map for all. Print it, or ask ``sentence``.
+    """The gain of a map for each segment over one common map. Print the result, or use ``sentence``.
 
     Attributes
     ----------
-    by : what the segments are called
+    by : the name of the segments
     rows : one :class:`SegmentRow` for each
     gain, se : mean gain in the score over the common map, cross-fitted, and its standard error
     spread : mean spread of the segments around the common map, in log odds
@@ -76,16 +76,16 @@ class SegmentGain:
 
     @property
     def worth(self) -> bool:
-        """Is the gain more than two standard errors?"""
+        """Whether the gain is more than two standard errors."""
         return self.gain > 2.0 * self.se
 
     def n_clear(self, when: str) -> int:
-        """How many segments are miscalibrated after adjustment: "before", "common" or "after"."""
+        """The number of segments that are miscalibrated after adjustment: "before", "common" or "after"."""
         return sum(getattr(row, f"pvalue_{when}") < LEVEL for row in self.rows)
 
     @property
     def sentence(self) -> Sentence:
-        """Whether a map for each segment is worth it, and what it would do."""
+        """Whether a map for each segment improves the score, and by how much, in words."""
         spoken = spoken_score(self.score)
         told = {f"gain by {self.by}": self.gain}
         if not self.worth:
@@ -104,7 +104,7 @@ class SegmentGain:
         return Sentence(said, Claim(said, "segments differ", by=self.by), measured(said, **told))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells of the table that is printed."""
+        """The heading and the cells of the printed table."""
         head = [self.by, "rows", "events", "stated", "one map", "own map", "gain", "se", "p before", "p one", "p own"]
         body = [
             [row.segment, f"{row.n:,}", *(percent(x) for x in (row.frequency, row.stated, row.common, row.own)),
@@ -151,16 +151,18 @@ def segment_gain(
     ends: Any = "half",
     weight_type: str = "frequency",
 ) -> SegmentGain:
-    """The gain of a map for each segment over the common map (None: as stated), each row judged by other folds."""
+    """The cross-fitted gain of a map for each segment over the common map (None: over the stated probabilities)."""
     if not p.binary:
-        raise RefusedError(f"by={by!r} needs one probability of two classes, and there are {p.k} classes")
+        raise RefusedError(f"by={by!r} needs predictions of two classes, and there are {p.k} classes")
     levels = np.unique(names)
     if len(levels) < 2:
         raise RefusedError(
-            f"every row has the one value {str(levels[0])!r} of {by}: a map for each segment needs several"
+            f"every row has the same value {str(levels[0])!r} of {by}: a map for each segment needs several segments"
         )
     if len(levels) > MOST_SEGMENTS:
-        raise RefusedError(f"{by} has {len(levels):,} values: pass segments; cut numbers into a few ranges first")
+        raise RefusedError(
+            f"{by} has {len(levels):,} values, which is too many segments: divide numbers into a few ranges first"
+        )
     refuse_one_class_left(p, fold)
     one, own, spread = _cross_fitted(p, by, names, common, fold, ends)
     entry, mean = row_score(score), MeanWithError(p, weight_type)

@@ -1,4 +1,4 @@
-"""A map for each segment: the log odds of the common map moved and stretched, and shrunk to it where rows are few."""
+"""A map for each segment: an offset and a slope on the log odds of the common map, shrunk if rows are few."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from calibrary.base.errors import RefusedError, suggest
 from calibrary.data.checks import Array, Indices
 from calibrary.maps.base import logit
 
-#: Standard deviations that segments may have around the common map, of which the likeliest is taken.
+#: The candidate standard deviations of segments around the common map, of which the most likely is used.
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-#: More segments are likely numbers that nobody cut.
+#: More segments than this are probably numbers that were not divided into ranges.
 MOST_SEGMENTS = 500
-#: A segment's slope stays at least this share of the common map's, so that its map rises.
+#: The smallest slope of a segment relative to the common map, so that its map is increasing.
 _LEAST_SLOPE = 0.05
-#: Newton's steps: the largest, how many, and where they end.
+#: Newton's method: the largest step, the number of steps, and the tolerance.
 _LONGEST, _STEPS, _TOLERANCE = 1.0, 50, 1e-9
-#: A segment whose number of events varies less than this (its variance, were it calibrated) is too small to be tested.
+#: A segment whose number of events would have a smaller variance under calibration is too small for a test.
 LEAST_VARIANCE = 3.0
 
 
 def segment_names(values: NDArray[Any]) -> NDArray[np.str_]:
-    """The segment of every row as a word; what is missing is a segment of its own."""
+    """The segment of every row as text; missing values form a separate segment."""
     words = [_word(v) for v in values.tolist()]
     return np.array(words, dtype=np.str_)
 
@@ -40,15 +40,15 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True)
 class SegmentMaps:
-    """What each segment adds to the common map, in log odds.
+    """The change of each segment from the common map, in log odds.
 
     Attributes
     ----------
-    by : what the segments are called
-    levels : their names, in order
-    offset, slope : what is added to the log odds, and per standard deviation of them
+    by : the name of the segments
+    levels : the segments, in order
+    offset, slope : the number added to the log odds, and its change per standard deviation of the log odds
     center, scale : mean and standard deviation of the log odds
-    spread : how much segments differ, as the rows say it; 0: they share one map
+    spread : estimated standard deviation of the segments; 0 if they share one map
     """
 
     by: str
@@ -60,7 +60,7 @@ class SegmentMaps:
     spread: float
 
     def __call__(self, q: Array, names: NDArray[np.str_]) -> Array:
-        """Probabilities of the common map, moved for the segment of each row; unknown segments stay with it."""
+        """The probabilities of the common map, changed for each row's segment; unknown segments keep the common map."""
         level = self.level_of(names)
         z = logit(q)
         offset, slope = np.append(self.offset, 0.0)[level], np.append(self.slope, 0.0)[level]
@@ -68,7 +68,7 @@ class SegmentMaps:
         return np.where((offset == 0.0) & (slope == 0.0), q, moved)
 
     def level_of(self, names: NDArray[np.str_]) -> Indices:
-        """The place of each name among the levels; one beyond the last for a name that was not fitted."""
+        """The index of each name among the levels; one beyond the last for an unknown name."""
         if not self.levels:
             return np.zeros(len(names), dtype=np.intp)
         known = np.array(self.levels, dtype=np.str_)
@@ -78,20 +78,20 @@ class SegmentMaps:
     def of(self, segment: str, common: Callable[[Array], Array]) -> Callable[[Array], Array]:
         """The whole map of one segment."""
         if segment not in self.levels:
-            raise RefusedError(f"no segment of {self.by} is called {segment!r}: {suggest(segment, self.levels)}")
+            raise RefusedError(f"{self.by} has no segment {segment!r}: {suggest(segment, self.levels)}")
         return lambda c: self(common(c), np.full(len(c), segment, dtype=np.str_))
 
 
 def no_maps(by: str) -> SegmentMaps:
-    """Segments that share one map."""
+    """Segments that all share one map."""
     return SegmentMaps(by, (), np.empty(0), np.empty(0), 0.0, 1.0, 0.0)
 
 
 def fit_segments(by: str, q: Array, y: NDArray[Any], w: Array | None, names: NDArray[np.str_]) -> SegmentMaps:
-    """Segments' maps around the common probabilities q: random offsets and slopes, their spread by the likelihood.
+    """Fit the segments' maps as random offsets and slopes around the common probabilities q.
 
     For each spread the offsets and slopes maximize the likelihood times their normal distribution around the common
-    map. The spread is the one with the largest likelihood after they are integrated out (Laplace's approximation).
+    map. The spread has the largest marginal likelihood, by Laplace's approximation.
     """
     levels, level = np.unique(names, return_inverse=True)
     z = logit(q)
@@ -114,7 +114,7 @@ def fit_segments(by: str, q: Array, y: NDArray[Any], w: Array | None, names: NDA
 
 
 class _SegmentRows(NamedTuple):
-    """Rows with their segments: log odds z, the same standardized, outcomes, weights, segment."""
+    """Rows with their segments: log odds z, standardized log odds, outcomes, weights, segment."""
 
     z: Array
     x: Array
@@ -140,7 +140,7 @@ class _SegmentRows(NamedTuple):
         return self._sums(v), self._sums(v * self.x), self._sums(v * self.x * self.x)
 
     def penalized(self, spread: float, start: Array) -> Array:
-        """The best offsets and slopes under a normal distribution with this spread: Newton, all segments at once."""
+        """The penalized maximum likelihood offsets and slopes for this spread, by Newton's method."""
         theta, stiff = start.copy(), 1.0 / spread**2
         for _ in range(_STEPS):
             p = expit(self._log_odds(theta))
@@ -156,7 +156,7 @@ class _SegmentRows(NamedTuple):
         return theta
 
     def evidence(self, spread: float, theta: Array) -> float:
-        """The log likelihood with offsets and slopes integrated out, approximately."""
+        """The approximate marginal log likelihood, with offsets and slopes integrated out."""
         a, b, d = self._hessian(expit(self._log_odds(theta)))
         s = spread**2
         det = (1.0 + s * a) * (1.0 + s * d) - s * s * b * b
@@ -164,9 +164,9 @@ class _SegmentRows(NamedTuple):
 
 
 def segment_pvalue(q: Array, y: NDArray[Any], v: Array | None, w: Array | None, unit: Indices | None) -> float:
-    """Score test of intercept and slope on the probabilities of one segment; NaN where it is too small.
+    """The p-value of a score test of intercept and slope in one segment; NaN if the segment is too small.
 
-    ``w`` are weights and ``v`` those of variances; rows of one unit vary together.
+    ``w`` are weights and ``v`` the weights in variances; rows of one unit are dependent.
     """
     weight = np.ones(len(q)) if w is None else w
     z = logit(q)

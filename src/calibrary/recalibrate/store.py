@@ -1,4 +1,4 @@
-"""Fitted maps as plain numbers, and back: what a map's file holds. Never a pickle, which could run any code."""
+"""Convert fitted maps to plain numbers and back, for files; never a pickle, which could run any code."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Numbers = dict[str, Any]
 
 
 def numbers_of(word: str, map: Any) -> Any:
-    """The numbers of a fitted map; one set per class where it is class-wise."""
+    """The numbers of a fitted map; one set per class for a class-wise map."""
     if isinstance(map, ClassWise):
         return [numbers_of(word, one) for one in map.maps_]
     if word not in _KEPT or not isinstance(map, CalibrationMap):
         raise RefusedError(
-            f"a map of the class {type(map).__name__} cannot be saved: only calibrary's own maps are known to a file "
+            f"a map of the class {type(map).__name__} cannot be saved: only calibrary's own maps can be "
             f"({', '.join(_KEPT)})"
         )
     return _KEPT[word][0](map)
 
 
 def map_of(word: str, numbers: Any, n_classes: int) -> Any:
-    """The fitted map with these numbers; ValueError says which of them is wrong."""
+    """The fitted map with these numbers; a ValueError names the invalid one."""
     if word not in _KEPT:
-        raise RefusedError(f"kind {word!r} is not a map this version knows: {', '.join(_KEPT)}")
+        raise RefusedError(f"kind {word!r} is not a map of this version: {', '.join(_KEPT)}")
     if isinstance(numbers, list):
         if len(numbers) != n_classes or n_classes < 3:
             raise RefusedError(f"numbers has {len(numbers)} curves and there are {n_classes} classes")
@@ -63,7 +63,7 @@ def _ready(map: CalibrationMap) -> CalibrationMap:
 
 
 class _Reader:
-    """Numbers by name, each checked as it is read."""
+    """Named numbers, each checked when it is used."""
 
     def __init__(self, given: Numbers) -> None:
         self.given = given
@@ -79,7 +79,7 @@ class _Reader:
     def many(
         self, name: str, n: int | None = None, *, rising: str = "", unit: bool = False, above: float = -math.inf
     ) -> Array:
-        """A list of numbers: so many, rising ("strictly" or "weakly"), within [0, 1], or above a bound."""
+        """A list of numbers, checked for length, increasing order ("strictly" or "weakly"), range and lower bound."""
         value = self._get(name)
         if not isinstance(value, list):
             raise RefusedError(f"{name} must be a list of numbers, not {value!r}")
@@ -97,7 +97,7 @@ class _Reader:
             step = np.diff(array)
             wrong = np.flatnonzero(step <= 0.0 if rising == "strictly" else step < 0.0)
             if len(wrong):
-                raise RefusedError(f"{name}[{wrong[0]}] and the number after it do not rise: {name} must")
+                raise RefusedError(f"{name}[{wrong[0]}] and the number after it are not increasing: {name} must be")
         return array
 
     def parts(self, name: str) -> list[_Reader]:
@@ -153,7 +153,7 @@ def _prior_shift(r: _Reader, k: int) -> Any:
 
 
 class _KeptEdges(Intervals):
-    """The bins of a file."""
+    """The bins that were stored in a file."""
 
     closed = "left"
 

@@ -1,4 +1,4 @@
-"""The table of gains: one row per map, the advice in words, and how both show themselves."""
+"""The table of gains: one row per map, and the recommendation in words."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from calibrary.recalibrate.scores import spoken_score
 
 @dataclass(frozen=True)
 class MapGain:
-    """What one map does to predictions it was not fitted to.
+    """The gain of one map on predictions to which it was not fitted.
 
     Attributes
     ----------
-    map, name : the map's word, and what it is called
+    map, name : the map's id, and its name in a sentence
     before, after : the score without and with the map
     gain, se : before - after, and its standard error from the paired differences of the rows (or units)
     ece_before, ece : expected calibration error without and with the map
-    ece_calibrated : what the ECE of a calibrated model with these probabilities reads on average
+    ece_calibrated : mean ECE, by chance, of a calibrated model with these probabilities
     """
 
     map: str
@@ -44,26 +44,26 @@ class MapGain:
 
     @property
     def worth(self) -> bool:
-        """Is the gain more than two standard errors?"""
+        """Whether the gain is more than two standard errors."""
         return self.gain > 2.0 * self.se
 
 
 @dataclass(frozen=True)
 class RecalibrationGain:
-    """The gain of every map, and the advice. Print it, or ask ``sentence``.
+    """The gain of every map, and the recommended map. Print the result, or use ``sentence``.
 
     Attributes
     ----------
     rows : one :class:`MapGain` per map, simplest first
-    advice : word of the map to use, or None where nothing is to be gained
-    before : the score of the predictions as they are (were it infinite: with 0 and 1 moved inside by ``nearest``)
-    ece_before, ece_calibrated : their ECE, and what a calibrated model with these probabilities reads
+    advice : id of the recommended map, or None if no map improves the score
+    before : the score of the original predictions (if it is infinite: with 0 and 1 clipped by ``nearest``)
+    ece_before, ece_calibrated : their ECE, and the mean ECE of a calibrated model with these probabilities
     score : id of the score
-    n, n_classes, n_folds : rows, classes, folds
-    end : how far from 0 and 1 the maps keep the scores
-    nearest : how far from 0 and 1 certain predictions count in ``before``; 0 is as stated
-    n_impossible : rows that would make the score infinite: called impossible, and happened
-    skipped : maps that could not be fitted, and why
+    n, n_classes, n_folds : numbers of rows, classes and folds
+    end : distance from 0 and 1 at which scores are clipped for the maps
+    nearest : distance from 0 and 1 at which predictions are clipped for ``before``; 0 if they are not clipped
+    n_impossible : number of rows with an outcome of probability 0, which makes the score infinite
+    skipped : maps that could not be fitted, and the reasons
     predictions, cross_fitted : the predictions, and each row's probability from the map of the other folds
     """
 
@@ -93,12 +93,12 @@ class RecalibrationGain:
 
     @property
     def best(self) -> MapGain:
-        """The map with the largest gain, be it negative."""
+        """The map with the largest gain, which may be negative."""
         return max(self.rows, key=lambda row: row.gain)
 
     @property
     def reversed(self) -> bool:
-        """Does the advised map turn the probabilities round, so that the higher ones become the lower ones?"""
+        """Whether the recommended map reverses the order of the probabilities."""
         if self.advice is None or not self.predictions.binary:
             return False
         before, after = self.predictions.c, np.asarray(self.cross_fitted[self.advice])
@@ -108,17 +108,17 @@ class RecalibrationGain:
 
     @property
     def sentence(self) -> Sentence:
-        """The advice in words."""
+        """The recommendation in words."""
         row = self.best if self.advice is None else self[self.advice]
         return self.advice_words(row, "ECE", self.ece_before, row.ece, row.ece_calibrated)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What the sentence states."""
+        """The claims that the sentence makes."""
         return self.sentence.claims
 
     def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> Sentence:
-        """The advice with an error of the reader's choice, and what it claims: that the map helps, and its numbers."""
+        """The recommendation with a chosen metric as the error, and its claims."""
         said = self._advised(row, metric, before, after, calibrated)
         told = {f"gain of {row.map}": row.gain}
         if self.advice is None:
@@ -130,7 +130,7 @@ class RecalibrationGain:
         return Sentence(said, helps, *turned, measured(said, **told))
 
     def _advised(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
-        """The advice with an error of the reader's choice: its value before and after, and what chance leaves of it."""
+        """The recommendation with a chosen metric: its value before and after, and its value by chance."""
         spoken = spoken_score(self.score)
         if self.advice is None:
             return (
@@ -153,7 +153,7 @@ class RecalibrationGain:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else one should know."""
+        """Further remarks."""
         said = []
         if self.n_impossible:
             rows = "row was" if self.n_impossible == 1 else "rows were"

@@ -1,9 +1,9 @@
-"""Predictions larger than memory: one mergeable table of whole numbers, filled by any engine.
+"""Predictions larger than memory: a mergeable histogram with integer counts, computed by any engine.
 
-A :class:`State` is a GROUP BY: how many predictions of each label fell in each cell of confidence, and where in the
-cell. It is filled by :func:`scan` (Parquet, CSV and Arrow files, in one pass), by any database (:func:`sql` gives the
-text), or batch by batch; states add up in any order to the same bytes; and every function of calibrary that takes
-predictions takes a state.
+A :class:`State` is the result of a GROUP BY: for each cell (narrow interval of confidence) and label, the number of
+predictions and the sum of their positions in the cell. It is computed by :func:`scan` (Parquet, CSV and Arrow files, in
+one pass), by any database (:func:`sql` gives the query), or batch by batch. States can be added in any order with
+identical results, and every function of calibrary that takes predictions also takes a state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How far a number from a state can be from the number of the predictions themselves, found from the state alone.
+"""Bounds on the difference between a metric computed from a state and from the predictions, found from the state.
 
 Notation: a cell has width h and n rows of one label at mean position u (0 to 1); N rows in all;
 v = sum n u (1 - u) h^2 / N bounds the variance inside the cells; r = y - c; P and M are the sums of 1 - c over label 1
-and of c over label 0 in a cell: how far a cumulated residual can rise or fall inside it.
+and of c over label 0 in a cell: the most that a cumulative residual can rise or fall inside the cell.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from calibrary.scale.facts import default, fact_of, refusal
 __all__ = ["Accuracy", "accuracy"]
 
 _NO_LIMIT = (
-    "it has no upper limit, and is off by a share of its value where a border between bins cuts a cell or a bin "
-    "expects few events"
+    "the metric is unbounded, and has a relative error if the edge of a bin lies inside a cell or a bin has few "
+    "expected "
+    "events"
 )
-#: What rounding of doubles may add to a value that is exact otherwise.
+#: The rounding error of a value that is otherwise exact.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What is known about a number from a state.
+    """The precision of a metric computed from a state.
 
     Attributes
     ----------
     kind : "exact", "bounded" (never further than ``bound`` from the exact value), "close" (no bound is proved;
         ``measured`` is the largest error seen), "sampled" or "refused"
     bound, measured : float or None
-    reason : for people
+    reason : the explanation in words
     """
 
     kind: str
@@ -57,13 +58,15 @@ class Accuracy:
         if self.kind == "bounded":
             return f"within {self.bound:.1e} of the exact value"
         if self.kind == "close":
-            seen = f"; off by at most about {self.measured:.0e} in trials" if self.measured is not None else ""
-            return "close to the exact value, no bound proved" + seen + (f"; {self.reason}" if self.reason else "")
+            seen = f"; the largest error in trials was about {self.measured:.0e}" if self.measured is not None else ""
+            return (
+                "close to the exact value, without a proved bound" + seen + (f"; {self.reason}" if self.reason else "")
+            )
         return self.reason
 
 
 def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
-    """Is a metric of this state exact, bounded or refused, and what is the bound?
+    """Whether a metric of this state is exact, bounded or refused, with the bound.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
 
 
 def worst(found: Sequence[Accuracy]) -> Accuracy:
-    """What is known about an average of several numbers: the weakest statement among them."""
+    """The precision of an average of several values: that of the least precise one."""
     if not found:
         return Accuracy("close")
     kind = max((each.kind for each in found), key=("exact", "bounded", "close", "sampled", "refused").index)
@@ -93,7 +96,7 @@ def worst(found: Sequence[Accuracy]) -> Accuracy:
 
 
 def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy:
-    """What is known about a metric of these rows of a state."""
+    """The precision of a metric of these rows of a state."""
     reason = refusal(entry, options) or refusal_of(rows, entry, options)
     if reason is not None:
         return Accuracy("refused", reason=reason)
@@ -108,22 +111,24 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
         bound = _bound(inside, entry, options, fact)
     if bound is not None and math.isfinite(bound):
         return Accuracy("bounded", bound + ROUNDING)
-    if fact.kind == "order" and math.isinf(entry.range[1]):  # what was off in trials grows with the rows, as it does
+    if fact.kind == "order" and math.isinf(
+        entry.range[1]
+    ):  # the measured error grows with the number of rows, as the metric does
         return Accuracy("close", reason=_NO_LIMIT)
     return Accuracy("close", measured=_measured(fact.measured, rows.grid.resolution, fact.kind))
 
 
 def refusal_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> str | None:
-    """Why just these rows of a state cannot give the metric, or None.
+    """The reason why the metric cannot be computed from these rows of a state, or None.
 
-    Leaves that a metric would cut inside a cell cannot be found, since a cell is one place unless it is an edge; and a
-    top-label state by itself does not know how frequent the classes are.
+    A metric whose smallest bins are narrower than a cell cannot be computed, because the positions inside a cell are
+    not stored; and a top-label state does not contain the class frequencies.
     """
     fact = fact_of(entry, options)
     shares = fact.class_shares_unless
     if shares and shares not in options and rows.seen_through == "top-label" and rows.origin is None:
         return (
-            f"{entry.id} weighs bins by the shares of the classes, which a top-label state does not keep: pass "
+            f"{entry.id} weights bins by the class shares, which a top-label state does not contain: pass "
             f"{shares}=, or use calibrary.scale.VectorState"
         )
     name = fact.smallest_leaf
@@ -135,8 +140,8 @@ def refusal_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> str | Non
     if not isinstance(least, int | float) or fullest < least:
         return None
     return (
-        f"{entry.id} cannot be computed from this state: it would split a cell of {fullest:,.0f} predictions, "
-        f"down to {name}={least}; raise {name} above that, or keep a state of a higher resolution"
+        f"{entry.id} cannot be computed from this state: it would divide a cell of {fullest:,.0f} predictions "
+        f"into groups of {name}={least}; use a larger {name}, or a state of higher resolution"
     )
 
 
@@ -149,12 +154,14 @@ def _measured(seen: tuple[float, float] | None, resolution: int, kind: str) -> f
 
 
 class _Inside:
-    """Where the predictions can lie inside the cells of the rows."""
+    """The possible positions of the predictions inside the cells."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
         low, high = rows.grid.low(rows.cell), rows.grid.high(rows.cell)
-        mirrored = (rows.c < low) | (rows.c > high)  # a top-label view of a binary state shows 1 - c
+        mirrored = (rows.c < low) | (
+            rows.c > high
+        )  # a top-label view of a binary state has confidence 1 - c for some rows
         self.low, self.high = np.where(mirrored, 1.0 - high, low), np.where(mirrored, 1.0 - low, high)
         self.width = self.high - self.low
         self.share = np.divide(rows.c - self.low, self.width, out=np.zeros(rows.n), where=self.width > 0)
@@ -173,12 +180,12 @@ class _Inside:
 
     @property
     def cells(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The distinct cells, and each row's place among them."""
+        """The distinct cells, and the index of each row's cell."""
         found, place = np.unique(self.rows.cell, return_inverse=True)
         return found, place
 
     def swings(self) -> tuple[NDArray[Any], Array]:
-        """max(P, M)/N of every cell of positive width: how far a cumulated residual moves inside it at most."""
+        """max(P, M)/N of every cell of positive width: the largest change of a cumulative residual inside the cell."""
         found, place = self.cells
         moved = self.n * np.abs(self.rows.residual) * (self.width > 0)
         up = np.bincount(place, moved * self.rows.y, minlength=len(found))
@@ -205,9 +212,9 @@ def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], fact: Cell
 
 
 def _row_loss(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
-    """Mean gap between the chord over a cell and the loss at the mean: all that Jensen's inequality leaves open.
+    """A bound by Jensen's inequality: the mean difference between the chord over a cell and the loss at its mean.
 
-    Holds for a loss that is convex or concave in each cell.
+    Valid for a loss that is convex or concave in each cell.
     """
     given = {name: value for name, value in options.items() if name != "reduction"}
 
@@ -280,9 +287,9 @@ def _moved(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float:
 
 
 def _equal_mass(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> float | None:
-    """Twice the swings of the cells that a border between equal-mass bins may cut.
+    """Twice the swings of the cells that an edge of equal-mass bins may divide.
 
-    A sum of absolute gaps moves by at most what is moved from bin to bin.
+    A sum of absolute gaps changes by at most the residuals that are moved between bins.
     """
     plain = options.get("binning", default(entry, "binning")) == "mass"
     if not plain or options.get("norm", 1) != 1 or options.get("aggregate", "power") != "power":
@@ -292,7 +299,7 @@ def _equal_mass(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> fl
     found, place = np.unique(inside.rows.cell[seen], return_inverse=True)
     upto = np.cumsum(np.bincount(place, inside.n[seen], minlength=len(found)))
     border = upto[-1] * np.arange(1, bins) / bins
-    # the row a border falls on may be counted on either side of it
+    # the row at an edge may be counted on either side
     cut = np.searchsorted(upto, np.concatenate([border - 1.5, border + 1.5]))
     swing = inside.swing(found[np.unique(np.clip(cut, 0, len(found) - 1))])
     return 2.0 * swing * inside.total / float(upto[-1])
@@ -309,7 +316,7 @@ def _debiased(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> floa
     return float((spread[count > 0] / count[count > 0]).sum() / inside.total)
 
 
-#: The proofs by the names under which metrics are declared with them.
+#: The bounds by the names under which metrics declare them.
 BOUNDS: dict[str, Callable[[_Inside, Entry, Mapping[str, Any]], float | None]] = {
     "root of the Brier score": _root_brier,
     "Spiegelhalter": _spiegelhalter,
@@ -322,7 +329,7 @@ BOUNDS: dict[str, Callable[[_Inside, Entry, Mapping[str, Any]], float | None]] =
 }
 
 
-#: Options with which a metric that is exact stays so, given that the edges they name are edges of cells.
+#: Options with which an exact metric stays exact, if the edges of its bins are edges of cells.
 _SAFE = frozenset((
     "n_bins", "closed", "norm", "aggregate", "edges", "strategy", "binning", "mass_rule", "distance", "alpha", "scale",
     "inverse", "min_count", "definition", "weight_type", "beta", "widths", "threshold", "level", "cost_proportion",
@@ -334,7 +341,7 @@ _SAFE = frozenset((
 
 
 def _fixed_edges(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> Array:
-    """The edges where bins of this metric meet, whatever the data; none for a metric without bins."""
+    """The edges of the metric's fixed bins; none for a metric without fixed bins."""
     if fact.edges is not None:
         return fact.edges(options)
     if options.get("edges") is not None:
@@ -348,6 +355,6 @@ def _fixed_edges(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> A
 
 
 def _cut_cells(rows: Any, edges: Array) -> NDArray[Any]:
-    """Cells that an edge divides: those that are no edge of the grid and hold rows."""
+    """The non-empty cells that an edge of the bins divides."""
     cell = rows.grid.locate(edges[are_probabilities(edges)])[0]
     return np.intersect1d(cell[cell % 2 == 1], rows.cell)

@@ -1,4 +1,4 @@
-"""A state as predictions: weighted rows that remember which cell they came from."""
+"""A state as predictions: weighted rows with the cell of each row."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from calibrary.scale.table import CountTable
 class CellRows(Predictions):
     """One row for each cell and label: the mean confidence of the predictions there, weighted by their number.
 
-    Each label at its own mean is right for scores and smooth errors. ``tied`` has both labels of a cell at their common
-    mean, which is right where the order of the rows counts: sorted by their own means, all of one label would come
-    before all of the other. :meth:`through` gives each metric the reading it needs.
+    For scores and smooth errors, each label of a cell has its own mean confidence. ``tied`` has both labels at the
+    common mean of the cell, for metrics that depend on the order of the rows: with separate means, all rows of one
+    label would precede those of the other. :meth:`through` chooses the form for each metric.
 
-    ``cell`` numbers the cell each row belongs to; ``grid`` and ``positions`` say where in it the confidences lie.
+    ``cell`` is the number of each row's cell; ``grid`` and ``positions`` give the confidences inside the cell.
     """
 
     counted = True
     cell: Indices
     grid: Grid
-    #: Which row of the table each row is, where it was made of one.
+    #: The index of each row in the table of the state, if it comes from one.
     place: Indices
-    #: The rows of a keyed state with the values of one column kept apart, and that column.
+    #: The rows of a keyed state separated by the values of one column, and that column.
     rows_by: Callable[[str], tuple[CellRows, list[Any]]] | None = None
 
     @classmethod
@@ -57,7 +57,7 @@ class CellRows(Predictions):
     def n_predictions(self) -> int:
         return round(self.total)
 
-    # -- derived rows stay in their cells -------------------------------------------------------
+    # -- derived rows keep their cells ---------------------------------------------------------
 
     def _in_cells(self, made: Predictions, cell: Indices) -> CellRows:
         if isinstance(made, CellRows):
@@ -77,24 +77,24 @@ class CellRows(Predictions):
 
     def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
         made = super().reweighted(w, origin)
-        return self._in_cells(made, self.cell)  # rows of weight zero were taken out by subset
+        return self._in_cells(made, self.cell)  # subset has removed rows of weight zero
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
         return self._in_cells(super().relabeled(y), self.cell)
 
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
-        """The same rows, of which some belong together; ``units`` may name a column that the state keeps apart."""
+        """The rows with units; ``units`` may name a ``by`` column of the state."""
         if not isinstance(units, str) or self.rows_by is None:
             return super().in_units(units, blocks)
         rows, values = self.rows_by(units)
         number = {value: i for i, (value,) in enumerate(in_order({(value,) for value in values}))}
         return cast(Self, rows.in_units(np.array([number[value] for value in values]), blocks))
 
-    # -- two readings ---------------------------------------------------------------------------
+    # -- two forms -----------------------------------------------------------------------------
 
     @once
     def tied(self) -> Predictions:
-        """The same rows with both labels of a cell at the cell's mean."""
+        """The rows with both labels of a cell at the cell's mean."""
         if self.ascending:
             start = np.flatnonzero(np.concatenate(([True], self.cell[1:] != self.cell[:-1])))
             group = np.repeat(np.arange(len(start)), np.diff(start, append=self.n))
@@ -111,11 +111,11 @@ class CellRows(Predictions):
         return made
 
     def through(self, lens: Looks) -> Views:
-        """What the lens shows, each metric reading it in its own way."""
+        """The views of the lens, in the form that the metric needs."""
         return replace(super().through(lens), reading=_reading)
 
     def shown(self) -> Views:
-        """These rows as the one view of a lens."""
+        """These rows as the only view of a lens."""
         return Views((self,), reading=_reading)
 
     def note_for(self, entry: Any, question: Any) -> str:
@@ -124,7 +124,7 @@ class CellRows(Predictions):
 
 
 def _reading(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
-    """The view as the metric should read it."""
+    """The view in the form that the metric needs."""
     reason = refusal_of(view, entry, options)
     if reason is not None:
         raise RefusedError(reason)

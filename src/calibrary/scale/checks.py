@@ -1,6 +1,6 @@
-"""Which rows are predictions: a label that is one of the classes, probabilities in [0, 1] that sum to one, and copies.
+"""Which rows are valid: a label among the classes, probabilities in [0, 1] that sum to one, and a whole weight.
 
-The rule is one for arrays, files, frames and databases, so that all of them keep and refuse the same rows.
+The same rule applies to arrays, files, data frames and databases, so that all accept the same rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Flags = NDArray[np.bool_]
 NO_PROBABILITY = "probability missing or outside [0, 1]"
 NO_SUM = "probabilities that do not sum to 1"
 NO_LABEL = "label missing or not one of the classes"
-NO_WEIGHT = "weight missing or not a whole number of copies"
-#: How far from one a row of probabilities may sum to: 32 roundings of single precision, because a database does not say
-#: with how many digits a probability was made. Half precision, which only arrays have, may be 32 of its own off.
+NO_WEIGHT = "weight missing or not a whole number"
+#: The tolerance for the sum of a row of probabilities: 32 roundings of single precision, because the precision of a
+#: database's numbers is unknown. For half precision, which only arrays have, 32 roundings of half precision.
 ROW_SUM = 2.0**-18
 
 
@@ -33,7 +33,7 @@ def valid_rows(
     pos_label: Hashable | None,
     w: NDArray[Any] | None = None,
 ) -> tuple[Flags, dict[str, int]]:
-    """Which rows are valid, and how many are not for each reason (the first that applies)."""
+    """A mask of valid rows, and the number of invalid rows for each reason (the first that applies)."""
     reasons = {
         NO_PROBABILITY: _inside(prob),
         NO_SUM: sums_to_one(prob),
@@ -55,7 +55,7 @@ def _inside(prob: NDArray[Any]) -> Flags:
 
 
 def sums_to_one(prob: NDArray[Any]) -> Flags:
-    """Which rows of several classes sum to one, as nearly as they must."""
+    """A mask of the rows of several classes that sum to one within the tolerance."""
     if prob.ndim == 1:
         return np.ones(len(prob), dtype=bool)
     rounding = float(np.finfo(prob.dtype).eps) if prob.dtype.kind == "f" else 0.0
@@ -66,7 +66,7 @@ def sums_to_one(prob: NDArray[Any]) -> Flags:
 def checked_rows(
     y: NDArray[Any], prob: NDArray[Any], labels: tuple[Hashable, ...] | None, pos_label: Hashable | None
 ) -> Predictions:
-    """Predictions, checked; rows of several classes may sum to one as nearly as a state asks of every engine."""
+    """Checked predictions; the tolerance for the sum of several classes is that of all engines."""
     if prob.ndim == 2 and prob.dtype == np.float64 and len(prob) == len(y) and _inside(prob).all():
         gap = np.abs(prob.sum(axis=1) - 1.0)
         if ROW_SUM_TOLERANCE < gap.max(initial=0.0) <= ROW_SUM:
@@ -90,7 +90,7 @@ def _is_class(y: NDArray[Any], k: int, labels: tuple[Hashable, ...] | None, pos_
 
 
 def are_copies(w: NDArray[Any]) -> Flags:
-    """Which weights are whole numbers of copies."""
+    """A mask of the weights that are whole numbers."""
     if w.dtype.kind in "iub":
         return np.asarray(w >= 0)
     number = _as_floats(w)
@@ -104,7 +104,7 @@ def _as_floats(w: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def whole_weights(given: NDArray[Any], place: Any) -> NDArray[np.int64]:
-    """Weights as whole numbers of copies, or an error that says what to do."""
+    """Weights as whole numbers, or an error with a remedy."""
     if given.dtype.kind in "iub":
         w = given.astype(np.int64)
     else:
@@ -113,8 +113,8 @@ def whole_weights(given: NDArray[Any], place: Any) -> NDArray[np.int64]:
         if len(bad):
             i = int(bad[0])
             raise RefusedError(
-                f"{place(i)} = {number[i]:g} is not a whole number: a state counts copies of rows; "
-                "multiply all weights by 1000 and round, or leave them out"
+                f"{place(i)} = {number[i]:g} is not a whole number, and a state counts equal rows: "
+                "multiply all weights by 1000 and round, or omit the weights"
             )
         w = number.astype(np.int64)
     refuse_negative(w, place)

@@ -26,14 +26,14 @@ from calibrary.scale.vectors import VectorRows
 
 __all__ = ["VectorState"]
 
-#: Rows of a batch handled at a time, each with K probabilities.
+#: The number of rows, each with K probabilities, that are processed at a time.
 _NUMBERS = 1 << 22
 _TOP = Lens("top-label")
 
 
 @dataclass(frozen=True)
 class SavedVectors:
-    """What is written about a saved state of several classes."""
+    """The metadata of a saved state of several classes."""
 
     version: int
     kind: str
@@ -50,20 +50,21 @@ class SavedVectors:
 
 
 class VectorState(Saved, kind="vectors", written=SavedVectors):
-    """What can be kept of predictions with one probability per class, in one pass and of bounded size.
+    """A summary, of bounded size and from one pass, of predictions with one probability per class.
 
-    The top label (was it right, and its probability) and every class against the rest are states of their own, exact or
-    bounded as for two classes; the sums of row losses are exact; what needs whole rows is computed on a uniform sample.
+    The top label (its probability, and whether it was right) and every class against the rest are separate states,
+    exact or bounded as for two classes. Sums of row losses are exact. Metrics that need whole rows are computed on a
+    uniform sample of rows.
 
     Parameters
     ----------
     n_classes : int
     resolution, class_resolution : int
-        Of the top label, and of the K states of the classes.
+        Resolution of the state of the top label, and of the K states of the classes.
     losses : sequence of str
-        Metrics that are means of row losses ("bs", "nll", ...), to be summed in the same pass.
+        Metrics that are means of row losses ("bs", "nll", ...), whose sums are computed in the same pass.
     sample : int
-        Rows of the uniform sample; 0 for none.
+        Number of rows of the uniform sample; 0 for none.
     labels : sequence, optional
         Names of the classes, in column order.
 
@@ -127,8 +128,8 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         y_true, y_prob, sample_weight, drop_invalid
             As in :meth:`State.update`; ``y_prob`` has one column per class.
         ids : array-like, optional
-            Identifiers of the rows, which decide who is in the sample whatever the order the rows come in. Without them
-            the contents of a row and its place in this state decide.
+            Identifiers of the rows, which determine the sample independent of the order of the rows. Without
+            identifiers, the sample depends on the content of a row and its position.
         """
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         if prob.ndim != 2 or prob.shape[1] != self.n_classes:
@@ -139,7 +140,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         given = None if sample_weight is None else as_array(sample_weight, "sample_weight")
         if given is not None and given.shape != (len(y),):
             raise RefusedError(
-                f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: give one weight per row"
+                f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: pass one weight per row"
             )
         dropped: dict[str, int] = {}
         if drop_invalid and len(y) == len(prob):
@@ -159,7 +160,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
             self.dropped[reason] = self.dropped.get(reason, 0) + count
 
     def add(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
-        """Take in checked rows; ``w`` is empty when every row counts once."""
+        """Add checked rows; ``w`` is empty if every row has weight 1."""
         self._rows = None
         step = max(1, _NUMBERS // self.n_classes)
         for first in range(0, p.n, step):
@@ -168,7 +169,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
             self._add_part(part, w[rows], None if ids is None else ids[rows])
 
     def _add_part(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
-        if len(w):  # rows of weight zero are not there
+        if len(w):  # rows of weight zero are ignored
             there = w > 0
             p, w = Predictions(p.y[there], p.probability[there], classes=p._classes), w[there]
             ids = None if ids is None else ids[there]
@@ -183,11 +184,11 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         self._seen += p.n
         p.release()
 
-    # -- what it holds --------------------------------------------------------------------------
+    # -- content --------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
-        """How many predictions it holds, copies counted."""
+        """The number of predictions, with their weights."""
         return self.top.n
 
     def __repr__(self) -> str:
@@ -201,7 +202,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
 
     @property
     def digest(self) -> str:
-        """The same for states that hold the same."""
+        """A hash that is equal for equal states."""
         sums = {id: list(map(str, total.numbers)) for id, total in self.losses.items()}
         about = [1, self.n_classes, self.top.digest, self.classes.digest, sums, self.sample.size, *self._named()]
         found = hashlib.sha256(json.dumps(about).encode())
@@ -210,7 +211,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         return found.hexdigest()
 
     def _named(self) -> list[str]:
-        """The names of the classes, where they are not their numbers."""
+        """The names of the classes, if they are not numbers."""
         return [] if self.labels in (None, tuple(range(self.n_classes))) else ["labels", repr(self.labels)]
 
     def loss(self, id: str) -> tuple[float, float]:
@@ -220,7 +221,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         return self.losses[id].mean(self.n), self.losses[id].standard_error(self.n)
 
     def loss_interval(self, id: str, confidence_level: float = 0.95) -> tuple[float, float]:
-        """The interval of a mean row loss, from its standard error: right for as many rows as a state is made for.
+        """The normal interval of a mean row loss, which is accurate for large numbers of rows.
 
         Examples
         --------
@@ -237,7 +238,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         return mean - away, mean + away
 
     def as_predictions(self) -> VectorRows:
-        """The state as predictions: each lens shows what was kept for it."""
+        """The state as predictions; each lens uses the part that was stored for it."""
         if self._rows is None:
             if not self.n:
                 raise RefusedError("the state is empty: a metric needs at least one prediction")
@@ -246,10 +247,10 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
             self._rows = VectorRows.of(self.sample, self.top.as_predictions(), classes, values, self.labels)
         return self._rows
 
-    # -- putting states together ----------------------------------------------------------------
+    # -- merging states ------------------------------------------------------------------------
 
     def merge(self, *others: VectorState) -> Self:
-        """Add what other states hold, and return the state itself."""
+        """Add other states, and return the state itself."""
         for other in others:
             self._same_kind(other)
             self.top.merge(other.top)
@@ -263,7 +264,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         return self
 
     def subtract(self, other: VectorState) -> Self:
-        """Take away what another state holds and this one does too; the sample gets smaller."""
+        """Subtract another state, whose rows this one must contain; the sample gets smaller."""
         self._same_kind(other)
         self.top.subtract(other.top)
         self.classes.subtract(other.classes)
@@ -283,12 +284,14 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
 
     def _same_kind(self, other: VectorState) -> None:
         if not isinstance(other, VectorState):
-            raise RefusedCallError(f"a state is merged with a state, not with {type(other).__name__}")
+            raise RefusedCallError(f"a state can only be merged with a state, not with {type(other).__name__}")
         ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s._named()) for s in (self, other))
         for name, a, b in zip(("n_classes", "losses", "sample", "labels"), ours, theirs, strict=True):
             if a != b:
                 a, b = (self.labels, other.labels) if name == "labels" else (a, b)
-                raise RefusedError(f"one state has {name}={a!r} and the other {b!r}: make both the same way")
+                raise RefusedError(
+                    f"one state has {name}={a!r} and the other {b!r}: create both with the same settings"
+                )
 
     def copy(self) -> Self:
         """Another state with the same rows."""
@@ -306,7 +309,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         return made
 
     def coarser(self, resolution: int, class_resolution: int | None = None) -> Self:
-        """The same predictions in fewer cells."""
+        """The state at a lower resolution."""
         made = self.copy()
         made.top = made.top.coarser(resolution)
         if class_resolution is not None:
@@ -316,8 +319,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
     # -- files ----------------------------------------------------------------------------------
 
     def to_table(self) -> Any:
-        """One PyArrow table; the column ``part`` says whether a row belongs to the top label, a class, a loss or the
-        sample."""
+        """One PyArrow table, whose column ``part`` distinguishes top label, classes, losses and sample."""
         with extra("files", "a table of a state"):
             import pyarrow as pa
 

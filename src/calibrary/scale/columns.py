@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 @dataclass
 class Names:
-    """The names of the classes, and the one name besides ``pos_label`` that was seen."""
+    """The names of the classes, and the one other label than ``pos_label`` that occurred."""
 
     labels: tuple[Hashable, ...] | None = None
     pos_label: Hashable | None = None
@@ -35,7 +35,7 @@ def numbers(column: Any) -> Array:
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())  # so that 0.57 becomes the double nearest to it
+        column = column.cast(pa.string())  # so that 0.57 becomes the nearest double
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -51,12 +51,12 @@ def matrix(piece: Piece, columns: Columns) -> Array:
     lengths = column.value_lengths().to_numpy(zero_copy_only=False)
     if column.null_count or (lengths != width).any():
         row = int(np.flatnonzero(lengths != width)[0]) if (lengths != width).any() else 0
-        raise ValueError(f"{piece.place(row)}: {name} holds another number of probabilities than the first row")
+        raise ValueError(f"{piece.place(row)}: {name} has a different number of probabilities than the first row")
     return numbers(column.flatten()).reshape(len(column), width)
 
 
 def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integers, NDArray[np.bool_] | None]:
-    """Whole numbers of copies, empty when every row counts once; and which rows have one, None where all have."""
+    """Whole-number weights, empty if all are 1; and a mask of rows that have one, None if all have."""
     import pyarrow as pa
 
     if name is None:
@@ -66,7 +66,7 @@ def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integer
     if missing is not None:
         if not drop_invalid:
             row = int(np.flatnonzero(missing)[0])
-            raise ValueError(f"{piece.place(row)}: {name} is missing: a weight is a whole number of copies")
+            raise ValueError(f"{piece.place(row)}: {name} is missing: a weight must be a whole number")
         column = column.fill_null(0)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
@@ -81,19 +81,19 @@ def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integer
 
 
 def two_classes(piece: Piece, name: str, names: Names) -> NDArray[np.uint8]:
-    """Labels 0 and 1; anything above is missing or no label."""
+    """Labels 0 and 1; larger numbers mark missing or invalid labels."""
     import pyarrow as pa
 
     column = piece.column(name)
     if pa.types.is_integer(column.type) and not column.null_count and not names.given:
         given = column.to_numpy()
-        unsigned = given.view(f"u{given.dtype.itemsize}")  # in which a negative label is a huge one
+        unsigned = given.view(f"u{given.dtype.itemsize}")  # as an unsigned number, a negative label becomes huge
         return np.asarray(unsigned if unsigned.itemsize == 1 else np.minimum(unsigned, 2), dtype=np.uint8)
     return classes(piece, name, names, 2).astype(np.uint8)
 
 
 def classes(piece: Piece, name: str, names: Names, k: int) -> Integers:
-    """Labels as numbers of the k classes; what is missing or no class gets the number k."""
+    """Labels as class numbers 0 to k - 1; a missing or unknown label gets the number k."""
     import pyarrow as pa
 
     column = piece.column(name)
@@ -121,7 +121,8 @@ def _among(labels: tuple[Hashable, ...], column: Any, piece: Piece, name: str) -
         known = pa.array(labels, type=column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(
-            f"{piece.place(0)}: {name} holds {column.type} values, which labels={list(labels)!r} are not"
+            f"{piece.place(0)}: {name} holds {column.type} values, unlike labels={list(labels)!r}: pass labels of the "
+            "same type"
         ) from error
     found = pc.index_in(column, value_set=known).fill_null(len(labels))
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -144,11 +145,11 @@ def _positive(names: Names, column: Any, piece: Piece, name: str) -> Integers:
     return np.asarray(number[index])
 
 
-# -- what is said about a row that is no prediction -------------------------------------------------
+# -- errors about invalid rows ----------------------------------------------------------------------
 
 
 def complaint(piece: Piece, row: int, columns: Columns, values: Sequence[float], labeled: bool) -> str:
-    """One sentence: file, row, column, value, remedy."""
+    """The error about an invalid row: file, row, column, value, remedy."""
     remedy = "drop_invalid=True leaves such rows out and counts them"
     of_lists = len(columns.probs) == 1 < len(values)
     for i, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""The state of detections: matched image by image, then whole numbers by category and cell of score."""
+"""The state of detections: counts and sums by category and cell of score, after matching each image."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calibrary.scale.table import EMPTY, CountTable, Integers, added
 
 __all__ = ["DetectionState"]
 
-#: Overlaps are kept as whole numbers of this size, so that their sums do not depend on the order.
+#: Overlaps are stored as integer multiples of this unit, so that their sums do not depend on the order.
 OVERLAP = 2.0**-36
 #: Outcomes: wrong; correct with an overlap below the score; correct with one of at least the score; a missed object.
 _WRONG, _BELOW, _ABOVE, _MISSED = range(4)
@@ -33,7 +33,7 @@ _COLUMNS = ("block", "category", "place", "cell", "outcome", "n", "s", "u")
 
 @dataclass(frozen=True)
 class SavedDetections:
-    """What is written about a saved state of detections."""
+    """The metadata of a saved state of detections."""
 
     version: int
     kind: str
@@ -52,33 +52,33 @@ class SavedDetections:
 
 
 class DetectionState(Saved, kind="detections", written=SavedDetections):
-    """Matched detections as counts and sums by category and cell of score: of bounded size, and mergeable.
+    """Matched detections as counts and sums by category and cell of score, of bounded size and mergeable.
 
-    Images are matched one by one or in batches, wherever they are; what is kept are whole numbers, so that states add
-    up in any order to the same bytes. D-ECE, the average calibration error, LaECE, LaACE and EGCE are then exact for
-    bins whose edges are edges of cells, QGC and SGC within 1e-8, and every metric that takes predictions reads the
-    detections as it reads a :class:`State`.
+    Images are matched one by one or in batches. The state stores whole numbers, so that states can be added in any
+    order with identical results. D-ECE, the average calibration error, LaECE, LaACE and EGCE are exact for bins whose
+    edges are edges of cells, and QGC and SGC are accurate within 1e-8. Metrics of predictions use the detections like
+    a :class:`State`.
 
     Parameters
     ----------
     categories : sequence, optional
-        Identifiers of all categories, in the order of the metrics' ``average=None``; one for all without it.
+        Identifiers of all categories, in the order of the metrics' ``average=None``; by default a single category.
     names : sequence of str, optional
-        Their names.
+        Names of the categories.
     resolution : int
         Cells of score of width 1/resolution, finer towards 0 and 1.
     features, feature_bins, closed
-        Features of the boxes ("location", "shape", "full", or names among cx, cy, w, h) to be kept in so many bins
-        each: what location- and shape-based D-ECE with that number of bins (or one that divides it) needs.
+        Features of the boxes ("location", "shape", "full", or names among cx, cy, w, h) and the number of
+        bins in which each is stored: needed for location- and shape-based D-ECE with that number of bins or a divisor.
     blocks : int
-        Images fall into so many blocks by their identifiers; intervals draw blocks. 0: no intervals.
+        Number of blocks into which images are divided by their identifiers; intervals resample blocks. 0: no intervals.
 
     Attributes
     ----------
     n_images : int
-        Images that had a detection or an object.
+        Number of images with a detection or an object.
     iou_threshold : float or None
-        How the detections were matched, from the first that came; None where they came as arrays.
+        Overlap threshold of the matching, from the first detections; None if they were added as arrays.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         if max(1, self.blocks) * len(self.categories) * self._places * self.grid.size * 4 >= 2**63:
             raise RefusedError(
                 f"feature_bins={feature_bins} of {len(self.features)} features, {len(self.categories)} categories and "
-                f"{self.blocks} blocks make more cells than can be numbered: use fewer feature_bins"
+                f"{self.blocks} blocks give too many cells: use fewer feature_bins"
             )
         self.n_images = 0
         self.iou_threshold: float | None = None
@@ -134,14 +134,14 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         Parameters
         ----------
         found : Matches or array-like
-            What :func:`calibrary.match_detections` gave for the images; or whether each detection is correct.
+            The result of :func:`calibrary.match_detections`; or an array that says whether each detection is correct.
         score, **arrays
             With arrays: scores, and ``iou``, ``category``, ``image``, ``n_missed`` and the others of
             :func:`calibrary.matched_detections`. Weights are whole numbers of copies.
         """
         given = as_matches(found)
         if given is not None and (score is not None or arrays):
-            raise RefusedCallError("found is a Matches object already: leave the arrays out")
+            raise RefusedCallError("found is a Matches object: omit the arrays")
         found = matched_detections(found, score, **arrays) if given is None else given
         self._agree(found)
         position = self._positions(found)
@@ -155,7 +155,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         return self
 
     def _agree(self, found: Matches) -> None:
-        """Take over how the detections were matched, or refuse what was matched in another way."""
+        """Store the settings of the matching, or refuse detections that were matched with other settings."""
         overlaps = bool(~np.isnan(found.iou[found.correct]).any()) if found.correct.any() else None
         for name, theirs in (
             ("iou_threshold", found.iou_threshold), ("matching", found.matching), ("has_overlaps", overlaps),
@@ -164,7 +164,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         hit = found.object[found.correct]
         if len(np.unique(hit)) < len(hit):
             raise RefusedError(
-                f"matching={found.matching!r} lets several detections find one object, which sums cannot tell apart: "
+                f"matching={found.matching!r} allows several detections of one object, which a state cannot represent: "
                 "match with 'coco' or 'gt-best'"
             )
 
@@ -173,13 +173,12 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         if ours is not None and theirs is not None and ours != theirs:
             shown = "overlaps (iou=)" if name == "has_overlaps" else name
             raise RefusedError(
-                f"the state holds detections with {shown} {ours!r}, and these have {theirs!r}: keep them in states of "
-                "their own"
+                f"the state holds detections with {shown} {ours!r}, and these have {theirs!r}: use a separate state"
             )
         setattr(self, name, theirs if ours is None else ours)
 
     def _positions(self, found: Matches) -> Indices:
-        """Where the categories of the matches stand among ours."""
+        """The index of each category of the matches among the state's categories."""
         known = {category: k for k, category in enumerate(self.categories)}
         used = np.zeros(len(found.categories), dtype=bool)
         used[found.category] = True
@@ -187,8 +186,8 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         for k in np.flatnonzero(used):
             if found.categories[k] not in known:
                 raise RefusedError(
-                    f"category {found.categories[k]!r} is not among the {len(known)} of the state: give all in "
-                    "categories= when you make it"
+                    f"category {found.categories[k]!r} is not among the {len(known)} of the state: pass all in "
+                    "categories= when you create the state"
                 )
         if (found.objects.category[found.missed()] < 0).any():
             raise RefusedError("a state counts missed objects by category: pass n_missed as {category: count}")
@@ -213,7 +212,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
             place = place * self.feature_bins + bins_of(inside, self.feature_bins, self.closed)
         code = self._code(block[found.image], position[found.category], place, cell, outcome)
         if len(w) and int(w.max()) > 2**26:
-            raise OverflowError(f"a weight of {w.max():,} is more copies of a detection than a state can add up")
+            raise OverflowError(f"a weight of {w.max():,} is too large for a state")
         overlap = np.rint(iou / OVERLAP).astype(np.int64)
         return added(code, w, w * at), added(code, w, w * overlap)
 
@@ -239,7 +238,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         return int(self.feature_bins ** len(self.features))
 
     def _read(self) -> dict[str, Integers]:
-        """Columns of the table."""
+        """The columns of the table."""
         rest, outcome = np.divmod(self._scores.code, 4)
         rest, cell = np.divmod(rest, self.grid.size)
         rest, place = np.divmod(rest, self._places)
@@ -254,16 +253,16 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
 
     @property
     def n(self) -> int:
-        """How many detections it holds, copies counted."""
+        """The number of detections, with their weights."""
         return int(self._scores.n[self._scores.code % 4 != _MISSED].sum())
 
     @property
     def n_missed(self) -> int:
-        """How many objects nobody found."""
+        """The number of missed objects."""
         return int(self._scores.n[self._scores.code % 4 == _MISSED].sum())
 
     def __len__(self) -> int:
-        """Rows of the table."""
+        """The number of rows of the table."""
         return len(self._scores)
 
     def __repr__(self) -> str:
@@ -280,7 +279,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
 
     @property
     def digest(self) -> str:
-        """The same for states that hold the same: sha256 of their record and the columns of the table."""
+        """A hash that is equal for equal states: sha256 of their metadata and the columns of the table."""
         about = {"version": 1, "kind": "detections", **self._about()}
         found = hashlib.sha256(json.dumps(about, default=repr).encode())
         for column in self._read().values():
@@ -290,7 +289,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
     # -- putting states together ----------------------------------------------------------------
 
     def merge(self, *others: DetectionState) -> Self:
-        """Add what other states hold, and return the state itself. Any order gives the same numbers."""
+        """Add other states, and return the state itself; the order does not matter."""
         for other in others:
             self._same_kind(other)
             self._scores, self._overlaps = self._scores + other._scores, self._overlaps + other._overlaps
@@ -299,7 +298,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         return self
 
     def subtract(self, other: DetectionState) -> Self:
-        """Take away what another state holds and this one does too: the window moves on."""
+        """Subtract another state, whose detections this one must contain, for a moving window."""
         self._same_kind(other)
         scores, overlaps = self._scores - other._scores, self._overlaps - other._overlaps
         self._scores, self._overlaps = scores, overlaps
@@ -313,7 +312,9 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         for name in ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
-                raise RefusedError(f"one state has {name}={ours!r} and the other {theirs!r}: make them alike")
+                raise RefusedError(
+                    f"one state has {name}={ours!r} and the other {theirs!r}: create both with the same settings"
+                )
         for name in ("iou_threshold", "matching", "has_overlaps"):
             self._agree_on(name, getattr(other, name))
 
@@ -374,7 +375,7 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
         )  # fmt: skip
 
     def _boxes(self, place: Integers) -> Array | None:
-        """Boxes in an image of size one whose features stand in the middle of their bins."""
+        """Boxes in an image of size one whose features are at the centers of their bins."""
         if not self.features:
             return None
         at: dict[str, NDArray[Any]] = {}

@@ -1,8 +1,8 @@
-"""How each database writes what the query of a state needs: types, names, literals, steps that are kept.
+"""The SQL dialects: types, quoted names, literals and materialized steps in each database.
 
-A database that inlines the steps of a WITH clause would compute the first of them thousands of times: there the steps
-are materialised. Numbers have exponents, because a plain 0.5 is a decimal number in some databases; where even 5e-1 is
-one, it is cast.
+A database that inlines the steps of a WITH clause would compute the first step thousands of times, so the steps are
+materialised there. Numbers are written with exponents, because a plain 0.5 is a decimal number in some databases; where
+even 5e-1 is a decimal number, it is cast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = re.compile(r"[^\W\d]\w*( \w+)*\Z")
-#: Words that no database takes for the name of a column unless it is quoted.
+#: Reserved words, which must be quoted as names of columns.
 _RESERVED = frozenset((
     "all", "and", "any", "array", "as", "asc", "between", "both", "by", "case", "cast", "check", "column",
     "constraint", "create", "cross", "current_date", "current_time", "current_timestamp", "current_user", "default",
@@ -32,19 +32,19 @@ _OPERATORS = frozenset(("and", "at", "between", "case", "collate", "in", "interv
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a database calls a double and a whole number of 64 bits, and how it quotes."""
+    """A database's names of the 64-bit types, and its rules of quoting."""
 
     name: str
     double: str = "DOUBLE"
     bigint: str = "BIGINT"
     quotes: str = '""'
-    #: Stands between AS and the parenthesis of a step.
+    #: The keyword between AS and the parenthesis of a step.
     materialized: str = ""
-    #: Writes a literal text; None refuses texts that databases read differently.
+    #: Function that writes a text literal; None refuses texts that databases interpret differently.
     text: Callable[[str], str] | None = None
-    #: Casts a literal number, which would be a decimal number.
+    #: Whether literal numbers are cast, because they would be decimal numbers.
     cast_literals: bool = False
-    #: The label as a double, where a truth value cannot be cast to one.
+    #: The label as a double, if booleans cannot be cast to double.
     number_of_label: str = "CAST({label} AS {double})"
 
     def number(self, value: float) -> str:
@@ -53,18 +53,18 @@ class Dialect:
         return f"CAST({written} AS {self.double})" if self.cast_literals else written
 
     def column(self, name: str) -> str:
-        """The name of a column, quoted where it must be."""
+        """The name of a column, quoted if necessary."""
         if _PLAIN.match(name) and name.lower() not in _RESERVED:
             return name
         if "\x00" in name:
-            raise ValueError(f"{name!r} is no name of a column: it holds the character NUL")
+            raise ValueError(f"{name!r} is not a valid column name: it contains the character NUL")
         first, last = self.quotes[0], self.quotes[1]
         if first == last == "`":  # a backslash begins an escape there
             return f"`{name.replace(chr(92), chr(92) * 2).replace('`', chr(92) + '`')}`"
         return first + name.replace(last, last * 2) + last
 
     def expression(self, given: str) -> str:
-        """A column by its name, or an expression of columns as it is.
+        """A column name, quoted if necessary, or an expression of columns, unchanged.
 
         Words without any sign between them are a name (``true label``), unless one of them is an operator.
         """
@@ -73,12 +73,13 @@ class Dialect:
         return given
 
     def literal(self, value: Hashable) -> str:
-        """A label as this database reads it."""
+        """A label as a literal of this database."""
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, str):
             if "\x00" in value or (self.text is None and "\\" in value):
                 raise ValueError(
-                    f"labels: {value!r} holds a character that databases read differently: pass dialect=, or map it "
+                    f"labels: {value!r} contains a character that databases interpret differently: pass dialect=, or "
+                    "map it "
                     "to a number"
                 )
             return _doubled(value) if self.text is None else self.text(value)

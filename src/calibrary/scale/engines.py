@@ -1,4 +1,4 @@
-"""States of data frames that live on a cluster: the user brings it, the engine's own reduction does the work."""
+"""States of data frames on the user's cluster, computed by the engine itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["dask", "spark"]
 
 S = TypeVar("S", State, VectorState, DetectionState)
 
-#: States merged by one task.
+#: The number of states that one task merges.
 _SPLIT_EVERY = 8
 _BATCH = 1 << 19
 
@@ -41,11 +41,11 @@ def dask(
     sample: int = 0,
     drop_invalid: bool = False,
 ) -> State | VectorState:
-    """The state of a Dask data frame, on whatever scheduler or cluster is current.
+    """The state of a Dask data frame, computed on the current scheduler or cluster.
 
-    One task per partition makes its state, a tree of tasks adds them up. Tasks are pure functions, so that one that is
-    run again after a worker was lost counts once. The parameters are those of :func:`scan`; a row that is no prediction
-    is reported with partition and row.
+    One task per partition computes its state, and a tree of tasks adds the states. Tasks are pure functions, so that a
+    task that is repeated after the loss of a worker counts once. The parameters are those of :func:`scan`; an invalid
+    row is reported with its partition and row number.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def dask(
 def _of_partition(frame: Any, number: int, settings: Scan) -> list[State | VectorState]:
     import pyarrow as pa
 
-    if not len(frame):  # of lists it would not know the number of classes
+    if not len(frame):  # for a column of lists, the number of classes would be unknown
         return []
     table = pa.Table.from_pandas(frame, preserve_index=False)
     return [settings.state_of(pieces(table, settings.columns, None, _BATCH, f"partition {number}"))]
@@ -94,7 +94,7 @@ def _added_lists(lists: Iterable[list[Any]]) -> list[Any]:
 
 
 def merged(states: Iterable[S]) -> S:
-    """All states in one; those given stay as they are.
+    """The sum of all states; the given states are not changed.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def spark(
     resolution: int | None = None,
     drop_invalid: bool = False,
 ) -> State:
-    """The state of a Spark data frame, by the text of :func:`sql`: no Python runs on the workers.
+    """The state of a Spark data frame, computed by the query of :func:`sql`, without Python on the workers.
 
     The parameters are those of :func:`sql`; ``drop_invalid`` as in :meth:`State.of_table`.
     """

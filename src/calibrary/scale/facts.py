@@ -1,4 +1,4 @@
-"""What a state gives of each metric, from what its entry declares: is a value exact, close or not to be had."""
+"""Whether a metric from a state is exact, close or not available, from the declaration of its entry."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from calibrary.metrics.machinery.facts import CellFacts
 
 
 def declared() -> dict[str, CellFacts]:
-    """What every metric says of cells that says something, by id."""
+    """The declarations of all metrics that have one, by id."""
     return {entry.id: entry.cells for entry in ENTRIES.values() if entry.cells is not None}
 
 
 _REFUSED = {
-    "counts": "its folds or limits need rows one by one, and a state keeps cells of them: compute it on a sample of "
-    "the rows",
-    "keys": "it needs a column made row by row: make the column first and keep its values apart with by=",
-    "sample": "it needs whole rows, and a state keeps sums: use a calibrary.scale.VectorState with sample=",
+    "counts": "its folds or limits need single rows, and a state stores only counts by cell: compute it on a "
+    "sample of the rows",
+    "keys": "it needs a column computed row by row: compute the column first and pass it as by=",
+    "sample": "it needs complete rows, and a state stores only sums: use a calibrary.scale.VectorState with sample=",
     "detection": "it needs matched detections: pass a Matches object or a calibrary.scale.DetectionState",
     "boxes": "it needs matched detections: pass a Matches object",
 }
 
 
 def fact_of(entry: Entry, options: Mapping[str, Any]) -> CellFacts:
-    """What cells give of a metric with these options; bins by mass depend on the order, whatever the metric."""
+    """The declaration of a metric with these options; equal-mass bins always depend on the order of the rows."""
     entry, options = entry.specialized(options)
     fact = entry.cells
-    if fact is None:  # what nobody has studied: a mean over rows in any order may be read from cells
+    if fact is None:  # no declaration: a mean over rows, independent of their order, can be computed from cells
         return CellFacts("smooth" if entry.weights == "repetition" and entry.order_free else "counts")
     changed = None if fact.kind_with is None else fact.kind_with(options)
     if changed is not None:
         return CellFacts(changed)
     if "binning" in entry.options and fact.kind in ("exact", "smooth", "order"):
         kind = "order" if _by_rank(entry, fact, options) else "exact" if fact.kind == "order" else fact.kind
-        # what was measured and proved holds for the kind that was declared; which gaps are added up does not change
+        # measured and proved precision applies to the declared type of bins; the norm of the gaps does not matter
         return fact if kind == fact.kind else replace(fact, kind=kind, measured=None)
     return fact
 
 
 def _by_rank(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> bool:
-    """Do the bins follow the order of the rows, rather than fixed edges?"""
+    """Whether the bins depend on the order of the rows instead of fixed edges."""
     if fact.by_rank:
         return True
     if options.get("edges") is not None:
@@ -56,7 +56,7 @@ def _by_rank(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> bool:
 
 
 def default(entry: Entry, option: str) -> Any:
-    """The default of an option of a metric's own or of the part it hands options on to."""
+    """The default value of an option of the metric or of the function to which it passes the option."""
     own = inspect.signature(entry.formula).parameters.get(option)
     if own is not None:
         return own.default
@@ -64,13 +64,13 @@ def default(entry: Entry, option: str) -> Any:
 
 
 def refusal(entry: Entry, options: Mapping[str, Any]) -> str | None:
-    """Why a state cannot give this metric, or None."""
+    """The reason why the metric cannot be computed from a state, or None."""
     reason = _REFUSED.get(fact_of(entry, options).kind)
     return None if reason is None else f"{entry.id} cannot be computed from a state: {reason}"
 
 
 def reading(entry: Entry, options: Mapping[str, Any]) -> str:
-    """How the metric takes the rows of a state: "split" (each label at its mean) or "tied" (both at the cell's)."""
+    """The form in which a metric uses a state: "split" (each label at its mean) or "tied" (at the cell's mean)."""
     reason = refusal(entry, options)
     if reason is not None:
         raise RefusedError(reason)

@@ -1,4 +1,4 @@
-"""Tables of other packages as Arrow, and states as Parquet files."""
+"""Convert tables of other packages to Arrow, and states to Parquet files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from calibrary.numerics.cells import POSITIONS, Grid
 from calibrary.scale.table import narrow
 
 Integers = NDArray[np.int64]
-#: What a file holds in the place of a label.
+#: The stand-in for a label in the type description of a file.
 Label = str | int | bool | float
 
-#: Version of the format; readers refuse a later one. The first, of 0.2, has no digest.
+#: The version of the format; a later version is refused. Version 1, of calibrary 0.2, has no digest.
 VERSION = 2
 
 
 def as_arrow(table: Any) -> Any:
-    """A PyArrow table from what an engine returns."""
+    """A PyArrow table from the result of any engine."""
     with extra("files", "a table of a state"):
         import pyarrow as pa
 
@@ -42,15 +42,15 @@ def as_arrow(table: Any) -> Any:
 
 
 _COLUMNS = ("cell", "y", "n", "s")
-#: The sum of positions in two columns: s + 2^14 * s_high, neither of which overflows below 2^49 rows in a cell.
+#: The columns of the sum of positions, s + 2^14 * s_high; neither overflows below 2^49 rows in a cell.
 _HIGH = "s_high"
 _WORD = 14
 
 
 def known_columns(rows: Any, by: tuple[str, ...] | None) -> tuple[Any, tuple[str, ...]]:
-    """A table of sums, its columns under their own names, and those that are keys: all others unless they are named.
+    """A table of sums with standard column names, and its key columns: by default all other columns.
 
-    Databases that do not tell capitals from small letters may give either.
+    Databases that ignore case may return column names in capitals.
     """
     lower = [name.lower() for name in rows.column_names]
     for name in _COLUMNS:
@@ -69,21 +69,21 @@ def known_columns(rows: Any, by: tuple[str, ...] | None) -> tuple[Any, tuple[str
 
 
 def without_invalid(rows: Any, drop: bool) -> tuple[Any, int]:
-    """The rows that have a cell, and how many predictions had none."""
+    """The rows that have a cell, and the number of predictions without a cell."""
     import pyarrow.compute as pc
 
     bad = pc.is_null(rows.column("cell"))
     count = int(pc.sum(rows.filter(bad).column("n")).as_py() or 0)
     if count and not drop:
         raise ValueError(
-            f"{count:,} rows have no probability in [0, 1] or no label 0 or 1: look for them with a WHERE clause, or "
-            "pass drop_invalid=True to count and leave them out"
+            f"{count:,} rows have no probability in [0, 1] or no label 0 or 1: find them with a WHERE clause, or "
+            "pass drop_invalid=True to leave them out and count them"
         )
     return (rows.filter(pc.invert(bad)) if count else rows), count
 
 
 def checked_columns(rows: Any, grid: Grid) -> tuple[Integers, Integers, Integers, NDArray[Any]]:
-    """Columns cell, y, n and s; refused if no predictions of this resolution can give them (or a sum overflowed)."""
+    """The columns cell, y, n and s; refused if they are impossible for this resolution, or a sum overflowed."""
     cell, y, n = (whole_column(rows.column(name), name) for name in _COLUMNS[:3])
     if not (((cell >= 0) & (cell < grid.size)).all() and ((y == 0) | (y == 1)).all()):
         raise ValueError(
@@ -94,12 +94,12 @@ def checked_columns(rows: Any, grid: Grid) -> tuple[Integers, Integers, Integers
     s = _sums(rows, inside, n)
     most = (n * inside).astype(object) * (POSITIONS - 1) if s.dtype == object else (n * inside) * (POSITIONS - 1)
     if not ((n > 0) & (s >= n * inside) & (s <= most)).all():
-        raise ValueError("table holds a sum s that its n positions cannot have: pass the table as the text gave it")
+        raise ValueError("table has an impossible sum s for its n positions: pass the unchanged result of the query")
     return cell, y, n, narrow(s)
 
 
 def _sums(rows: Any, inside: NDArray[np.bool_], n: Integers) -> NDArray[Any]:
-    """The sums of positions, of 64 bits where none of them can be larger."""
+    """The sums of positions, as 64-bit integers if all of them fit."""
     many = inside & (n > 2**63 // POSITIONS)
     if _HIGH in rows.column_names:
         low, high = whole_column(rows.column("s"), "s"), whole_column(rows.column(_HIGH), _HIGH)
@@ -123,7 +123,7 @@ def _is_wide(kind: Any) -> bool:
 
 
 def split_sums(s: NDArray[Any]) -> dict[str, Any]:
-    """Sums of positions as columns: one of 64 bits, or two where one of them does not fit."""
+    """Sums of positions as columns: one 64-bit column, or two if a sum does not fit."""
     s = narrow(s)
     if s.dtype != object:
         return {"s": s}
@@ -132,11 +132,11 @@ def split_sums(s: NDArray[Any]) -> dict[str, Any]:
 
 
 def whole_column(column: Any, name: str) -> Integers:
-    """A column of whole numbers, or a sentence."""
+    """A column of whole numbers; otherwise an error."""
     import pyarrow as pa
 
     if column.null_count:
-        raise ValueError(f"column {name!r} holds missing values: pass the table as the text gave it")
+        raise ValueError(f"column {name!r} holds missing values: pass the unchanged result of the query")
     try:
         return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -147,13 +147,13 @@ def whole_column(column: Any, name: str) -> Integers:
 
 
 def write_parquet(table: Any, path: str | os.PathLike[str]) -> None:
-    """Write beside the file, then rename: a reader never sees half a file."""
+    """Write a temporary file and rename it, so that the file is never incomplete."""
     with beside(os.fspath(path)) as temporary:
         _write(table, temporary)
 
 
 def parquet_bytes(table: Any) -> bytes:
-    """What would be in the file."""
+    """The content of the Parquet file."""
     made = io.BytesIO()
     _write(table, made)
     return made.getvalue()
@@ -174,7 +174,7 @@ _KINDS = {"cells": "State", "vectors": "VectorState", "detections": "DetectionSt
 
 
 def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, Any], str]:
-    """The table of a saved state, what was written about it, with its types, and the name of the file."""
+    """The table of a saved state, its metadata with their types, and the name of the file."""
     with extra("files", "a saved state"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -193,15 +193,15 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
         raise SavedFileError(f"{name} is not a saved state: read predictions with calibrary.scale.scan")
     about = parse_json(text.decode(errors="replace"), "saved state", name)
     if not isinstance(about, dict) or type(about.get("version")) is not int or about["version"] < 1:
-        raise SavedFileError(f"{name} is no saved state: it names no version")
+        raise SavedFileError(f"{name} is not a saved state: it has no version")
     if about["version"] > VERSION:
         raise SavedFileError(f"{name} was saved by a newer calibrary (version {about['version']}): upgrade")
     if about.get("kind") != kind:
         found = _KINDS.get(str(about.get("kind")))
         if found is None:
-            raise SavedFileError(f"{name} is no saved state: it names no kind of state")
+            raise SavedFileError(f"{name} is not a saved state: its type of state is missing")
         raise SavedFileError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
-    return table, typed(written, about, f"{name}: what is written about it"), name
+    return table, typed(written, about, f"{name}: its metadata"), name
 
 
 def _first_line(error: BaseException) -> str:
@@ -209,9 +209,9 @@ def _first_line(error: BaseException) -> str:
 
 
 class Saved:
-    """What a state of any kind can do with files.
+    """Saving and loading, for all types of state.
 
-    ``kind`` is the word in them that tells them apart, and ``written`` the class of what is written about them.
+    ``kind`` is the type that is written to the file, and ``written`` the class of its metadata.
     """
 
     _kind: str
@@ -239,12 +239,12 @@ class Saved:
         raise NotImplementedError
 
     def _sealed(self, table: Any) -> Any:
-        """The table with what is written about it, and a digest of both."""
+        """The table with its metadata, and a digest of both."""
         about = {"version": VERSION, "kind": self._kind, **self._about()}
         for name in ("labels", "pos_label"):
             for value in about.get(name) or () if name == "labels" else [about.get(name)]:
                 if not isinstance(value, str | int | float | None):
-                    raise ValueError(f"{name} holds {value!r}, which no file holds: use texts or numbers")
+                    raise ValueError(f"{name} holds {value!r}, which cannot be stored in a file: use text or numbers")
         return table.replace_schema_metadata({"calibrary": json.dumps({**about, DIGEST: self._seal(about)})})
 
     def _seal(self, about: Mapping[str, Any]) -> str:
@@ -252,7 +252,7 @@ class Saved:
 
     @classmethod
     def _opened(cls, path: Any) -> Self:
-        """The state in a file, whose types, values and digest are what they were when it was saved."""
+        """The state in a file, after its types, values and digest were checked."""
         import pyarrow as pa
 
         table, about, name = read_parquet(path, cls._kind, cls._written)
@@ -269,16 +269,16 @@ class Saved:
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a Parquet file, which replaces one that is there only when it is complete."""
+        """Write the state to a Parquet file; an existing file is replaced only when the new one is complete."""
         write_parquet(self.to_table(), path)
 
     def to_bytes(self) -> bytes:
-        """The Parquet file as bytes, to be sent or stored elsewhere."""
+        """The Parquet file as bytes."""
         return parquet_bytes(self.to_table())
 
     @classmethod
     def of_bytes(cls, saved: bytes) -> Self:
-        """The state that :meth:`to_bytes` gave."""
+        """The state from the bytes of :meth:`to_bytes`."""
         return cls._opened(io.BytesIO(saved))
 
     @classmethod

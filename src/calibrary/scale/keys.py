@@ -1,8 +1,8 @@
-"""Values of the columns that are kept apart: model, group, day.
+"""The values of the ``by`` columns of a state, such as model, group or day.
 
-Every value has one canonical form, whatever file or engine it came from: a whole number that arrives as 7.0 or as a
-decimal is 7, what is missing is None, an instant is in UTC. A column holds values of one kind; values of two kinds are
-refused, because no order and no file holds both.
+Every value has one canonical form, independent of its file or engine: a whole number stored as 7.0 or as a decimal is
+7, a missing value is None, and times are in UTC. All values of a column must have the same type, because mixed types
+can neither be sorted nor stored in a file.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _TAKEN = ("cell", "y", "n", "s", "s_high")
 
 
 def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
-    """Names of the columns, checked."""
+    """The checked names of the columns."""
     names = (by,) if isinstance(by, str) else tuple(by)
-    for name in names:  # databases do not tell capitals from small letters
+    for name in names:  # databases ignore case
         if name.lower() in _TAKEN:
-            raise ValueError(f"by={name!r}: the state has a column of that name; rename yours")
+            raise ValueError(f"by={name!r}: the state has its own column of that name; rename yours")
         if name.lower().startswith("cal_"):
             raise ValueError(f"by={name!r}: the query's own columns begin with cal_; rename yours")
     if len({name.lower() for name in names}) != len(names):
@@ -44,7 +44,7 @@ def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def canonical(value: Any, name: str = "by") -> Any:
-    """The one form of a value: None, a truth value, a whole number, a number, a text, bytes, a date or a time."""
+    """The canonical form of a value: None, a boolean, an integer, a number, a text, bytes, a date or a time."""
     if isinstance(value, np.generic):
         value = _of_numpy(value, name)
     if value is None or isinstance(value, str | bool | bytes):
@@ -68,7 +68,7 @@ def canonical(value: Any, name: str = "by") -> Any:
             return None
     except TypeError:  # and of its NA nobody knows
         return None
-    raise ValueError(f"{name} holds {in_sentence(value, 40)}: keep texts, numbers, dates or times apart")
+    raise ValueError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
 
 
 def _of_numpy(value: np.generic, name: str) -> Any:
@@ -101,11 +101,11 @@ def _instant(value: datetime.datetime, name: str) -> Any:
 
 
 def _too_fine(value: Any, name: str) -> str:
-    return f"{name} holds {value}, a time with nanoseconds: round it to microseconds, or keep days or hours apart"
+    return f"{name} holds {value}, a time with nanoseconds: round it to microseconds, or use days or hours"
 
 
 def kind_of(value: Any) -> str | None:
-    """Which kind of value a column holds, by one of its values; None for what is missing."""
+    """The type of a column's values, from one value; None for a missing value."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -119,10 +119,10 @@ def kind_of(value: Any) -> str | None:
 
 
 def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str | None:
-    """The kind that all values share, ``kind`` included; two kinds are refused."""
+    """The common type of all values, including ``kind``; mixed types are refused."""
     given = list(values)
     of_type = dict(zip(map(type, given), given, strict=True))
-    # of each type one value, but of times all: they may have a zone or not
+    # one value of each type suffices, but all times are checked, because some may have a time zone
     each = given if any(issubclass(kind, datetime.datetime) for kind in of_type) else of_type.values()
     for value in each:
         found = kind_of(value)
@@ -147,14 +147,14 @@ def in_order(keys: Iterable[Key]) -> Keys:
 
 
 class KeyColumn:
-    """The values of one column that were seen, each with a number in the order in which they came."""
+    """The distinct values of one column, numbered in the order of their first occurrence."""
 
     def __init__(self, name: str, values: Iterable[Any] = ()) -> None:
         self.name = name
         self.values: list[Any] = []
         self.kind: str | None = None
         self._number: dict[Any, int] = {}
-        #: For each Arrow type the values that were seen, and their numbers: a column of a file is looked up at once.
+        #: The known values and their numbers by Arrow type, so that a whole column can be looked up at once.
         self._seen: dict[Any, tuple[Any, Integers]] = {}
         for value in values:
             self.number(value)
@@ -163,7 +163,7 @@ class KeyColumn:
         """The number of one value."""
         value = canonical(value, self.name)
         found = self._number.get(value)
-        # True and 1 are equal to Python, hence the look at the kind
+        # True and 1 are equal in Python, so the type is compared too
         if found is None or kind_of(value) != kind_of(self.values[found]):
             self.kind = one_kind(self.name, [value], self.kind)
             found = self._number[value] = len(self.values)
@@ -171,7 +171,7 @@ class KeyColumn:
         return found
 
     def numbers(self, column: Any, n: int, kept: NDArray[np.bool_] | None) -> tuple[Integers, Integers]:
-        """The numbers of the distinct values of a column, and for each row the place of its value among them."""
+        """The numbers of the distinct values of a column, and the index of each row's value among them."""
         if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
             rows = n if kept is None else int(kept.sum())
             return np.array([self.number(column)]), np.zeros(rows, dtype=np.int64)
@@ -179,7 +179,7 @@ class KeyColumn:
         return self._looked_up(coded.dictionary), coded.indices.to_numpy(zero_copy_only=False)
 
     def _of_new(self, values: list[Any]) -> Integers:
-        """The numbers of values that were not seen in this type before."""
+        """The numbers of values that are new for this type."""
         plain = set(map(type, values)) <= {str, type(None)}  # texts are their own canonical form
         forms = values if plain else [canonical(value, self.name) for value in values]
         self.kind = one_kind(self.name, forms, self.kind)
@@ -205,12 +205,12 @@ class KeyColumn:
 
 
 class Keyring:
-    """The combinations of values that were seen, each with a number in the order in which they came."""
+    """The distinct combinations of values, numbered in the order of their first occurrence."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.columns = [KeyColumn(name) for name in names]
         self._number: dict[tuple[int, ...], int] = {}
-        #: With one column, the numbers of combinations by the numbers of its values; -1 where one is not known.
+        #: With one column, the numbers of combinations by the numbers of its values; -1 if unknown.
         self._of_value = np.empty(0, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -272,14 +272,16 @@ def _distinct(row: Integers, size: int) -> tuple[Integers, Integers]:
 
 
 def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> Any:
-    """A column as places in its distinct values, missing ones among them."""
+    """A column as indices into its distinct values, including missing values."""
     with extra("files", "by= of a state"):
         import pyarrow as pa
 
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = _as_column(column, name)
     if len(column) != n:
-        raise ValueError(f"by has a column of {len(column)} values for {n} rows: give one each, or one value for all")
+        raise ValueError(
+            f"by has a column of {len(column)} values for {n} rows: pass one value for each row, or one for all"
+        )
     if kept is not None:
         column = column.filter(pa.array(kept))
     if isinstance(column, pa.ChunkedArray):
@@ -298,7 +300,7 @@ def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> 
     try:
         return column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError as error:
-        raise ValueError(f"{name} holds {column.type}: keep texts, numbers, dates or times apart") from error
+        raise ValueError(f"{name} holds {column.type}: by= columns must hold texts, numbers, dates or times") from error
 
 
 def _as_column(column: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Sums of row losses as whole numbers, so that they too add up to the same bytes in any order."""
+"""Sums of row losses as integers, so that they can be added in any order with identical results."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Integers = NDArray[np.int64]
 
 #: Losses are rounded to multiples of 2^-56.
 BITS = 56
-#: The losses whose sums a state of several classes keeps unless it is told otherwise.
+#: The losses whose sums a state of several classes stores by default.
 USUAL_LOSSES = ("bs", "nll")
-#: Larger numbers are added one by one, as Python's whole numbers.
+#: Larger numbers are added one by one, as Python integers.
 _LARGE = 2.0**16
 _ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
 class LossSum:
-    """The sum of a loss and of its square over all rows, in units of 2^-56; rows of infinite loss are counted apart."""
+    """The sum of a loss and of its square over all rows, in units of 2^-56, and the number of infinite losses."""
 
     total: int = 0
     square: int = 0
@@ -63,7 +63,7 @@ class LossSum:
 
 
 def loss_sum(losses: Array, w: Integers) -> LossSum:
-    """The sums of one batch; ``w`` is empty when every row counts once."""
+    """The sums of one batch; ``w`` is empty if every row has weight 1."""
     copies = w if len(w) else np.ones(len(losses), dtype=np.int64)
     if np.isnan(losses).any():
         raise RefusedError(f"the loss of row {int(np.isnan(losses).argmax())} is not a number")

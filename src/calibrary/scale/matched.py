@@ -1,4 +1,4 @@
-"""The state of detections as matches: weighted rows that stand for many detections each."""
+"""A state of detections as matches: weighted rows, each of which represents many detections."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from calibrary.scale.facts import default, fact_of
 class CellMatches(Matches):
     """One row for each category, cell of score and outcome: mean score and mean overlap, weighted by their number.
 
-    Correct detections whose overlap is at least their score and the others are rows of their own, so that distances
-    between the two are exact as well. An image here is a block of images.
+    Correct detections with an overlap of at least their score are separate rows from the others, so that absolute
+    differences of overlap and score are exact. Here an "image" is a block of images.
     """
 
     counted = True
     cell: Indices | None = None
     grid: Grid | None = None
-    #: Features of the boxes that were kept in bins, how many bins each has, and which end belongs to a bin.
+    #: The stored features of the boxes, their number of bins, and which end of a bin is included.
     features: tuple[str, ...] = ()
     feature_bins: int = 1
     closed: str = "left"
@@ -58,13 +58,13 @@ class CellMatches(Matches):
     def null_draw(self, rng: np.random.Generator, link: str = "threshold") -> Matches:
         if link == "identity":
             raise RefusedError(
-                "a state keeps the mean overlap in each cell, and outcomes cannot be redrawn from it: there is no "
+                "a state stores the mean overlap in each cell, from which outcomes cannot be redrawn: there is no "
                 "test, and an interval needs method='bca'"
             )
         return super().null_draw(rng, link)
 
     def through(self, lens: Looks) -> Views:
-        """What the lens shows; metrics that sums cannot give are refused by name."""
+        """The views of the lens; metrics that cannot be computed from sums are refused."""
         return replace(super().through(lens), reading=_refused)
 
     @once
@@ -78,7 +78,7 @@ class CellMatches(Matches):
 
 
 class DetectedCells(CellRows):
-    """The same rows as predictions of "is it correct"; "class-wise" means per category."""
+    """The rows as predictions of whether a detection is correct; "class-wise" means per category."""
 
     category: Indices
 
@@ -115,7 +115,7 @@ class DetectedCells(CellRows):
 
 @dataclass(frozen=True)
 class BlockSample(ImageSample):
-    """Blocks of images, drawn with all their detections and objects."""
+    """Blocks of images, resampled with all their detections and objects."""
 
     def bootstrap(self) -> Scheme:
         self._refuse_without_blocks()
@@ -128,7 +128,7 @@ class BlockSample(ImageSample):
     def _refuse_without_blocks(self) -> None:
         if self.n_units < 2:
             raise RefusedError(
-                "an interval draws images, and this state added all of them up: make it with blocks=100, and give "
+                "an interval resamples images, and this state has only their sum: create it with blocks=100, and pass "
                 "image= with the detections"
             )
 
@@ -144,8 +144,8 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
     kind = fact_of(entry, options).kind
     if kind == "boxes" or (kind != "detection" and entry.weights != "repetition"):
         raise RefusedError(
-            f"{entry.id} cannot be computed from a state of detections: it needs every box by itself; compute it on "
-            "some of the images"
+            f"{entry.id} cannot be computed from a state of detections: it needs every single box; compute it on "
+            "a sample of the images"
         )
     assert view.grid is not None
     names = feature_names(options.get("features", "confidence"))

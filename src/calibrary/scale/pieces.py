@@ -1,4 +1,4 @@
-"""Batches of rows from files and Arrow data, each knowing where it came from."""
+"""Batches of rows from files and Arrow data, with their origin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibrary.base.errors import extra, one_of, suggest
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are read."""
+    """The names of the columns to read."""
 
     label: str
     prob: str | tuple[str, ...]
@@ -35,13 +35,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class Piece:
-    """A batch of rows: the file they are in, the number of the first, and values that the whole file shares."""
+    """A batch of rows with its file, the number of its first row, and values that the whole file shares."""
 
     batch: Any
     file: str
     first: int
     shared: dict[str, Any]
-    #: Does an empty text stand for a missing value, as in a CSV file?
+    #: Whether an empty text is a missing value, as in a CSV file.
     blank_is_missing: bool = False
 
     def __len__(self) -> int:
@@ -64,12 +64,12 @@ class Piece:
         return bool(pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind))
 
     def place(self, row: int) -> str:
-        """Where a row of the batch is, for people."""
+        """The file and number of a row, for messages."""
         return f"{self.file}{', ' if self.file else ''}row {self.first + row:,} (from 0)"
 
 
 def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, name: str = "") -> Iterator[Piece]:
-    """All rows of a source, in order; ``name`` is what a table in memory is called."""
+    """All rows of a source in batches; ``name`` is the name of a table in memory."""
     with extra("files", "calibrary.scale.scan"):
         import pyarrow as pa
         import pyarrow.dataset as ds
@@ -96,9 +96,9 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
 
 
 def _of_frame(source: Any, columns: Columns, batch_rows: int) -> Any:
-    """Frames of other packages as Arrow, with no more columns than are read; anything else as it is.
+    """Data frames of other packages as Arrow, with the needed columns only; other sources are not changed.
 
-    What is computed only when it is asked for, a lazy frame or a table of a database, comes in batches.
+    A lazy frame or a table of a database is computed in batches.
     """
     import pyarrow as pa
 
@@ -149,7 +149,7 @@ def _of_paths(paths: Sequence[Any], columns: Columns, format: str | None, batch_
 
 
 def refuse_twice(files: Iterable[str]) -> None:
-    """Refuse a file that is named twice, by itself, by a pattern or by its folder: its rows would count twice."""
+    """Refuse a file that is named twice (directly, by a pattern or by its folder): its rows would count twice."""
     seen: set[str] = set()
     for path in files:
         where = os.path.realpath(path) if "://" not in path else path
@@ -159,7 +159,7 @@ def refuse_twice(files: Iterable[str]) -> None:
 
 
 def matching(path: str) -> list[str]:
-    """The files that a pattern such as ``preds/2026-*.parquet`` stands for, in order; any other path as it is."""
+    """The sorted files that match a pattern such as ``preds/2026-*.parquet``; any other path unchanged."""
     if "://" in path or not glob.has_magic(path) or os.path.exists(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))
@@ -192,7 +192,7 @@ def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Ite
 
 
 def _opened(path: str, columns: Columns, format: str | None) -> tuple[Any, str]:
-    """The dataset of a file or a folder, and where the names of its files begin."""
+    """The dataset of a file or a folder, and the length of the common part of its file names."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -230,7 +230,9 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
             first, blank = 0, isinstance(getattr(fragment, "format", None), ds.CsvFileFormat)
             raw = isinstance(getattr(fragment, "format", None), ds.IpcFileFormat)
             for batch in scanner.to_batches():
-                if raw:  # Arrow trusts the places of texts that a file gives, also outside of its memory
+                if (
+                    raw
+                ):  # Arrow does not check the text positions that a file states, even if they lie outside its memory
                     batch.validate(full=True)
                 yield Piece(batch, name, first, shared, blank)
                 first += len(batch)
@@ -239,7 +241,7 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
 
 
 def _reading(fragment: Any) -> Any:
-    """How a file is read: of a Parquet file on a local disk no bytes ahead, which would be kept until its end."""
+    """The reading options: no read-ahead for local Parquet files, whose bytes would stay in memory."""
     import pyarrow.dataset as ds
     import pyarrow.fs
 
@@ -295,11 +297,11 @@ def _file_format(kind: str, columns: Columns) -> Any:
     import pyarrow.dataset as ds
 
     one_of("format", kind, ("parquet", "csv", "arrow"))
-    if kind == "parquet":  # texts that are kept apart come as numbers of their distinct values
+    if kind == "parquet":  # texts of by= columns are read as indices of their distinct values
         return ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=columns.by))
     if kind != "csv":
         return kind
-    # told, because a column that begins with 0 and 1 would be guessed to hold whole numbers
+    # the type is fixed, because a column that begins with 0 and 1 would be guessed to be integer
     numbers = dict.fromkeys(columns.probs, pa.float64())
     return ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=numbers))
 

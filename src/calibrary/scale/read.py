@@ -1,4 +1,4 @@
-"""Files of predictions in one pass: Parquet, CSV and Arrow, one file or a folder of any size, in bounded memory."""
+"""Scan Parquet, CSV and Arrow files of predictions, of any size, in one pass and bounded memory."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from calibrary.scale.table import COMPILED_FROM, as_fixed
 
 __all__ = ["scan"]
 
-#: Rows read at a time.
+#: The number of rows read at a time.
 _BATCH = 1 << 19
 _MOST_THREADS = 8
-#: Bytes of the sums of all threads together.
+#: The most bytes for the sums of all threads together.
 _MOST_SUMS = 400_000_000
 
 
@@ -53,7 +53,7 @@ def scan(
     format: str | None = None,
     batch_rows: int = _BATCH,
 ) -> State | VectorState:
-    """The state of predictions in files, read once from beginning to end.
+    """Compute the state of predictions in files of any size, in one pass.
 
     Parameters
     ----------
@@ -64,17 +64,17 @@ def scan(
         Columns of the label and of P(class 1). Several columns (or one of lists) in ``prob`` are one per class, and
         give a :class:`VectorState`, or with ``lens="top-label"`` the state of the top label alone.
     by : str or sequence of str
-        Columns whose values are kept apart; folders such as ``day=2026-11-14`` count as columns.
+        Columns whose values get separate counts; folders such as ``day=2026-11-14`` count as columns.
     weight : str, optional
-        A column of whole numbers: how many copies each row stands for.
+        A column of whole-number weights; a row of weight 2 counts as two equal rows.
     labels, pos_label : optional
         Names of the classes in column order; name of class 1 for two classes.
     resolution, class_resolution, losses, sample
         As in :class:`State` and :class:`VectorState`.
     drop_invalid : bool
-        Leave out rows that are not predictions and count them in ``dropped``. Default: refuse, naming file and row.
+        Leave out invalid rows and count them in ``dropped``. Default: an error that names file and row.
     format : "parquet", "csv" or "arrow", optional
-        Where the names of the files do not say it.
+        The format, if the file names do not show it.
     batch_rows : int
         Rows in memory at a time.
 
@@ -101,7 +101,7 @@ def scan(
 
 @dataclass(frozen=True)
 class Scan:
-    """What is made of rows: the settings of a scan, whatever reads them."""
+    """The settings of a scan, for all sources of rows."""
 
     columns: Columns
     labels: tuple[Hashable, ...] | None
@@ -123,7 +123,7 @@ class Scan:
         return self._of_probabilities(found, names)
 
     def _of_probabilities(self, found: Iterable[Piece], names: Names) -> State:
-        """One probability a row. Long streams are added up by several threads, each with sums of its own."""
+        """The state for one probability per row; long streams are summed by several threads."""
         parts = [self._empty_binary()]
         waiting: deque[Future[None]] = deque()
         rows, threads = 0, _threads(self.resolution)
@@ -134,9 +134,9 @@ class Scan:
                     _add_binary(parts[0], piece, self.columns, names, self.drop_invalid)
                     continue
                 parts += [self._empty_binary() for _ in range(threads - len(parts))]
-                if len(waiting) == len(parts):  # in the order of the rows, so that the first bad one is reported
+                if len(waiting) == len(parts):  # in the order of the rows, so that the first invalid one is reported
                     waiting.popleft().result()
-                # its sums are free: whoever had them last is done
+                # these sums are free: their last user has finished
                 part = parts[number % len(parts)]
                 waiting.append(pool.submit(_add_binary, part, piece, self.columns, names, self.drop_invalid))
             for job in waiting:
@@ -189,7 +189,7 @@ class Scan:
 
 
 def _threads(resolution: int) -> int:
-    """As many as PyArrow reads with, as long as their sums (24 bytes for each of 100 g places) stay small together."""
+    """The number of threads: that of PyArrow, limited by the memory for their sums (24 bytes for 100 g cells)."""
     import pyarrow as pa
 
     return max(1, min(int(pa.cpu_count()), _MOST_THREADS, _MOST_SUMS // (2400 * resolution)))
@@ -253,7 +253,7 @@ def _add_vectors(
     p = Predictions(y[kept].astype(np.intp), np.ascontiguousarray(prob[kept]))
     w = w[kept] if len(w) else w
     if isinstance(state, VectorState):
-        # a file's name and the number of the row decide who is in the sample, in whatever order files are read
+        # the sample depends on file names and row numbers, not on the order in which files are read
         state.add(p, w, file_ids(piece.file, piece.first, n)[kept] if piece.file else None)
     else:
         state.add_seen(p, w, state.key_numbers([piece.key(name) for name in columns.by], n, kept))

@@ -15,7 +15,7 @@ from calibrary.numerics.splitmix import STEP, Hashes, finalized
 
 Integers = NDArray[np.int64]
 
-#: Numbers a sample may hold: 80 MB.
+#: The most numbers in a sample: 80 MB.
 MOST_NUMBERS = 10_000_000
 
 
@@ -24,7 +24,7 @@ class HashedSample:
     """At most ``size`` rows: hash, label, probabilities and copies of each, ascending by hash.
 
     The hash of a row is a random number fixed by the row, so the rows of smallest hash are a uniform sample; the sample
-    of two parts together is what is smallest in both. ``limit`` is the hash up to which every row seen is in it.
+    of two parts together consists of the smallest hashes of both. ``limit`` is the hash below which every row is in it.
     """
 
     size: int
@@ -43,7 +43,7 @@ class HashedSample:
         return len(self.hash)
 
     def with_rows(self, hash: Hashes, y: NDArray[Any], p: Array, w: Integers) -> HashedSample:
-        """The sample of these rows and the ones it was taken from before."""
+        """The sample of the previous rows and these rows together."""
         near = np.flatnonzero(hash <= np.uint64(self.limit))
         copies = w[near] if len(w) else np.ones(len(near), dtype=np.int64)
         return self + HashedSample(self.size, hash[near], y[near].astype(np.int64), p[near], copies)
@@ -52,7 +52,7 @@ class HashedSample:
         hash = np.concatenate([self.hash, other.hash])
         y, w = np.concatenate([self.y, other.y]), np.concatenate([self.w, other.w])
         p = np.concatenate([self.p, other.p])
-        # rows of equal hash are equal rows, or nearly never: then the contents decide, not the order they came in
+        # rows of equal hash are nearly always equal; otherwise they are ordered by content, not by arrival
         order = np.lexsort([w, *p.T[:2], y, hash])
         limit = min(self.limit, other.limit)
         if len(order) > self.size:
@@ -62,14 +62,14 @@ class HashedSample:
         return HashedSample(self.size, hash[order], y[order], p[order], w[order], limit)
 
     def __sub__(self, other: HashedSample) -> HashedSample:
-        """The sample of the rows that remain: what is taken away and was in the sample leaves it."""
+        """The sample of the remaining rows: subtracted rows are removed from the sample."""
         gone = np.isin(self.hash, other.hash)
         kept = np.flatnonzero(~gone)
         return HashedSample(self.size, self.hash[kept], self.y[kept], self.p[kept], self.w[kept], self.limit)
 
 
 def row_hashes(y: NDArray[Any], p: Array, ids: Any, seen: int) -> Hashes:
-    """A number for each row: from its identifier, or without one from its contents and its place among the rows."""
+    """A hash of each row, from its identifier, or else from its content and position."""
     if ids is None:
         hash = _mixed(y.astype(np.uint64))
         for column in np.ascontiguousarray(p.T):
@@ -85,7 +85,7 @@ def row_hashes(y: NDArray[Any], p: Array, ids: Any, seen: int) -> Hashes:
 
 
 def name_hash(name: str) -> int:
-    """A number of 64 bits for a name, the same everywhere."""
+    """A 64-bit hash of a name, equal on all machines."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 

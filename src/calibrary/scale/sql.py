@@ -1,8 +1,8 @@
-"""One query that makes a state wherever the predictions are, in the dialect of the database.
+"""One SQL query that computes a state inside the database, in its dialect.
 
-The text is a GROUP BY over the recipe of :class:`calibrary.numerics.cells.Grid`, step by step; powers of sixteen
-multiply exactly. The sum of positions comes in two columns, s + 2^14 * s_high, so that neither overflows 64 bits below
-2^49 rows in a cell.
+The query is a GROUP BY over the cells of :class:`calibrary.numerics.cells.Grid`, computed step by step; multiplication
+by powers of sixteen is exact. The sum of positions has two columns, s + 2^14 * s_high, so that neither overflows 64
+bits below 2^49 rows in a cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["StateQuery", "sql"]
 
 
 class StateQuery(str):
-    """The text of a query, which knows what its result is: ``query.state(result)`` is the state.
+    """The text of a query with its settings: ``query.state(result)`` is the state.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class StateQuery(str):
     settings: dict[str, Any]
 
     def state(self, result: Any, *, drop_invalid: bool = False) -> State:
-        """The state of what the database returned: a table, a frame, columns, or a cursor after ``execute``."""
+        """The state from the database's result: a table, a data frame, columns, or a cursor after ``execute``."""
         if hasattr(result, "fetchall") and hasattr(result, "description") and not hasattr(result, "fetch_arrow_table"):
             result = rows_of(result)
         return State.of_table(result, drop_invalid=drop_invalid, **self.settings)
@@ -50,35 +50,35 @@ def sql(
     resolution: int | None = None,
     dialect: str = "generic",
 ) -> StateQuery:
-    """The text of a query that gives the table of a state: columns of ``by``, cell, y, n, s and s_high.
+    """The text of a SQL query that computes the table of a state: columns of ``by``, cell, y, n, s and s_high.
 
-    Run it where the predictions are; ``query.state(result)`` is the state of what comes back, and so is
-    :meth:`State.of_table` with the same resolution, lens and labels. No Python runs there, and only the small table
-    travels. Rows without a valid label and probability come back with cell NULL, to be refused or counted. The text
-    is one statement without a semicolon, and can stand in parentheses inside another.
+    Run the query in the database; ``query.state(result)`` turns its result into a state, as does
+    :meth:`State.of_table` with the same resolution, lens and labels. No Python runs in the database, and only the small
+    table is transferred. Rows without a valid label and probability are returned with cell NULL, to be refused or
+    counted. The text is one statement without a semicolon, and can be a subquery in parentheses.
 
     Parameters
     ----------
     table : str
-        What stands after FROM: a table, a view, or a query in parentheses with a name.
+        The text after FROM: a table, a view, or a query in parentheses with a name.
     label, prob : str
         Columns, or expressions of columns. Several columns in ``prob`` are the probabilities of the classes 0, 1, ...,
         and the state is that of the top label; ``label`` is then the number of the class. Names such as ``order`` or
         ``true label`` are quoted.
     by : str or sequence of str
-        Columns whose values are kept apart; NULL is a group of its own.
+        Columns whose values get separate counts; NULL is a separate group.
     weight : str, optional
-        A column of whole numbers: how many copies each row stands for.
+        A column of whole-number weights; a row of weight 2 counts as two equal rows.
     labels : sequence, optional
         The values of the label column, in the order of the classes, if they are not 0, 1, ... (Give them for text
         columns of SQLite, which would read any text as the number 0, and for truth values on Redshift.)
     pos_label : optional
-        The label whose probability is given, of two; a third label makes its rows invalid.
+        The label, of two, to which the probability refers; rows with a third label are invalid.
     resolution : int, optional
         As in :class:`State`.
     dialect : str
         "duckdb", "postgres", "redshift", "sqlite", "clickhouse", "bigquery", "snowflake", "databricks", "spark",
-        "trino", "datafusion" or "polars". The default, "generic", is what most of them read.
+        "trino", "datafusion" or "polars". The default, "generic", works in most of them.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class _Text:
             f"FROM cal_found\nWHERE cal_n > 0\nGROUP BY {groups}"
         )
 
-    # -- what a row is --------------------------------------------------------------------------
+    # -- labels and confidences------------------------------------------------------------------------
 
     def _binary(self, label: str, prob: str, labels: tuple[Any, ...] | None, pos_label: Any) -> str:
         if labels is not None and len(labels) != 2:
@@ -160,7 +160,7 @@ class _Text:
         if labels is not None:
             cases = " ".join(f"WHEN {label} = {d.literal(value)} THEN {k}" for k, value in enumerate(labels))
         elif pos_label is not None:
-            # the other label is the smallest that there is; any third one is none of the two
+            # the other label is the smallest one that occurs; a third label is invalid
             positive = d.literal(plain_label(pos_label))
             other = f"(SELECT MIN({label}) FROM {self.table} WHERE {label} <> {positive})"
             cases = f"WHEN {label} = {positive} THEN 1 WHEN {label} = {other} THEN 0"
@@ -199,7 +199,7 @@ class _Text:
         whole = self.dialect.as_bigint(f"CASE WHEN {inside} THEN {weight} ELSE -1 END")
         return f"CASE WHEN {inside} AND {weight} = {whole} THEN {whole} END"
 
-    # -- where it lies --------------------------------------------------------------------------
+    # -- cells ---------------------------------------------------------------------------------
 
     def _located(self) -> list[tuple[str, str]]:
         """The steps from a confidence to its cell and position."""

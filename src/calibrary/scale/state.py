@@ -1,8 +1,8 @@
-"""A state: any number of predictions as a small table of whole numbers that can be added up.
+"""A state: a small, mergeable table of whole numbers that summarizes any number of predictions.
 
-For every cell of confidence and every label the table holds how many rows there were and the sum of their positions in
-the cell. "Weight 2 is the row written twice", so the table is itself a set of predictions, and every function that
-takes predictions takes a state.
+For every cell (narrow interval of confidence) and every label, the table has the number of rows and the sum of their
+positions in the cell. Because weights count equal rows, the table is itself a weighted set of predictions, and every
+function that takes predictions also takes a state.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["State"]
 
 Array = NDArray[np.float64]
 
-#: What ``State()`` uses: half a million cells between 0 and 1, a megabyte on disk.
+#: The default resolution of ``State()``: half a million cells between 0 and 1, a megabyte on disk.
 RESOLUTION = 19200
-#: What ``State(by=...)`` uses, because there may be a state for every segment and day. The Brier score moves by at most
+#: The default of ``State(by=...)``, with a state for every segment and day. The Brier score changes by at most
 #: 1/(4 * 1200^2) = 1.7e-7, about a hundredth of its standard error with 10^8 rows, and the edges of 2 to 6, 8, 10, 12,
 #: 15, 16, 20, 24, 25, 30, 50 and 100 equal bins are edges of cells.
 KEYED_RESOLUTION = 1200
@@ -42,13 +42,13 @@ _LENSES = ("binary", "top-label")
 
 
 def usual_resolution(resolution: int | None, by: Sequence[str]) -> int:
-    """The resolution that was asked for, or the usual one: lower where rows are kept apart."""
+    """The requested resolution, or the default: lower with ``by`` columns."""
     return resolution if resolution is not None else KEYED_RESOLUTION if by else RESOLUTION
 
 
 @dataclass(frozen=True)
 class SavedCells:
-    """What is written about a saved state."""
+    """The metadata of a saved state."""
 
     version: int
     kind: str
@@ -62,19 +62,19 @@ class SavedCells:
 
 
 class State(Saved, kind="cells", written=SavedCells):
-    """Predictions as counts and sums by cell of confidence and label: of constant size, and mergeable.
+    """A summary of predictions as counts and sums by confidence cell and label, of constant size and mergeable.
 
     Parameters
     ----------
     resolution : int, optional
         Cells of width 1/resolution, finer towards 0 and 1: 240 (27 kB on disk for 10^8 rows), 960, 1200, 4800, 19200
-        (1 MB) or 76800 (4 MB), or another multiple of 16. Default: 19200, and 1200 with ``by``, where a Brier score is
-        within 1.7e-7 of that of the rows and every usual number of bins is exact.
+        (1 MB) or 76800 (4 MB), or another multiple of 16. Default: 19200, and 1200 with ``by``, where the Brier
+        score is within 1.7e-7 of its exact value and metrics with a usual number of bins are exact.
     by : str or sequence of str
-        Columns whose values are kept apart (model, group, day); :meth:`by` gives one state for each.
+        Columns whose values get separate counts (model, group, day); :meth:`by` returns one state for each value.
     lens : "binary" or "top-label"
-        What a row is: the label and P(class 1), or, from one column per class, whether the most likely class was right
-        and its probability.
+        The stored quantities: the label and P(class 1), or, from one column per class, the probability of the most
+        likely class and whether it was right.
     labels, pos_label : optional
         As in :func:`calibrary.predictions`.
 
@@ -111,13 +111,13 @@ class State(Saved, kind="cells", written=SavedCells):
         self._rows: CellRows | None = None
 
     def _hold(self, table: CountTable, keys: Keys) -> None:
-        """Hold these sums and no others; the codes number the keys, which ascend."""
+        """Replace the sums of the state; the codes contain the numbers of the sorted keys."""
         self._table, self._keys = table, keys
         self._sums = Sums(self.grid, keyed=bool(self.key_names))
         self._ring = self._new_ring()
 
     def _new_ring(self) -> Keyring:
-        """Numbers for the keys of rows to come, of the kinds that the columns hold already."""
+        """A new numbering of keys for further rows, with the types of the existing columns."""
         ring = Keyring(self.key_names)
         for i, column in enumerate(ring.columns):
             column.kind = one_kind(column.name, (key[i] for key in self._keys))
@@ -139,18 +139,18 @@ class State(Saved, kind="cells", written=SavedCells):
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As in :func:`calibrary.predictions`; weights are whole numbers of copies.
+            As in :func:`calibrary.predictions`; weights must be whole numbers.
         by : mapping, optional
-            For each column named in ``by=`` of the state its values, or one value for all rows.
+            The values of each ``by`` column of the state, or one value for all rows.
         drop_invalid : bool
             Leave out rows without a label, with a probability that is missing or outside [0, 1], or with a weight that
-            is no whole number of copies, and count them in ``dropped``, instead of refusing the batch.
+            is not a whole number, and count them in ``dropped``, instead of refusing the batch.
         """
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         n, kept = len(y), None
         w = None if sample_weight is None else as_array(sample_weight, "sample_weight")
         if w is not None and w.shape != (n,):
-            raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: give one weight per row")
+            raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: pass one weight per row")
         dropped: dict[str, int] = {}
         if drop_invalid and n == len(prob):
             kept, dropped = valid_rows(y, prob, self.labels, self.pos_label, w)
@@ -164,13 +164,13 @@ class State(Saved, kind="cells", written=SavedCells):
         return self
 
     def add_seen(self, p: Predictions, w: Integers, key: Integers) -> None:
-        """Take in checked predictions, seen through the state's lens."""
+        """Add checked predictions, in the form of the state's lens."""
         view = p.through(as_lens(self.lens)).views[0]
         self.add(Batch(view.c, view.y.astype(np.uint8), w, key))
         p.release()
 
     def key_numbers(self, columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -> Integers:
-        """The number of the key of each of n rows (of the rows ``kept``), from columns or one value for all."""
+        """The key number of each of n rows (of the rows ``kept``), from columns or one value for all."""
         return self._ring.numbers(columns, n, kept)
 
     def drop(self, reason: str, count: int) -> None:
@@ -185,21 +185,21 @@ class State(Saved, kind="cells", written=SavedCells):
                 raise RefusedError(f"by has {name!r}, not a column of the state: {suggest(name, self.key_names)}")
         missing = [name for name in self.key_names if name not in given]
         if missing:
-            raise RefusedError(f"by={{...}} must give {missing[0]!r}, which the state keeps apart")
+            raise RefusedError(f"by={{...}} must include {missing[0]!r}, a by= column of the state")
         return [given[name] for name in self.key_names]
 
     def add(self, batch: Batch) -> None:
-        """Take in checked rows; ``batch.key`` holds what :meth:`key_numbers` gave."""
+        """Add checked rows; ``batch.key`` is the result of :meth:`key_numbers`."""
         self._rows = None
         self._sums.add(batch)
 
     def add_sums(self, table: CountTable) -> None:
-        """Take in sums that were made elsewhere, of rows without keys."""
+        """Add sums that were computed elsewhere, for rows without keys."""
         self._rows = None
         self._sums.add_table(table)
 
     def add_classes(self, y: NDArray[Any], prob: Array, w: Integers) -> None:
-        """Take in checked rows of K classes, each class against the rest, under the keys 0 to K - 1."""
+        """Add checked rows of K classes, each class against the rest, under the keys 0 to K - 1."""
         self._rows = None
         n, k = prob.shape
         number = np.array([self._ring.number((j,)) for j in range(k)])
@@ -211,7 +211,7 @@ class State(Saved, kind="cells", written=SavedCells):
             hot = (y == np.arange(k)[:, None]).astype(np.uint8)
             self._sums.add(Batch(columns.ravel(), hot.ravel(), np.tile(w, k), np.repeat(number, n)))
 
-    # -- what it holds --------------------------------------------------------------------------
+    # -- content --------------------------------------------------------------------------------
 
     @property
     def resolution(self) -> int:
@@ -225,7 +225,7 @@ class State(Saved, kind="cells", written=SavedCells):
         return self._table
 
     def _come_in(self) -> None:
-        """Bring the rows that wait into the table."""
+        """Add the waiting rows to the table."""
         if self._sums.empty:
             return
         if not self.key_names:
@@ -247,11 +247,11 @@ class State(Saved, kind="cells", written=SavedCells):
 
     @property
     def n(self) -> int:
-        """How many predictions it holds, copies counted."""
+        """The number of predictions, with their weights."""
         return whole_sum(self.table.n)
 
     def __len__(self) -> int:
-        """Rows of the table."""
+        """The number of rows of the table."""
         return len(self.table)
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ class State(Saved, kind="cells", written=SavedCells):
 
     @property
     def digest(self) -> str:
-        """The same for states that hold the same: sha256 of resolution, lens, event, keys and columns of the table."""
+        """A hash that is equal for equal states: sha256 of resolution, lens, event, keys and columns of the table."""
         keys = [[repr(v) for v in k] for k in self.keys]
         about = [1, self.resolution, self.lens, list(self.key_names), keys, *self._named_event()]
         found = hashlib.sha256(json.dumps(about).encode())
@@ -282,16 +282,16 @@ class State(Saved, kind="cells", written=SavedCells):
         return found.hexdigest()
 
     def _named_event(self) -> list[str]:
-        """The label that is counted as the event, where it is not the label 1 and rows show labels."""
+        """The label that counts as the event, if it is not the label 1."""
         event = 1 if self.event is None else self.event
         return [] if self.lens != "binary" or event == 1 else ["event", repr(event)]
 
-    # -- putting states together ----------------------------------------------------------------
+    # -- merging states ------------------------------------------------------------------------
 
     def merge(self, *others: State) -> Self:
-        """Add what other states hold, and return the state itself. Any order gives the same numbers.
+        """Add other states, and return the state itself; the order does not matter.
 
-        Keyed states of several resolutions meet at the lowest, so that those of 0.2, which were finer, can be added.
+        Keyed states of different resolutions are merged at the lowest, so that the finer ones of 0.2 can be added.
         """
         self._become_coarser(self._coarsest(others))
         for other in others:
@@ -309,10 +309,10 @@ class State(Saved, kind="cells", written=SavedCells):
         return self
 
     def subtract(self, other: State) -> Self:
-        """Take away what another state holds and this one does too: the window moves on."""
+        """Subtract another state, whose rows this one must contain, for a moving window."""
         other = self._like_ours(other)
         known = {key: i for i, key in enumerate(self.keys)}
-        # a key that is not ours gets a number that is none of ours, and is refused
+        # an unknown key gets a new number and is refused
         number = np.array([known.get(key, len(known)) for key in other.keys], dtype=np.int64)
         table = self.table - _recoded(other.table, number, self.grid)
         self._table, self._keys = _with_rows(table, self._keys, self.grid) if self.key_names else (table, self._keys)
@@ -339,9 +339,9 @@ class State(Saved, kind="cells", written=SavedCells):
         return self.subtract(other)
 
     def _like_ours(self, other: State) -> State:
-        """The other state, if it holds what this one does; of two keyed states the finer one is made coarser."""
+        """The other state, if its settings agree; of two keyed states the finer one is made coarser."""
         if not isinstance(other, State):
-            raise RefusedCallError(f"a state is merged with a state, not with {type(other).__name__}")
+            raise RefusedCallError(f"a state can only be merged with a state, not with {type(other).__name__}")
         if self.key_names == other.key_names != () and other.resolution % self.resolution == 0:
             other = other if other.resolution == self.resolution else other.coarser(self.resolution)
         for name in ("resolution", "lens", "key_names"):
@@ -354,7 +354,7 @@ class State(Saved, kind="cells", written=SavedCells):
         return other
 
     def _coarsest(self, others: Sequence[State]) -> int:
-        """The resolution at which keyed states are merged: the lowest, where it divides all others."""
+        """The resolution at which keyed states are merged: the lowest, if it divides all others."""
         ours = {o.resolution for o in others if isinstance(o, State) and o.key_names == self.key_names}
         g = min({self.resolution, *ours}) if self.key_names else self.resolution
         return g if not any(resolution % g for resolution in (self.resolution, *ours)) else self.resolution
@@ -366,13 +366,13 @@ class State(Saved, kind="cells", written=SavedCells):
             self._hold(made._table, made._keys)
 
     def _same_event(self, other: State) -> None:
-        """Refuse a state in which another label is the event: its counts are those of the opposite question."""
+        """Refuse a state in which another label is the event, because its counts have the opposite meaning."""
         if self.lens != "binary":
             return
         events = [1 if state.event is None else state.event for state in (self, other)]
         if events[0] != events[1]:
             raise RefusedError(
-                f"one state counts label {events[0]!r} as the event and the other {events[1]!r}: make both with the "
+                f"one state counts label {events[0]!r} as the event and the other {events[1]!r}: create both with the "
                 "same labels= or pos_label="
             )
         if self.labels and other.labels and self.labels != other.labels:
@@ -380,7 +380,7 @@ class State(Saved, kind="cells", written=SavedCells):
 
     @property
     def event(self) -> Hashable | None:
-        """The label whose probability is given, where labels have names."""
+        """The label to which the probability refers, if labels have names."""
         event: Hashable | None = self.labels[-1] if self.labels else self.pos_label
         return event
 
@@ -402,7 +402,7 @@ class State(Saved, kind="cells", written=SavedCells):
         return made
 
     def coarser(self, resolution: int) -> Self:
-        """The same predictions in fewer cells; ``resolution`` must divide that of the state."""
+        """The state at a lower resolution, which must divide that of the state."""
         to = Grid(resolution)
         key, cell, y = self._read()
         new, s = self.grid.coarser(to, cell, self.table.n, self.table.s)
@@ -414,7 +414,7 @@ class State(Saved, kind="cells", written=SavedCells):
     def by(self, *names: str) -> dict[Any, Self]:
         """One state for each value of a column (each tuple of values of several), in ascending order.
 
-        Values have one form, whatever file or engine they came from: 7.0 is 7, what is missing is None.
+        Values have a canonical form, independent of file or engine: 7.0 is 7, and a missing value is None.
         """
         at = self._places(names)
         kept = tuple(name for name in self.key_names if name not in names)
@@ -439,7 +439,7 @@ class State(Saved, kind="cells", written=SavedCells):
             )
         for name in names:
             if name not in self.key_names:
-                hint = suggest(name, self.key_names) or "this state was made without by="
+                hint = suggest(name, self.key_names) or "this state was created without by="
                 raise RefusedError(f"the state has no column {name!r}: {hint}")
         return [self.key_names.index(name) for name in names]
 
@@ -449,9 +449,9 @@ class State(Saved, kind="cells", written=SavedCells):
         return CountTable(self.table.code[rows], self.table.n[rows], self.table.s[rows])
 
     def regrouped(self, **columns: Any) -> Self:
-        """The state with a column's values changed or the column left out, and what becomes equal added up.
+        """The state with the values of a ``by`` column changed, or the column removed; equal keys are added.
 
-        ``day=week_of`` applies a function to each value of the column ``day``; ``day=None`` leaves the column out.
+        ``day=week_of`` applies a function to each value of the column ``day``; ``day=None`` removes the column.
 
         Examples
         --------
@@ -475,13 +475,13 @@ class State(Saved, kind="cells", written=SavedCells):
     # -- as predictions -------------------------------------------------------------------------
 
     def as_predictions(self) -> CellRows:
-        """The state as weighted predictions, keys taken together: one row for each cell and label."""
+        """The state as weighted predictions over all keys, with one row for each cell and label."""
         if self._rows is None:
             if not len(self.table):
                 raise RefusedError("the state is empty: a metric needs at least one prediction")
             flat = self.table.recoded(self.table.code % (2 * self.grid.size)) if self.key_names else self.table
             self._rows = self._as_rows(flat)
-            if self.key_names:  # of a copy: rows that knew the state itself would be kept as long as it is
+            if self.key_names:  # rows of a copy, because rows that refer to the state itself would never be freed
                 self._rows.rows_by = self.copy().rows_by
         return self._rows
 
@@ -492,11 +492,11 @@ class State(Saved, kind="cells", written=SavedCells):
         return rows
 
     def rows_by(self, name: str) -> tuple[CellRows, list[Any]]:
-        """Weighted predictions with the values of a ``by`` column kept apart, and that column: one value a row.
+        """Weighted predictions separated by the values of a ``by`` column, and that column with one value per row.
 
-        For metrics that take groups: ``rows, site = state.rows_by("site")``, then
-        ``cal.compute("pce", rows, groups=site)``. Where sites are units that are drawn together, their name is enough:
-        ``cal.interval("ece", state, units="site")``.
+        For metrics that take groups: ``rows, site = state.rows_by("site")``, then ``cal.compute("pce", rows,
+        groups=site)``. If sites are units of the resampling, the name of the column is enough: ``cal.interval("ece",
+        state, units="site")``.
         """
         self._places([name])
         if not len(self.table):
@@ -542,16 +542,16 @@ class State(Saved, kind="cells", written=SavedCells):
         drop_invalid: bool = False,
         **names: Any,
     ) -> Self:
-        """A state from the columns cell, y, n, s and s_high (and any others, which are keys): what the SQL text gives.
+        """A state from the result of the SQL query: columns cell, y, n, s and s_high, and any others, which are keys.
 
         Parameters
         ----------
         table : PyArrow table, pandas or polars frame, or anything Arrow can read
             Names of columns may be in capitals, as some databases write them.
         resolution, lens
-            What the text was made with.
+            The settings of the query.
         by : str or sequence of str, optional
-            The columns that are keys, under the names that the state shall give them. Default: all other columns.
+            The key columns, under their names in the state. Default: all other columns.
         drop_invalid : bool
             Count the rows that had no valid probability or label in ``dropped`` instead of refusing them.
         **names
@@ -578,12 +578,12 @@ class State(Saved, kind="cells", written=SavedCells):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        table = self.table  # what waits is added first
+        table = self.table  # waiting rows are added first
         kept = {name: value for name, value in self.__dict__.items() if name not in ("_sums", "_ring")}
         return kept | {"_rows": None, "_table": table}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        old = state.pop("_sums", None)  # where 0.2 had the table
+        old = state.pop("_sums", None)  # the attribute of the table in version 0.2
         self.__dict__.update(state)
         self._hold(state["_table"] if old is None else old._table, self._keys)
 
@@ -596,7 +596,7 @@ def _same(value: Any) -> Any:
 
 
 def plain_label(value: Any) -> Any:
-    """A label as files, databases and Python write it alike: without numpy's types, whole numbers as such."""
+    """A label in plain Python types, equal for files, databases and Python."""
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -605,7 +605,7 @@ def plain_label(value: Any) -> Any:
 
 
 def _with_rows(table: CountTable, keys: Keys, grid: Grid) -> tuple[CountTable, Keys]:
-    """The table and those of the keys that have rows."""
+    """The table, and the keys that have rows."""
     each = 2 * grid.size
     first = np.searchsorted(table.code, np.arange(len(keys) + 1, dtype=np.int64) * each)
     used = np.flatnonzero(np.diff(first))

@@ -1,8 +1,8 @@
-"""A store: states of many days and segments as Parquet files, to which each source of rows counts once.
+"""A store: states of many days and segments as Parquet files, in which each source of rows counts once.
 
-The folder ``states`` holds one Parquet file for each day and source, ``log`` the commits that say which files count. An
-upsert writes its files and then commits them in one step: a job that is killed before leaves the store as it was, and
-doing it again changes nothing that was done.
+The folder ``states`` has one Parquet file for each day and source; ``log`` has the commits, which list the valid files.
+An upsert writes its files and then commits them in one step: a job that is killed before the commit does not change the
+store, and a repeated upsert has no further effect.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ __all__ = ["Store"]
 
 T = TypeVar("T")
 
-#: The name of the column that says which day rows are of.
+#: The name of the column with the day of each row.
 DAY = "day"
-#: Rows of a file that are read or skipped together, so that one segment of many is read quickly.
+#: The number of rows in a row group of a file, so that one segment of many can be read quickly.
 _GROUP_ROWS = 1 << 16
-#: States that are read before they are added up.
+#: The number of states that are read before they are added.
 _TOGETHER = 8
-#: From so many predictions on, two sources of one day that hold exactly the same are taken for the same rows.
+#: With more predictions than this, two sources of one day with identical content are taken for the same rows.
 _NO_CHANCE = 1_000
-#: Seconds after which a file that no commit names belongs to a job that was killed.
+#: Seconds after which a file without a commit counts as left by a killed job.
 _ABANDONED = 3_600.0
-#: How often files are read again that were put together or replaced meanwhile.
+#: The number of attempts to read files that another job compacts or replaces meanwhile.
 _READS = 5
 _SPAN = re.compile(r"(\d+)\s*([dw])\Z")
 
 
 class Store:
-    """States by day and segment in a folder, which each source of rows enters once.
+    """A folder of states by day and segment, in which each source of rows counts once.
 
     Parameters
     ----------
     path : str or path
-        A folder, or an address that fsspec knows (``"s3://bucket/calibration"``). It is made by the first upsert, whose
-        state fixes resolution, lens, labels and the columns that are kept apart.
+        A folder, or an address that fsspec knows (``"s3://bucket/calibration"``). The first upsert creates it,
+        and its state fixes resolution, lens, labels and the ``by`` columns.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._folder = folder_at(path)
         self._log = Manifest(self._folder)
-        self._log.snapshot()  # refuses a folder that holds something else
+        self._log.snapshot()  # refuses a folder with other content
 
     def __repr__(self) -> str:
         now = self._log.snapshot()
@@ -83,7 +83,7 @@ class Store:
         span = f"{days[0]} to {days[-1]}" if len(days) > 1 else days[0]
         return f"Store({self._folder.name!r}, {counted(rows, 'prediction')}, {counted(len(days), 'day')}, {span}{by})"
 
-    # -- what it holds --------------------------------------------------------------------------
+    # -- content --------------------------------------------------------------------------------
 
     @property
     def path(self) -> str:
@@ -92,7 +92,7 @@ class Store:
 
     @property
     def kind(self) -> StoreKind:
-        """What all states of the store have in common: resolution, lens, by, labels, pos_label."""
+        """The common settings of all states of the store: resolution, lens, by, labels, pos_label."""
         kind = self._log.snapshot().kind
         if kind is None:
             raise RefusedError(f"{self.path} holds no store yet: upsert a state first")
@@ -104,7 +104,7 @@ class Store:
         return [datetime.date.fromisoformat(day) for day in days_of(self._log.snapshot().files.values())]
 
     def sources(self, day: Any = None) -> dict[str, list[datetime.date]]:
-        """For each source its days; those of one day where it is given. A job leaves out what is there already."""
+        """The days of each source, or the sources of one day; a job can skip sources that are stored already."""
         wanted = None if day is None else as_day(day)
         found: dict[str, list[datetime.date]] = {}
         for file in sorted(self._log.snapshot().files.values(), key=lambda f: f.day):
@@ -114,11 +114,11 @@ class Store:
         return found
 
     def files(self, first: Any = None, last: Any = None) -> list[str]:
-        """The Parquet files that count, of all days or of those from ``first`` to ``last``, for any engine.
+        """The valid Parquet files of all days, or of the days from ``first`` to ``last``, for any engine.
 
         ``duckdb.read_parquet(store.files(), hive_partitioning=True)`` and
         ``spark.read.option("basePath", store.path + "/states").parquet(*store.files())`` have the columns ``day``,
-        those that are kept apart, cell, y, n, s and s_high.
+        the ``by`` columns, cell, y, n, s and s_high.
         """
         low, high = ("" if first is None else as_day(first)), ("9999-12-31" if last is None else as_day(last))
         files = self._log.snapshot().files.values()
@@ -128,22 +128,22 @@ class Store:
     # -- writing --------------------------------------------------------------------------------
 
     def upsert(self, state: State, *, source: str | os.PathLike[str], day: Any = None) -> bool:
-        """Put a source's rows in the store, in the place of what the same source gave before.
+        """Add a source's rows to the store, replacing earlier rows of the same source.
 
         Parameters
         ----------
         state : State
-            The rows of the source, with the columns that the store keeps apart.
+            The rows of the source, with the ``by`` columns of the store.
         source : str or path
-            Where the rows come from: a file, a partition, a run of a job. The same source counts once for each day.
+            The origin of the rows: a file, a partition, a run of a job. The same source counts once for each day.
         day : date or str, optional
-            The day of all rows. Without it the state keeps a column ``day`` apart, whose days are put in together, and
-            take the place of all that the source gave before. Days may be late and come in any order.
+            The day of all rows. Without it, the state needs a ``by`` column ``day``; all its days are added together
+            and replace all earlier rows of the source. Days may be added late and in any order.
 
         Returns
         -------
         bool
-            False where the store held exactly this already.
+            False if the store had exactly this content already.
         """
         if not isinstance(state, State):
             raise RefusedCallError(f"a store holds calibrary.scale.State, not {type(state).__name__}{_parts_of(state)}")
@@ -163,16 +163,16 @@ class Store:
                 return None
             for d, part in new.items():
                 _refuse_overlap(now, d, name, part.n, digests[d])
-                if d not in written:  # where another writer was faster, the next try commits the same file
+                if d not in written:  # if another writer was faster, the next attempt commits the same file
                     written[d] = self._write(now, d, {name: digests[d]}, part)
             return Change(kind, tuple(written[d] for d in new), tuple(file.id for file in gone))
 
         return self._committed(change)
 
     def remove(self, *, day: Any = None, source: str | os.PathLike[str] | None = None) -> int:
-        """Take out a day, a source, or a source's rows of a day; returns how many files went.
+        """Remove a day, a source, or a source's rows of a day; returns the number of removed files.
 
-        A day that was compacted can be taken out, but no single source of it.
+        A compacted day can be removed, but not a single source of it.
         """
         if day is None and source is None:
             raise RefusedCallError("remove() needs day= or source=")
@@ -185,7 +185,7 @@ class Store:
         return self._take_out(chosen, name)
 
     def retain(self, span: str | int) -> int:
-        """Take out days that end before the span, which ends at the last day stored; returns how many files went."""
+        """Remove the days before the span, which ends at the last stored day; returns the number of removed files."""
         days = self.days
         if not days:
             return 0
@@ -193,17 +193,17 @@ class Store:
         return self._take_out(lambda file: file.day < first, None)
 
     def compact(self, *, before: Any = None, abandoned: float = _ABANDONED) -> int:
-        """Put the files of each day together, one file a day, and return how many days were changed.
+        """Merge the files of each day into one, and return the number of changed days.
 
-        Sources of these days are remembered, so that they still count once, but can no longer be replaced by other
-        rows. Files that a killed job left behind are deleted.
+        The sources of these days stay known, so that they still count once, but they can no longer be replaced. Files
+        that a killed job left behind are deleted.
 
         Parameters
         ----------
         before : date or str, optional
-            Only days before this one. Default: all but the last seven days stored, which corrections may still reach.
+            Only days before this one. Default: all but the last seven stored days, which may still be corrected.
         abandoned : float
-            Seconds after which a file that no commit names is taken for one of a job that was killed.
+            Seconds after which a file without a commit counts as left by a killed job.
         """
         days = self.days
         if not days:
@@ -239,7 +239,7 @@ class Store:
         return len(gone) if self._committed(change) else 0
 
     def _committed(self, change: Callable[[Snapshot], Change | None]) -> bool:
-        """Commit a change, then delete the files that no longer count."""
+        """Commit a change, then delete the files that are no longer valid."""
         made = self._log.commit(change)
         if made is None:
             return False
@@ -249,10 +249,10 @@ class Store:
         return True
 
     def _write(self, now: Snapshot, day: str, sources: Mapping[str, str], state: State) -> StoredFile:
-        """Write the file of one day; it counts when a commit names it.
+        """Write the file of one day; a commit makes it valid.
 
-        Its name holds the number of the next commit. A job that is killed here and comes again writes the same file; a
-        writer that deletes what it has replaced never meets a file that was written later.
+        Its name contains the number of the next commit. A job that is killed here and repeated writes the same file; a
+        writer that deletes replaced files never deletes a later one.
         """
         said = "\n".join([str(now.number), day, *(f"{source}\n{digest}" for source, digest in sorted(sources.items()))])
         name = hashlib.sha256(said.encode()).hexdigest()[:24]
@@ -263,7 +263,7 @@ class Store:
         return made
 
     def _sweep(self, abandoned: float) -> None:
-        """Delete files that no commit names and that are too old for one to come, and commits nobody needs."""
+        """Delete old files without a commit, and commits that are no longer needed."""
         known = {file.path for file in self._log.snapshot().files.values()}
         for day in self._folder.names(STATES):
             for name in self._folder.names(f"{STATES}/{day}"):
@@ -287,13 +287,13 @@ class Store:
         Parameters
         ----------
         span : str or int
-            How many days: "28d", "4w" or 28; "all" for all of them.
+            Number of days: "28d", "4w" or 28; "all" for all days.
         by : str or sequence of str, optional
-            The columns that the state keeps apart, of those of the store and ``"day"``. Default: those of the store.
+            The ``by`` columns of the state, among those of the store and ``"day"``. Default: those of the store.
         end : date or str, optional
-            The last day. Default: the last day stored, so that a late night brings no empty window.
+            The last day. Default: the last stored day, so that a late job does not give an empty window.
         where : mapping, optional
-            For some columns the value, or a list of the values, that are read: ``{"site": "A"}``.
+            The values to read for some columns, as one value or a list: ``{"site": "A"}``.
         """
         kind = self.kind
         names = _columns(by, kind)
@@ -309,7 +309,7 @@ class Store:
         return self._reading(read)
 
     def _reading(self, read: Callable[[Snapshot], T]) -> T:
-        """What the store holds; read again where a writer deleted files that were being read."""
+        """Read the store, and repeat if another job deleted files meanwhile."""
         for _ in range(_READS):
             now = self._log.snapshot()
             try:
@@ -318,7 +318,7 @@ class Store:
                 missing = error
                 if self._log.snapshot().number == now.number:
                     break
-        raise SavedFileError(f"{self.path} is damaged: a file that counts is missing ({missing})") from missing
+        raise SavedFileError(f"{self.path} is damaged: a committed file is missing ({missing})") from missing
 
     def _load(self, file: StoredFile, kind: StoreKind, where: Mapping[str, list[Any]] | None = None) -> State:
         if not where:
@@ -334,10 +334,10 @@ class Store:
             rows, resolution=kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label
         )
 
-    # -- what fits ------------------------------------------------------------------------------
+    # -- compatibility----------------------------------------------------------------------------
 
     def _agreed(self, kind: StoreKind | None, parts: Mapping[str, State]) -> StoreKind:
-        """What the store's states have in common, these included; what does not fit is refused."""
+        """The common settings of the store and these states; incompatible states are refused."""
         for state in parts.values():
             given = _kind_of(state)
             kind = kind or given
@@ -370,9 +370,9 @@ def _refuse_other(name: str, stored: Any, given: Any, remedy: str) -> None:
 
 
 def _parts_of(state: Any) -> str:
-    """What a state of several classes has that a store can hold."""
+    """The parts of a state of several classes that a store can contain."""
     parts = [name for name in ("top", "classes") if isinstance(getattr(state, name, None), State)]
-    return f": upsert {' and '.join(f'its .{name}' for name in parts)}, each into a store of its own" if parts else ""
+    return f": upsert {' and '.join(f'its .{name}' for name in parts)}, each into a separate store" if parts else ""
 
 
 def _kind_of(state: State) -> StoreKind:
@@ -385,7 +385,7 @@ def _kind_of(state: State) -> StoreKind:
 
 
 def as_day(value: Any) -> str:
-    """A day as the store writes it, 2026-11-16; what is no date is refused."""
+    """A day in the form 2026-11-16; other values are refused."""
     if isinstance(value, np.datetime64) and not np.isnat(value):
         value = value.astype("datetime64[D]").item()
     if isinstance(value, datetime.datetime):
@@ -397,12 +397,14 @@ def as_day(value: Any) -> str:
             return datetime.date.fromisoformat(value).isoformat()
         except ValueError:
             pass  # refused below, with everything else
-    raise RefusedError(f"day={in_sentence(value, 40)} is no date: write it as 2026-11-16, or pass a datetime.date")
+    raise RefusedError(f"day={in_sentence(value, 40)} is not a date: write it as 2026-11-16, or pass a datetime.date")
 
 
 def _source(source: Any) -> str:
     if not isinstance(source, str | os.PathLike) or not os.fspath(source):
-        raise RefusedCallError(f"source={in_sentence(source, 40)} is no name: pass the file or the run the rows are of")
+        raise RefusedCallError(
+            f"source={in_sentence(source, 40)} is not a name: pass the name of the file or run of the rows"
+        )
     return os.fspath(source).rstrip("/") or "/"
 
 
@@ -410,19 +412,19 @@ def _by_day(state: State, day: Any) -> dict[str, State]:
     """The state of each day, without the column of days."""
     if DAY not in state.key_names:
         if day is None:
-            raise RefusedCallError("upsert() needs day=, or a state that keeps 'day' apart")
+            raise RefusedCallError("upsert() needs day=, or a state with by='day'")
         return {as_day(day): state}
     if day is not None:
-        raise RefusedCallError("the state keeps 'day' apart: leave day= out, or state.regrouped(day=None)")
+        raise RefusedCallError("the state has a by= column 'day': omit day=, or use state.regrouped(day=None)")
     found: dict[str, State] = state.regrouped(day=as_day).by(DAY)
     if not found:
-        raise RefusedError("the state is empty: a state that keeps 'day' apart needs rows; pass day= for a day without")
-    found[max(found)].dropped = dict(state.dropped)  # rows without a place have no day: the last one counts them
+        raise RefusedError("the state is empty: a state with by='day' needs rows; pass day= for a day without rows")
+    found[max(found)].dropped = dict(state.dropped)  # dropped rows have no day and are counted in the last one
     return found
 
 
 def _is_there(now: Snapshot, day: str, source: str, digest: str) -> bool:
-    """Does the store hold exactly these rows of the source already? Other rows of a compacted day are refused."""
+    """Whether the store has exactly these rows of the source already; changes of a compacted day are refused."""
     file = now.of(day, source)
     if file is None:
         return False
@@ -435,13 +437,13 @@ def _is_there(now: Snapshot, day: str, source: str, digest: str) -> bool:
 
 def _compacted(day: str, source: str) -> RefusedError:
     return RefusedError(
-        f"the files of {day} were put together by compact(), so that {source!r} cannot be changed alone: "
+        f"the files of {day} were merged by compact(), so that {source!r} cannot be changed alone: "
         f"remove(day={day!r}) and upsert all its sources"
     )
 
 
 def _replaced(now: Snapshot, source: str, taken: Iterable[str], left: Callable[[str], bool]) -> list[StoredFile]:
-    """The source's files of days that are taken by others, and of days that the source has left."""
+    """The source's files that are replaced, and those of days that the source no longer has."""
     days = set(taken)
     found = [f for f in now.files.values() if source in f.sources and (f.day in days or left(f.day))]
     for file in found:
@@ -451,19 +453,21 @@ def _replaced(now: Snapshot, source: str, taken: Iterable[str], left: Callable[[
 
 
 def _refuse_overlap(now: Snapshot, day: str, source: str, n: int, digest: str) -> None:
-    """Refuse rows that another source of the day holds already, by its name or by its numbers."""
+    """Refuse rows that another source of the day already contains, by its name or its content."""
     for file in now.files.values():
         if file.day != day:
             continue
         for other, theirs in file.sources.items():
             if other != source and (other.startswith(f"{source}/") or source.startswith(f"{other}/")):
                 raise RefusedError(
-                    f"source {source!r} overlaps {other!r} of {day}: one is a folder that holds the other, whose rows "
+                    f"source {source!r} overlaps {other!r} of {day}: one is a folder that contains the other, whose "
+                    "rows "
                     "would count twice"
                 )
             if other != source and theirs == digest and n >= _NO_CHANCE:
                 raise RefusedError(
-                    f"source {source!r} holds exactly what {other!r} of {day} holds: the same rows under two names "
+                    f"source {source!r} has exactly the same content as {other!r} of {day}: the same rows under two "
+                    "names "
                     f"would count twice; remove(source={other!r}) first if the name has changed"
                 )
 
@@ -472,18 +476,18 @@ def _refuse_overlap(now: Snapshot, day: str, source: str, n: int, digest: str) -
 
 
 def _length(span: str | int) -> int:
-    """How many days a span has."""
+    """The number of days of a span."""
     if isinstance(span, int) and not isinstance(span, bool) and span > 0:
         return span
     found = _SPAN.match(span) if isinstance(span, str) else None
     days = int(found[1]) * (7 if found[2] == "w" else 1) if found else 0
     if not days:
-        raise RefusedError(f"span={in_sentence(span, 40)} is no number of days: write '28d', '4w' or 28")
+        raise RefusedError(f"span={in_sentence(span, 40)} is not a number of days: write '28d', '4w' or 28")
     return days
 
 
 def _of_span(now: Snapshot, span: str | int, end: Any) -> list[StoredFile]:
-    """The files of the days of a window, in the order of days."""
+    """The files of a window's days, sorted by day."""
     days = days_of(now.files.values())
     last = days[-1] if end is None and days else as_day(end) if end is not None else ""
     first = ""
@@ -502,7 +506,7 @@ def _columns(by: str | Sequence[str] | None, kind: StoreKind) -> tuple[str, ...]
     names = kind.by if by is None else (by,) if isinstance(by, str) else tuple(by)
     for name in names:
         if name not in (DAY, *kind.by):
-            raise RefusedError(f"the store keeps no {name!r} apart: {suggest(name, (DAY, *kind.by))}")
+            raise RefusedError(f"the store has no by= column {name!r}: {suggest(name, (DAY, *kind.by))}")
     return names
 
 
@@ -514,7 +518,7 @@ def _chosen(where: Mapping[str, Any] | None, kind: StoreKind) -> dict[str, list[
 
 
 def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
-    """The state with these columns kept apart, in this order."""
+    """The state with these ``by`` columns, in this order."""
     without = {name: None for name in state.key_names if name not in names}
     state = state.regrouped(**without) if without else state
     if state.key_names == names:
@@ -530,11 +534,11 @@ def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
 
 
 def _merged(states: Iterable[State], kind: StoreKind) -> State:
-    """All states in one, a few at a time."""
+    """The sum of all states, added a few at a time."""
     made = State(kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label)
     for some in _batches(states, _TOGETHER):
         made.merge(*some)
-        len(made)  # adds up what waits
+        len(made)  # adds the waiting rows
     return made
 
 
@@ -558,7 +562,7 @@ def _sum_of(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _parquet(state: State) -> bytes:
-    """The file of a state, with the same columns in every file, so that engines read many as one table."""
+    """The Parquet file of a state, with the same columns in every file, so that engines can read all as one table."""
     with extra("files", "a store"):
         import io
 
@@ -569,7 +573,7 @@ def _parquet(state: State) -> bytes:
     if "s_high" not in table.column_names:
         table = table.append_column("s_high", pa.array(np.zeros(len(table), dtype=np.int64)))
     for i, name in enumerate(state.key_names):
-        if pa.types.is_null(table.column(i).type):  # all missing: engines would not know the type
+        if pa.types.is_null(table.column(i).type):  # all values are missing: engines could not infer the type
             table = table.set_column(i, name, table.column(i).cast(pa.string()))
     whole = ["cell", "y", "n", "s", "s_high"]
     made = io.BytesIO()

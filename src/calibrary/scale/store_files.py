@@ -1,7 +1,7 @@
 """The files of a store: on a local disk, or on any file system that fsspec knows.
 
-A store needs five things of a file system: read a file, write one whole, create one only if it is not there, list a
-folder, delete. The second and the third make every step of a store one that happens or does not.
+A store needs five operations: read a file, write a complete file, create a file only if it does not exist, list a
+folder, delete a file. The second and the third make every step of a store atomic.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from calibrary.base.files import create_atomically, write_atomically
 
 
 class Folder(Protocol):
-    """A folder; names are relative to it and have slashes."""
+    """A folder of files; names are relative to it, with slashes."""
 
-    #: How the folder is called in sentences, and by engines that read it.
+    #: The name of the folder in messages and for engines.
     name: str
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file; FileNotFoundError where there is none."""
+        """The bytes of a file; FileNotFoundError if it does not exist."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole, in the place of one that is there."""
+        """Write a complete file, replacing an existing one."""
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file whole if none is there, and say whether that was so."""
+        """Write a complete file if it does not exist, and return whether it was written."""
 
     def delete(self, name: str) -> None:
-        """Delete a file, which may be gone already."""
+        """Delete a file, if it exists."""
 
     def names(self, folder: str = "") -> list[str]:
-        """The names in a folder, in ascending order; none where there is no folder."""
+        """The sorted names in a folder; empty if the folder does not exist."""
 
     def age(self, name: str) -> float:
-        """Seconds since a file was written; 0 where that is not known."""
+        """Seconds since a file was written; 0 if unknown."""
 
     def opened(self, name: str) -> Any:
-        """What Arrow reads parts of a file from."""
+        """An open file from which Arrow can read parts."""
 
     def full(self, name: str) -> str:
         """The name of a file for other programs."""
@@ -95,7 +95,7 @@ class LocalFolder:
 class FsspecFolder:
     """A folder of a file system that fsspec knows: S3, GCS, Azure, memory.
 
-    Two writers at once are safe where the file system creates a file only if none is there, as object stores do.
+    Simultaneous writers are safe if the file system can create a file only if it does not exist, as object stores can.
     """
 
     def __init__(self, address: str) -> None:
@@ -129,7 +129,7 @@ class FsspecFolder:
             self.system.rm_file(self._at(name))
 
     def names(self, folder: str = "") -> list[str]:
-        self.system.invalidate_cache(self._at(folder))  # another process may have written
+        self.system.invalidate_cache(self._at(folder))  # another process may have written the file
         try:
             found = self.system.ls(self._at(folder), detail=False)
         except FileNotFoundError:

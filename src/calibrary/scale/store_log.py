@@ -1,9 +1,8 @@
-"""The manifest of a store: numbered commits, of which each adds and removes files in one step.
+"""The manifest of a store: numbered commits, each of which adds and removes files in one step.
 
-A commit is a small JSON file that is created under the next number if nobody has taken that number. The job
-that comes second reads what the first one did and tries again, so that no lock is needed and none is left behind by
-a job that was
-killed. Files of states that no commit names do not count.
+A commit is a small JSON file that is created under the next number if that number is free. If another job was faster,
+a job reads the other's commit and tries again; so no lock is needed that a killed job could leave behind. Files of
+states that no commit lists are ignored.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from calibrary.scale.store_files import Folder
 LOG = "log"
 STATES = "states"
 _FORMAT, _VERSION = "calibrary store", 1
-#: Commits whose number is a multiple of this name all files, so that none before them is needed.
+#: Commits whose number is a multiple of this list all files, so that earlier commits are not needed.
 WHOLE_EVERY = 32
-#: How often a writer tries again when others were faster.
+#: The number of attempts of a writer when others were faster.
 _TRIES = 100
 
 
 @dataclass(frozen=True)
 class StoreKind:
-    """What all states of a store have in common."""
+    """The common settings of all states of a store."""
 
     resolution: int
     lens: str
     by: tuple[str, ...]
     labels: tuple[Label, ...] | None
     pos_label: Label | None
-    #: For each column what kind of values it holds, once that is known.
+    #: The type of values in each column, once it is known.
     values: dict[str, str]
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a store: the rows of one day from one source, or from several that were put together."""
+    """A file of a store: the rows of one day from one source, or from several merged sources."""
 
     id: str
     day: str
-    #: For each source the digest of its state.
+    #: The digest of each source's state.
     sources: dict[str, str]
     rows: int
     n: int
@@ -55,13 +54,13 @@ class StoredFile:
 
     @property
     def path(self) -> str:
-        """Where the file lies in the store."""
+        """The path of the file in the store."""
         return f"{STATES}/day={self.day}/{self.id}.parquet"
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One step in the life of a store."""
+    """One change of a store."""
 
     format: str
     version: int
@@ -73,14 +72,14 @@ class Commit:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All files that count after a commit; ``number`` is that of the next one."""
+    """All valid files after a commit; ``number`` is that of the next commit."""
 
     number: int = 0
     kind: StoreKind | None = None
     files: Mapping[str, StoredFile] = field(default_factory=dict)
 
     def after(self, commit: Commit) -> Snapshot:
-        """What counts when a commit was made."""
+        """The valid files after a further commit."""
         files = {} if commit.whole else {i: f for i, f in self.files.items() if i not in commit.removed}
         return Snapshot(self.number + 1, commit.kind, files | {file.id: file for file in commit.added})
 
@@ -91,7 +90,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Change:
-    """What a writer wants to add and remove."""
+    """The files that a writer adds and removes."""
 
     kind: StoreKind
     added: tuple[StoredFile, ...] = ()
@@ -106,7 +105,7 @@ class Manifest:
         self._last = Snapshot()
 
     def snapshot(self) -> Snapshot:
-        """What counts now."""
+        """The currently valid files."""
         numbers = self._numbers()
         if not numbers:
             self._refuse_other_files()
@@ -120,9 +119,9 @@ class Manifest:
         return found
 
     def commit(self, change: Callable[[Snapshot], Change | None]) -> tuple[Snapshot, Change] | None:
-        """Make the change that is wanted of what counts now, and return both; None where nothing is to be changed.
+        """Commit the change that is requested for the current files, and return both; None if there is no change.
 
-        Where another writer was faster, the change is asked for again, of what counts then.
+        If another writer was faster, the change is requested again for the new files.
         """
         for _ in range(_TRIES):
             now = self.snapshot()
@@ -132,11 +131,11 @@ class Manifest:
             if self.folder.create(_name(now.number), _written(now, wanted)):
                 return now, wanted
         raise RefusedError(
-            f"{self.folder.name}: other writers were faster {_TRIES} times in a row: let fewer jobs write at once"
+            f"{self.folder.name}: other jobs committed first {_TRIES} times in a row: run fewer writing jobs at once"
         )
 
     def forget(self) -> None:
-        """Delete commits that are no longer needed: those before the last but one that names all files."""
+        """Delete commits that are no longer needed: those before the last but one that lists all files."""
         numbers = self._numbers()
         whole = [n for n in numbers if n % WHOLE_EVERY == 0]
         for number in numbers:
@@ -151,8 +150,9 @@ class Manifest:
         others = [name for name in self.folder.names() if name not in (LOG, STATES)]
         if others:
             raise RefusedError(
-                f"{self.folder.name} is no store: it holds {others[0]!r} and no manifest; name an empty folder, or one "
-                "that calibrary.scale.Store has made"
+                f"{self.folder.name} is not a store: it contains {others[0]!r} and no manifest; name an empty folder, "
+                "or one "
+                "that calibrary.scale.Store has created"
             )
 
     def _read(self, number: int) -> Commit:
@@ -163,7 +163,7 @@ class Manifest:
         except FileNotFoundError:
             raise SavedFileError(f"{self.folder.name} is damaged: commit {number} is missing") from None
         except UnicodeDecodeError:
-            raise SavedFileError(f"{where} is no commit of a store: it is not text") from None
+            raise SavedFileError(f"{where} is not a commit of a store: it is not text") from None
         content = opened(parse_json(text, "commit of a store", where), "commit of a store", where, format=_FORMAT,
                          version=_VERSION)  # fmt: skip
         return Commit(**typed(Commit, content, where))
@@ -182,7 +182,7 @@ def _written(now: Snapshot, change: Change) -> bytes:
 
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has it, so that the digest of what is written is that of what is read."""
+    """The value in JSON's types, so that the digest is the same after writing and reading."""
     made: dict[str, Any] = json.loads(json.dumps(content))
     return made
 

@@ -1,7 +1,7 @@
-"""Few numbers of very many segments: from a state in one pass, or from the table of a state inside a database.
+"""A few metrics for very many segments, from a state, or by a query on the table of a state in a database.
 
-Both have the same columns, so that a dashboard and Python agree: the rows, the expected calibration error, the Brier
-score, observed over expected events, and the mean bias, with the ends of an interval for the last three.
+Both give the same columns, so that a dashboard and Python agree: number of rows, expected calibration error, Brier
+score, observed over expected events, and mean bias, with intervals for the last three.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ COLUMNS = (
 
 
 def segment_table(state: State, *, n_bins: int = 15, confidence_level: float = 0.95) -> Any:
-    """A row of numbers for every segment of a state: how many rows, how far from calibrated, in which direction.
+    """One row for every segment of a state: number of rows, calibration error, Brier score, O/E and bias.
 
     Parameters
     ----------
     state : State
-        With the columns that make the segments (and days) kept apart.
+        A state with the segment columns (and days) as ``by`` columns.
     n_bins : int
         Bins of equal width of the expected calibration error.
     confidence_level : float
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
     PyArrow table
         The columns of the segments, then ``n``, ``observed`` and ``expected`` (events), ``ece``, ``brier`` with
-        ``brier_low`` and ``brier_high``, ``oe`` (observed over expected events), ``bias`` (mean prediction less share
-        of events) and their ends. Ends of the Brier score and of the bias are those of a mean of rows; those of O/E
-        are Wilson's score interval, for events whose probabilities are the predictions times a number. What does not
-        exist is missing.
+        ``brier_low`` and ``brier_high``, ``oe`` (observed over expected events), ``bias`` (mean prediction minus share
+        of events) and their intervals. The intervals of the Brier score and of the bias are those of a mean of rows;
+        that of O/E is Wilson's score interval, for events whose probabilities are the predictions times a number.
+        Undefined values are missing.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def segment_table(state: State, *, n_bins: int = 15, confidence_level: float = 0
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard errors an interval of this level reaches to either side."""
+    """Half the width of an interval of this level, in standard errors."""
     if not 0.0 < level < 1.0:
         raise RefusedError(f"confidence_level={level!r} is outside (0, 1): 0.95 is usual")
     return float(scipy.special.ndtri(0.5 + level / 2.0))
@@ -83,7 +83,7 @@ def normal_quantile(level: float) -> float:
 def _numbers(
     key: NDArray[np.int64], y: Array, c: Array, w: Array, keys: int, n_bins: int, z: float
 ) -> Mapping[str, NDArray[Any]]:
-    """Every column but those of the segments, for all segments at once."""
+    """All columns except those of the segments, for all segments at once."""
 
     def total(x: Array, at: Any = key, size: int = keys) -> Array:
         return np.bincount(at, w * x, minlength=size).astype(np.float64)
@@ -131,17 +131,17 @@ def segment_sql(
 ) -> str:
     """The text of a query that turns the table of a state into the numbers of :func:`segment_table`.
 
-    It reads the columns cell, y, n, s and s_high (what :func:`sql` gives, and what the files of a :class:`Store` hold)
-    and returns one row for each segment, equal to Python's to rounding. It is one statement without a semicolon.
+    The query uses the columns cell, y, n, s and s_high (from :func:`sql` or from the files of a :class:`Store`) and
+    returns one row for each segment, equal to Python's up to rounding. It is one statement without a semicolon.
 
     Parameters
     ----------
     table : str
-        What stands after FROM: a table, a view, a function that reads files, or a query in parentheses with a name.
+        The text after FROM: a table, a view, a function that reads files, or a query in parentheses with a name.
     by : str or sequence of str
-        The columns that make the segments; rows of all others are added up. NULL is a segment of its own.
+        The segment columns; rows are summed over all other columns. NULL is a separate segment.
     resolution : int, optional
-        That of the state. Default: 1200 with ``by``, 19200 without, as in :class:`State`.
+        Resolution of the state. Default: 1200 with ``by``, 19200 without, as in :class:`State`.
     n_bins, confidence_level
         As in :func:`segment_table`.
     dialect : str
@@ -192,7 +192,7 @@ class _Numbers:
         return self.dialect.number(value)
 
     def _sums(self, table: str) -> str:
-        """Rows of one segment, cell and label added up, as the state of the segment has them."""
+        """The sums over rows of one segment, cell and label."""
         d = self.dialect
         n, low, high = (f"SUM({d.as_double(name)})" for name in ("n", "s", "s_high"))
         where = f"({low} + {self._number(1 << 14)} * {high}) / {n}"
@@ -213,7 +213,7 @@ class _Numbers:
         )
 
     def _levels(self) -> str:
-        """How many cells of its size make up the unit interval, and how many of them lie before it."""
+        """The number of cells of this width in the unit interval, and the number of cells before this one."""
         g, d = self.grid.resolution, self.dialect
         scale = self._by_level([self._number(float(g) * 16.0 ** (LEVELS - k)) for k in range(LEVELS + 1)])
         first = self._by_level([str(2 * g * k) for k in range(LEVELS + 1)])
@@ -243,7 +243,7 @@ class _Numbers:
         )
 
     def _below(self, edge: float) -> str:
-        """Is a prediction at most this edge? By its cell where the edge is one, so that rounding decides nothing."""
+        """The condition that a prediction is at most this edge, by its cell if the edge is an edge of cells."""
         cell, position = self.grid.locate(np.array([edge]))
         return f"cal_c <= {self._number(float(edge))}" if position[0] else f"cal_cell <= {int(cell[0])}"
 
@@ -285,7 +285,7 @@ class _Numbers:
             f"{number(z)} * SQRT(cal_{name}_spread / cal_rows / NULLIF(cal_rows - {one}, {zero}))"
             for name in ("loss", "gap")
         )
-        # a division by zero is an error in some engines and infinite in others: NULL is safe in all
+        # a division by zero is an error in some engines and infinite in others; NULL works in all
         events, twice = f"NULLIF(cal_expected, {zero})", f"NULLIF({two} * {a}, {zero})"
         columns = {
             "n": d.as_bigint("cal_rows"),

@@ -1,14 +1,14 @@
-"""The segments of a store watched day by day: which of them are no longer calibrated, and since when.
+"""Daily monitoring of the segments of a store: which are no longer calibrated, and since when.
 
 Each segment has an e-process. Every day a new bet against calibration begins, with the weight 1/(t (t + 1)) on day t,
-and the evidence of a segment is the sum of all bets: its expectation is 1 at any time if the segment is calibrated, and
-a change on a later day is seen without winning back what was lost before. Over the segments, Holm's procedure takes 1
-over the largest evidence so far as the p-value. These only fall, so that the chance of ever raising a false alarm in
-any segment is alpha at most, however often one looks.
+and the e-value of a segment is the sum of all bets: its expectation is 1 at any time if the segment is calibrated, and
+a change on a later day is detected without recovering earlier losses. Over the segments, Holm's procedure uses 1 over
+the largest e-value so far as the p-value. These p-values only decrease, so that the probability of ever raising a false
+alarm in any segment is at most alpha, for any number of looks.
 
-Predictions are put together to the mean of their cell. That keeps the e-value valid: for alternative odds, each row
-multiplies the expectation by 1 + (c_i - mean) times a number that the cell's rows share, and the product of these is at
-most exp(0) = 1.
+Predictions are replaced by the mean of their cell, and the e-value stays valid: under the alternative odds, each row
+multiplies the expectation by 1 + (c_i - mean) times a constant of the cell, and the product over the cell is at most
+exp(0) = 1.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ __all__ = ["StoreWatch", "WatchedSegment", "watch"]
 
 Array = NDArray[np.float64]
 
-#: Fine enough to lose no power that matters, and coarse enough for a thousand segments a day.
+#: The resolution for monitoring: fine enough for full power, and coarse enough for a thousand segments a day.
 _ENOUGH = 240
 
 
 @dataclass(frozen=True)
 class WatchedDay:
-    """A segment's day: how many rows and events, observed over expected events with an interval, the evidence then."""
+    """One day of a segment: numbers of rows and events, O/E with an interval, and the e-value."""
 
     day: str
     n: int
@@ -57,18 +57,18 @@ class WatchedDay:
 
 @dataclass(frozen=True)
 class WatchedSegment:
-    """What is known of one segment.
+    """The monitoring result of one segment.
 
     Attributes
     ----------
     key : the values of the segment's columns
-    n : rows since the first day
-    log_e : natural logarithm of the evidence on the last day
-    pvalue, adjusted : 1 over the largest evidence so far, and the same adjusted for the number of segments
-    alarm_on : the day on which the adjusted p-value first was at most alpha; None before
-    since : the day from which on the predictions are most likely wrong, where there is an alarm
-    words : how they are wrong, where there is an alarm
-    days : day by day
+    n : number of rows since the first day
+    log_e : natural logarithm of the e-value on the last day
+    pvalue, adjusted : 1 over the largest e-value so far, and the p-value adjusted for the number of segments
+    alarm_on : the first day on which the adjusted p-value was at most alpha; None before
+    since : the most likely first day of miscalibration, if there is an alarm
+    words : the form of miscalibration, if there is an alarm
+    days : the results day by day
     """
 
     key: tuple[Any, ...]
@@ -88,12 +88,12 @@ class WatchedSegment:
 
     @property
     def alarm(self) -> bool:
-        """Is there an alarm?"""
+        """Whether there is an alarm."""
         return self.alarm_on is not None
 
     @property
     def sentence(self) -> Sentence:
-        """What is known, in one sentence."""
+        """The result of the segment in one sentence."""
         if not self.alarm:
             return Sentence(f"There is no alarm for {in_sentence(self.name, 60)} ({pvalue(self.adjusted)}, adjusted).")
         said = (
@@ -105,7 +105,7 @@ class WatchedSegment:
 
 @dataclass(frozen=True)
 class StoreWatch:
-    """All segments of a store, made by :func:`watch`: those with an alarm first, then by their evidence."""
+    """The result of :func:`watch`: all segments of a store, those with an alarm first, then by e-value."""
 
     store: str
     by: tuple[str, ...]
@@ -122,19 +122,19 @@ class StoreWatch:
 
     @property
     def sentence(self) -> Sentence:
-        """The answer in one sentence."""
+        """The result in one sentence."""
         span = f"from {self.first} to {self.last}"
         segments = counted(len(self.segments), "segment")
-        said = f"There is no alarm in {segments} {span} (chance of a false alarm: {percent(self.alpha)} at most)."
+        said = f"There is no alarm in {segments} {span} (probability of a false alarm: {percent(self.alpha)} at most)."
         if self.alarms:
             said = (
                 f"{counted(len(self.alarms), 'of ' + segments + ' has', 'of ' + segments + ' have')} an alarm {span} "
-                f"(chance of any false alarm: {percent(self.alpha)} at most)."
+                f"(probability of any false alarm: {percent(self.alpha)} at most)."
             )
         return Sentence(said, measured(said, segments=len(self.segments), alarms=len(self.alarms)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON; infinite evidence is None."""
+        """The result as plain values, for JSON; an infinite e-value is None."""
         made = asdict(self)
         made["alarms"], made["sentence"] = len(self.alarms), self.sentence
         for segment, known in zip(made["segments"], self.segments, strict=True):
@@ -155,12 +155,12 @@ def watch(
     ----------
     store : Store
     by : str or sequence of str, optional
-        The columns that make the segments, of those of the store; ``()`` watches all rows as one. Default: all columns.
+        The segment columns, among those of the store; ``()`` monitors all rows as one segment. Default: all columns.
     since, until : date or str, optional
-        The first and the last day. The bound on false alarms holds for one first day that stays what it is, whatever
-        the last day. Default: all days stored.
+        The first and the last day. The bound on false alarms holds for a fixed first day and any last
+        day. Default: all stored days.
     alpha : float
-        Chance of ever raising a false alarm in any of the segments.
+        Probability of ever raising a false alarm in any of the segments.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def watch(
         raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
     names = store.kind.by if by is None else (by,) if isinstance(by, str) else tuple(by)
     if DAY in names:
-        raise RefusedError("by='day': days are what a segment is watched over; leave it out")
+        raise RefusedError("by='day': segments are monitored over days; remove 'day' from by=")
     days = _days(store, since, until)
     streams: dict[tuple[Any, ...], _Stream] = {}
     for number, (day, state) in enumerate(_daily(store, days, names), 1):
@@ -200,12 +200,12 @@ def _days(store: Store, since: Any, until: Any) -> list[str]:
     days = [day for day in stored if low <= day <= high]
     if not days:
         span = f"the store has {stored[0]} to {stored[-1]}" if stored else f"{store.path} holds no store yet"
-        raise RefusedError(f"there are no days to watch: {span}")
+        raise RefusedError(f"there are no days to monitor: {span}")
     return days
 
 
 def _daily(store: Store, days: Sequence[str], names: tuple[str, ...]) -> Iterator[tuple[str, State]]:
-    """The state of each day, in fewer cells where the store has many."""
+    """The state of each day, at a lower resolution if the store's is high."""
     for day in days:
         state = store.window(1, by=names, end=day)
         yield day, state.coarser(_ENOUGH) if state.resolution > _ENOUGH and state.resolution % _ENOUGH == 0 else state
@@ -215,11 +215,11 @@ def _daily(store: Store, days: Sequence[str], names: tuple[str, ...]) -> Iterato
 
 
 class _Stream:
-    """The bets against one segment: of every alternative the sum over days of beginning, and the best beginning."""
+    """The bets against one segment: for every alternative, the sum over first days, and the best first day."""
 
     def __init__(self) -> None:
         self.bets = np.full(len(ALTERNATIVES), -math.inf)
-        self.best = np.zeros(len(ALTERNATIVES))  # largest sum of log ratios over beginnings
+        self.best = np.zeros(len(ALTERNATIVES))  # largest sum of log ratios over first days
         self.begun = np.zeros(len(ALTERNATIVES), dtype=np.int64)
         self.peak = 0.0
         self.at_peak: tuple[int, int] = (0, 0)
@@ -227,13 +227,13 @@ class _Stream:
         self.number = 0
 
     def rest(self, number: int) -> None:
-        """Days without rows up to this one: bets begin, and nothing is won or lost."""
+        """Add days without rows: new bets begin, and no bet changes its value."""
         while self.number < number:
             self.number += 1
             self.bets = np.logaddexp(self.bets, -math.log(self.number * (self.number + 1.0)))
 
     def add(self, ratios: Array) -> float:
-        """Take in the log ratios of the day that was begun last; the logarithm of the evidence then."""
+        """Add the log ratios of the current day, and return the logarithm of the e-value."""
         fresh = self.best <= 0.0
         self.begun = np.where(fresh, self.number, self.begun)
         self.best = np.where(fresh, 0.0, self.best) + ratios
@@ -246,7 +246,7 @@ class _Stream:
 
 
 def _one_day(streams: dict[tuple[Any, ...], _Stream], number: int, day: str, state: State) -> None:
-    """Give each segment its rows of the day."""
+    """Update each segment with its rows of the day."""
     if not len(state):
         return
     numbers = segment_table(state).to_pylist()
@@ -263,7 +263,7 @@ def _one_day(streams: dict[tuple[Any, ...], _Stream], number: int, day: str, sta
 
 
 def _at_means(state: State, part: slice, cell: NDArray[np.int64], y: NDArray[np.int64]) -> Predictions:
-    """The rows of a segment, both labels of a cell at the mean of the cell."""
+    """The rows of a segment, with both labels of a cell at the cell's mean."""
     n, mean = state.table.n[part].astype(np.float64), state.table.mean[part]
     used, place = np.unique(cell, return_inverse=True)
     position = np.bincount(place, n * mean) / np.bincount(place, n)
@@ -276,9 +276,9 @@ def _at_means(state: State, part: slice, cell: NDArray[np.int64], y: NDArray[np.
 def _judged(
     store: Store, names: tuple[str, ...], alpha: float, days: list[str], streams: dict[tuple[Any, ...], _Stream]
 ) -> StoreWatch:
-    """Holm's procedure over the segments on every day, and the sentence about each."""
+    """Apply Holm's procedure to the segments on every day, and write each segment's result."""
     if not streams:
-        raise RefusedError(f"there are no rows from {days[0]} to {days[-1]}: nothing to watch")
+        raise RefusedError(f"there are no rows from {days[0]} to {days[-1]}: nothing to monitor")
     keys = in_order(streams)
     peaks = _peaks([streams[key] for key in keys], days)
     raw = np.exp(-peaks)
@@ -289,7 +289,7 @@ def _judged(
 
 
 def _peaks(streams: Sequence[_Stream], days: Sequence[str]) -> Array:
-    """The largest log evidence of each segment up to each day."""
+    """The largest log e-value of each segment up to each day."""
     number = {day: t for t, day in enumerate(days)}
     found = np.zeros((len(streams), len(days)))
     for i, stream in enumerate(streams):

@@ -1,9 +1,9 @@
-"""Rows in, sums out: how a state takes in predictions.
+"""How a state adds predictions to its sums.
 
-Small batches wait until there are enough of them. Long streams are added by compiled loops: without keys to a full
-array with a place for every cell; with keys every row is written as one number, and two million of them are sorted and
-added up at a time. Short streams are sorted and added up too. Tables that were added up before are merged with others
-of about their size, so that n of them take n log n steps, and memory follows the keys and cells that occur.
+Small batches are collected until there are enough rows. Long streams are added by compiled loops: without keys to a
+full array with an entry for every cell; with keys every row is packed into one number, and two million of these are
+sorted and summed at a time. Short streams are sorted and summed too. Summed tables are merged with others of about
+their size, so that n tables take n log n steps, and memory grows with the number of keys and cells that occur.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from calibrary.scale.table import COMPILED_FROM, CountTable, Integers, added, as
 Array = NDArray[np.float64]
 Labels = NDArray[np.uint8]
 
-#: Small batches wait until there are this many rows.
+#: Small batches are collected until there are this many rows.
 BUFFER = 1 << 16
-#: Copies the full array may hold before it is brought into the table: 2^34 positions below 2^28 fit 63 bits.
+#: The most rows in the full array before it is moved to the table: 2^34 positions below 2^28 fit 63 bits.
 _MOST_COPIES = 1 << 34
-#: Rows with keys that are sorted at a time: 16 MB.
+#: The number of rows with keys that are sorted at a time: 16 MB.
 _MOST_PACKED = 1 << 21
 
-#: Places of the largest full array: 768 MB, of which the system hands out only what is touched.
+#: The most entries of a full array: 768 MB, of which the system allocates only the pages in use.
 _MOST_PLACES = 1 << 25
 
 NONE = np.empty(0, dtype=np.int64)
@@ -48,11 +48,11 @@ class Batch:
 
     @property
     def copies(self) -> int:
-        """Rows, copies counted."""
+        """The number of rows, with their weights."""
         return whole_sum(self.w) if len(self.w) else len(self)
 
     def of_key(self, key: int) -> Batch:
-        """The same rows, all of one key."""
+        """The rows with one common key."""
         return Batch(self.c, self.y, self.w, np.full(len(self), key, dtype=np.int64))
 
     def rows(self, kept: NDArray[np.bool_]) -> Batch:
@@ -64,7 +64,7 @@ class Batch:
 
 
 class Sums:
-    """Counts and sums of positions of the rows that came since they were last taken."""
+    """Counts and sums of positions of the rows added since the last ``take``."""
 
     def __init__(self, grid: Grid, *, keyed: bool = False) -> None:
         self.grid = grid
@@ -79,11 +79,11 @@ class Sums:
 
     @property
     def empty(self) -> bool:
-        """Is there nothing to be taken?"""
+        """Whether there are no rows."""
         return not self._waiting and not self._runs and self._full is None and self._packed_rows is None
 
     def take(self, number: Integers | None = None) -> CountTable:
-        """Sums by code, (key * number of cells + cell) * 2 + label, of all rows that came; they are gone from here.
+        """Sums by code, (key * number of cells + cell) * 2 + label, of all added rows, which are then removed.
 
         Key k gets the number ``number[k]``.
         """
@@ -92,27 +92,27 @@ class Sums:
         return table if number is None else table.renumbered(number, 2 * self.grid.size)
 
     def add(self, batch: Batch) -> None:
-        """Take in checked rows."""
+        """Add checked rows."""
         ready = sum(map(len, self._waiting)) + len(batch) >= BUFFER
-        if not ready:  # what waits must not change with the caller's arrays
+        if not ready:  # collected rows are copied, because the caller may change its arrays
             batch = Batch(batch.c.copy(), batch.y.copy(), batch.w.copy(), batch.key)
         self._waiting.append(batch)
         if ready:
             self._fold()
 
     def add_table(self, table: CountTable) -> None:
-        """Take in sums; those of about the same size are put together first, so that each is moved a few times only."""
+        """Add sums; tables of about the same size are merged first, so that each is moved only a few times."""
         self._runs.append(table)
         while len(self._runs) > 1 and len(self._runs[-2]) < 2 * len(self._runs[-1]):
             last = self._runs.pop()
             self._runs[-1] = together([self._runs[-1], last])
 
     def has_place_for(self, n_keys: int, rows: int) -> bool:
-        """Would a full array with a place for each of so many keys and cells be small enough, and worth it?"""
+        """Whether a full array for this many keys and cells is small enough and saves time."""
         return n_keys * self._places <= _MOST_PLACES and compiles(self._seen + rows)
 
     def add_in_place(self, batch: Batch, key: int, n_keys: int) -> None:
-        """Take in rows that all have one of the keys 0 to n_keys - 1, without sorting them."""
+        """Add rows with keys 0 to n_keys - 1 without sorting them."""
         self._seen += len(batch)
         copies = batch.copies
         if copies > _MOST_COPIES:
@@ -160,12 +160,12 @@ class Sums:
             self.add_table(full)
 
     def _can_be_packed(self, batch: Batch) -> bool:
-        """Does every row stand for itself, and do a code and a position fit 63 bits together?"""
+        """Whether all weights are 1, and a code and a position fit 63 bits together."""
         most = int(batch.key.max(initial=0)) + 1
         return not len(batch.w) and most * 2 * self.grid.size <= 1 << 35
 
     def _settled(self) -> list[CountTable]:
-        """Everything as tables; nothing is left here."""
+        """All sums as tables; no rows remain here."""
         if self._full is not None:
             assert self._packed is not None
             place = np.flatnonzero((self._full[:, 0] != 0) | (self._packed != 0))
@@ -180,11 +180,11 @@ class Sums:
 
     @property
     def _places(self) -> int:
-        """Places of the full array for each key: one for every cell, label and one cell more, to make it even."""
+        """The number of entries of the full array for each key: one for every cell and label, and one extra cell."""
         return 2 * (self.grid.size + 1)
 
     def _code_at(self, place: Integers) -> Integers:
-        """The code whose sums are at a place: see ``place_of`` of the compiled loops."""
+        """The code of an entry of the full array; see ``place_of`` in the compiled loops."""
         key, inside = np.divmod(place, self._places)
         edge, inside = np.divmod(inside, self._places // 2)
         code: Integers = key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
@@ -213,15 +213,15 @@ class Sums:
 
 
 class PackedRows:
-    """Rows of one copy each that wait to be sorted: the code of each above bit 28, its position below."""
+    """Rows of weight 1 that wait for sorting, packed with the code above bit 28 and the position below."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._rows = np.empty(_MOST_PACKED, dtype=np.int64)  # memory that is not written to is not handed out
+        self._rows = np.empty(_MOST_PACKED, dtype=np.int64)  # the system allocates only memory that is written
         self._used = 0
 
     def add(self, batch: Batch) -> Iterator[CountTable]:
-        """Take in rows; yielded are the sums of those that had to make place."""
+        """Add rows; yields the sums of rows that were moved out."""
         from calibrary.numerics.compiled.cells import layout, pack
 
         g, levels = self.grid.resolution, self.grid.levels_at_one
@@ -237,7 +237,7 @@ class PackedRows:
             self._used, done = self._used + n, done + n
 
     def summed(self) -> CountTable:
-        """The sums of the rows that wait; none wait any more."""
+        """The sums of the waiting rows, which are then removed."""
         from calibrary.numerics.compiled.cells import add_up
 
         rows = self._rows[: self._used]
@@ -248,7 +248,7 @@ class PackedRows:
 
 
 def compiles(rows: int) -> bool:
-    """Are there rows enough for compiled loops, and is there a compiler?"""
+    """Whether there are enough rows for compiled loops, and a compiler is available."""
     return rows >= COMPILED_FROM and compiled.available()
 
 

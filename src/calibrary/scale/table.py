@@ -1,7 +1,7 @@
-"""The numbers a state is made of: for each code a count and a sum of positions, both whole, in ascending order.
+"""The table of a state: an integer count and an integer sum of positions for each code, sorted by code.
 
-A sum of positions that does not fit 64 bits is kept as a whole number of Python, so that no number of rows in one cell
-makes it overflow; the column is then an array of objects, and one of 64 bits as soon as all its sums fit again.
+A sum of positions that does not fit 64 bits is stored as a Python integer, so that it never overflows; the column is
+then an array of objects, and becomes a 64-bit array again when all sums fit.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from calibrary.numerics import compiled
 Integers = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
 
-#: From so many rows on, starting the compiler pays.
+#: The number of rows from which compiled loops save time.
 COMPILED_FROM = 400_000
-#: What fits 64 bits. Compared as doubles, hence a little less.
+#: The limit for 64 bits; slightly lower, because it is compared as a double.
 _MOST = 2.0**63 * (1 - 2.0**-40)
 
 
@@ -48,7 +48,7 @@ class CountTable:
         s[place[known]] -= other.s[known]
         if not known.all() or (n < 0).any() or (s < 0).any() or (s[n == 0] != 0).any():
             raise RefusedError(
-                "the state taken away holds rows that the other does not: take away only what was merged"
+                "the subtracted state contains rows that the other does not: subtract only states that were merged"
             )
         return CountTable(self.code[n > 0], n[n > 0], narrow(s[n > 0]))
 
@@ -59,18 +59,18 @@ class CountTable:
 
     @property
     def bytes_of_sums(self) -> bytes:
-        """The sums as bytes: eight for each, or where one does not fit sixteen for each."""
+        """The sums as bytes: eight for each, or sixteen if one does not fit."""
         sums = narrow(self.s)
         if not _wide(sums):
             return np.ascontiguousarray(sums, dtype="<i8").tobytes()
         return b"".join(int(s).to_bytes(16, "little") for s in sums)
 
     def recoded(self, code: Integers) -> CountTable:
-        """The same numbers under new codes; those that share one are added up."""
+        """The table with new codes; rows with equal codes are added."""
         return added(code, self.n, self.s)
 
     def renumbered(self, number: Integers, each: int) -> CountTable:
-        """The same numbers, those of key k (codes from k * each on) under key ``number[k]``; no two keys become one."""
+        """The table with key k (codes from k * each on) renumbered to ``number[k]``; keys stay distinct."""
         first = np.searchsorted(self.code, np.arange(len(number) + 1, dtype=np.int64) * each)
         if (np.diff(number) > 0).all():
             return self.moved(np.repeat((number - np.arange(len(number))) * each, np.diff(first)))
@@ -82,18 +82,18 @@ class CountTable:
         return made.moved(np.repeat((number[order] - order) * each, length))
 
     def moved(self, by: Integers) -> CountTable:
-        """The same numbers under codes that are so much larger, and ascend as before."""
+        """The table with all codes increased by a constant."""
         return CountTable(self.code + by, self.n, self.s)
 
 
-Table = CountTable  # its name in 0.2, which pickles and imports may have
+Table = CountTable  # the name in version 0.2, which pickles and imports may use
 
 
 EMPTY = CountTable(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 def together(tables: Sequence[CountTable]) -> CountTable:
-    """All tables in one."""
+    """The sum of all tables."""
     filled = [table for table in tables if len(table)]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
@@ -106,14 +106,14 @@ def together(tables: Sequence[CountTable]) -> CountTable:
 
 
 def _fits(tables: Sequence[CountTable]) -> bool:
-    """Do all sums fit 64 bits, even if one code has the largest of every table?"""
+    """Whether all sums fit 64 bits, even if one code had the largest sum of every table."""
     if any(_wide(table.s) for table in tables):
         return False
     return sum(float(t.n.max()) for t in tables) < _MOST and sum(float(t.s.max()) for t in tables) < _MOST
 
 
 def _merged(one: CountTable, other: CountTable) -> CountTable:
-    """Two tables in one by a compiled loop, which reads and writes every row once and in order."""
+    """The sum of two tables, by a compiled loop over the sorted rows."""
     from calibrary.numerics.compiled.cells import merge
 
     made = np.empty((3, len(one) + len(other)), dtype=np.int64)  # memory that is not written to is not handed out
@@ -122,9 +122,9 @@ def _merged(one: CountTable, other: CountTable) -> CountTable:
 
 
 def as_fixed(array: NDArray[T]) -> NDArray[T]:
-    """The same numbers, contiguous and not to be written to.
+    """The array as a contiguous, read-only array.
 
-    Arrow's are so, and compiled loops take a second or more to be compiled again for arrays of another kind.
+    Arrow's arrays are read-only, and for another type of array the loops would be compiled again, which takes seconds.
     """
     seen = np.ascontiguousarray(array).view()
     seen.flags.writeable = False
@@ -132,7 +132,7 @@ def as_fixed(array: NDArray[T]) -> NDArray[T]:
 
 
 def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
-    """A table of rows in any order, rows of the same code added up."""
+    """A table from rows in any order, with rows of the same code added."""
     if not len(code):
         return EMPTY
     if (code[1:] < code[:-1]).any():
@@ -142,16 +142,16 @@ def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
     if len(start) == len(code):
         return CountTable(code, n, narrow(s))
     if np.add.reduceat(n.astype(float), start).max() > _MOST:
-        raise OverflowError("more rows than 64 bits can count: divide all weights by a number")
+        raise OverflowError("the weights sum to more than 64 bits can count: divide all weights by a number")
     if not _wide(s) and np.add.reduceat(s.astype(float), start).max() > _MOST:
         s = s.astype(object)
     return CountTable(code[start], np.add.reduceat(n, start), narrow(np.add.reduceat(s, start)))
 
 
 def order_of(code: Integers) -> Integers:
-    """The order in which codes ascend, equal ones as they came.
+    """The indices that sort the codes, stable for equal codes.
 
-    Where a code and a place fit one number together, these are sorted: several times faster than sorting places.
+    If a code and an index fit one number together, these numbers are sorted, which is several times faster.
     """
     bits = len(code).bit_length()
     if int(code.max()) >> (62 - bits):
@@ -161,19 +161,19 @@ def order_of(code: Integers) -> Integers:
 
 
 def products(w: Integers, position: Integers) -> NDArray[Any]:
-    """So many times each position, where one product may not fit 64 bits."""
+    """Count times position, for products that may not fit 64 bits."""
     if len(w) and float(w.max()) * float(position.max()) > _MOST:
         return narrow(w.astype(object) * position.astype(object))
     return w * position
 
 
 def whole_sum(n: Integers) -> int:
-    """The sum, which may not fit 64 bits."""
+    """The sum of numbers, which may not fit 64 bits."""
     return int(n.sum(dtype=object) if float(n.sum(dtype=float)) > _MOST else n.sum()) if len(n) else 0
 
 
 def narrow(s: NDArray[Any]) -> NDArray[Any]:
-    """Sums of 64 bits where all of them fit."""
+    """The sums as 64-bit integers, if all of them fit."""
     return s.astype(np.int64) if _wide(s) and (not len(s) or max(s) < 2**63) else s
 
 

@@ -1,4 +1,4 @@
-"""A state on the device of a training job: torchmetrics' habits, constant memory, one all-reduce over the ranks."""
+"""A state on the device of a training job: torchmetrics' interface, constant memory, one all-reduce over the ranks."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from calibrary.scale.table import CountTable
 
 __all__ = ["CalibrationMetric"]
 
-#: Rows the sums of one device may hold: so many positions below 2^28 fit 63 bits.
+#: The most rows in the sums of one device: this many positions below 2^28 fit 63 bits.
 _MOST_ROWS = 1 << 34
 
 
 class CalibrationMetric:
-    """Calibration metrics of everything seen in training or validation, on one rank or many.
+    """Calibration metrics over all batches of training or validation, on one rank or many.
 
-    ``update`` adds a batch on its own device; ``compute`` adds up the ranks of ``torch.distributed`` and gives the
-    numbers. Memory does not grow: 3.8 MB a rank at resolution 4800.
+    ``update`` adds a batch on its own device; ``compute`` adds the ranks of ``torch.distributed`` and returns the
+    metrics. Memory is constant: 3.8 MB per rank at resolution 4800.
 
     Parameters
     ----------
     *metrics : str
-        Ids of metrics; ``compute`` gives a number for one, a dictionary for several.
+        Ids of metrics; ``compute`` returns a number for one, a dictionary for several.
     lens : "binary" or "top-label"
-        Probabilities of class 1; or one column per class, of which the top label is kept.
+        Probabilities of class 1; or one column per class, of which the top label is used.
     resolution : int
         As in :class:`State`.
     state : VectorState, optional
-        In place of lens and resolution: a state of several classes to be filled, for metrics class by class. It is kept
-        in main memory.
+        Instead of lens and resolution: a state of several classes to be filled, for class-wise metrics; it stays in
+        main memory.
     **options
         Options of the metrics.
 
@@ -80,7 +80,7 @@ class CalibrationMetric:
         size = 0 if self.vectors is not None else 2 * self.grid.size
         return torch.zeros((size, 2), dtype=torch.int64, device=device)
 
-    # -- torchmetrics' habits -------------------------------------------------------------------
+    # -- torchmetrics' interface-----------------------------------------------------------------
 
     def update(self, preds: Any, target: Any) -> None:
         """Add a batch: predicted probabilities, then labels (torchmetrics' order)."""
@@ -96,7 +96,7 @@ class CalibrationMetric:
         self.rows += len(c)
 
     def __call__(self, preds: Any, target: Any) -> Any:
-        """Add a batch, and give the metrics of this batch alone."""
+        """Add a batch, and return the metrics of this batch alone."""
         batch = CalibrationMetric(
             *self.metrics, lens=self.lens, resolution=self.grid.resolution, state=self._empty, **self.options
         )
@@ -107,35 +107,35 @@ class CalibrationMetric:
     forward = __call__
 
     def compute(self) -> Any:
-        """The metrics of all batches of all ranks: a number, or a dictionary of them."""
+        """The metrics of all batches of all ranks: a number, or a dictionary of numbers."""
         return self._measured(self.state())
 
     def reset(self) -> None:
-        """Forget everything seen."""
+        """Remove all batches."""
         self.sums = self._zeros(self.sums.device)
         self.rows = 0
         self.vectors = None if self._empty is None else self._empty.copy()
 
     def merge_state(self, other: CalibrationMetric) -> None:
-        """Add what another metric has seen, without ``torch.distributed``."""
+        """Add the batches of another metric, without ``torch.distributed``."""
         if self.lens != other.lens or self.grid != other.grid:
-            raise ValueError("the two metrics have different lenses or resolutions: make both the same way")
+            raise ValueError("the two metrics have different lenses or resolutions: create both with the same settings")
         if self.vectors is not None and other.vectors is not None:
             self.vectors.merge(other.vectors)
         self.sums += other.sums.to(self.sums.device)
         self.rows += other.rows
 
     def to(self, device: Any) -> Self:
-        """Keep the sums on another device."""
+        """Move the sums to another device."""
         self.sums = self.sums.to(device)
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
+        """The content of a checkpoint."""
         return {"sums": self.sums.clone(), "rows": self.rows, "vectors": self.vectors and self.vectors.to_bytes()}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Take up again what :meth:`state_dict` gave."""
+        """Restore the content of :meth:`state_dict`."""
         self.sums, self.rows = saved["sums"].clone(), int(saved["rows"])
         self.vectors = None if saved["vectors"] is None else VectorState.of_bytes(saved["vectors"])
 
@@ -171,7 +171,7 @@ class CalibrationMetric:
         """Confidence and 0/1 label of every row, checked."""
         if preds.shape[0] != target.shape[0] or target.ndim != 1:
             shapes = f"preds has shape {tuple(preds.shape)} and target {tuple(target.shape)}"
-            raise ValueError(f"{shapes}: give one label per row")
+            raise ValueError(f"{shapes}: pass one label per row")
         p = preds.double() if preds.device.type != "mps" else preds.cpu().double()
         y = target.to(p.device)
         if p.ndim == 2 and self.lens == "binary":
@@ -185,7 +185,7 @@ class CalibrationMetric:
         if p.ndim == 1:
             return torch.maximum(p, 1.0 - p), (y.long() == (p > 0.5).long()).long()
         confidence = p.amax(dim=1)
-        top = (p == confidence[:, None]).int().argmax(dim=1)  # of equal probabilities the first, on every device
+        top = (p == confidence[:, None]).int().argmax(dim=1)  # the first of equal probabilities, on every device
         return confidence, (top == y.long()).long()
 
 
@@ -197,7 +197,7 @@ def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
     if p.ndim == 2:
         off = (p.sum(dim=1) - 1.0).abs() > ROW_SUM
         bad |= off
-    if not bool(bad.any()):  # the one place that waits for the device
+    if not bool(bad.any()):  # the only synchronization with the device
         return
     row = int(bad.int().argmax())
     if bool(outside[row]):

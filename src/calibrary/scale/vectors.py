@@ -1,4 +1,4 @@
-"""The state of several classes as predictions: each lens shows the part that was kept for it."""
+"""A state of several classes as predictions; each lens uses the part that was stored for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from calibrary.scale.sample import HashedSample
 
 
 class VectorRows(Predictions):
-    """Predictions for K classes of which sums and a sample were kept.
+    """Predictions for K classes, of which sums and a sample are stored.
 
-    The rows are those of the sample. The lenses "top-label" and "class-wise" (and "binary" of two classes) show
-    weighted rows that stand for all predictions; losses that were summed are known; every other lens shows the sample.
+    The rows are those of the sample. The lenses "top-label" and "class-wise" (and "binary" for two classes) use
+    weighted rows that represent all predictions; the means of summed losses are exact; every other lens uses the
+    sample.
     """
 
     n_all: int
@@ -70,7 +71,7 @@ class VectorRows(Predictions):
 
     @property
     def exchangeable(self) -> bool:
-        """No: sums of all predictions were kept, whole rows of the sample at most."""
+        """False, because only sums and the sample's rows are stored."""
         return False
 
     def __repr__(self) -> str:
@@ -97,7 +98,7 @@ class VectorRows(Predictions):
         return replace(super().through(lens), known=known)
 
     def drawn_by(self, lens: Looks) -> Predictions:
-        """The top label (the event, of two classes): each row of it stands for predictions that can be drawn again."""
+        """The state that can be resampled: the top label, or the event for two classes."""
         if self.k > 2 and lens.name == "top-label":
             return self.top_alone
         if self.k == 2 and lens.name == "binary":
@@ -130,19 +131,20 @@ class VectorRows(Predictions):
 
 
 def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
-    """Nothing but what is known already can be had without whole rows."""
+    """Refuse metrics that need complete rows, if there is no sample."""
     if entry.id in view.losses and not options:
         return view
     raise RefusedError(
-        f"{entry.id} needs whole rows, and the state keeps sums: make it with sample=100_000, or use lens='top-label' "
+        f"{entry.id} needs complete rows, and the state stores only sums: create it with sample=100_000, or use "
+        "lens='top-label' "
         "or lens='class-wise'"
     )
 
 
-#: Classes whose bounds are worth the time of a table.
+#: The most classes for which a table computes bounds.
 _MOST_NOTES = 12
 
 _ONE_PART = (
-    "a state of several classes keeps the top label, each class and each loss by itself, and what is averaged over "
-    "them cannot be drawn again: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
+    "a state of several classes stores the top label, each class and each loss separately, and averages over them "
+    "cannot be resampled: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
 )

@@ -1,4 +1,4 @@
-"""Is the mean of the members calibrated, are the members, and is the mixture of them that predicts best?"""
+"""Calibration of an ensemble's mean, of its members, and of its best mixture."""
 
 from __future__ import annotations
 
@@ -26,25 +26,26 @@ from calibrary.question import Question
 from calibrary.secondorder.given import Members
 
 FOLDS = 5
-#: Cells of the test of the mean: of the predicted class, and of each class by itself; classes that are judged so.
+#: The numbers of cells of the test of the mean for the predicted class and for each class; the most classes tested.
 _CELLS, _CELLS_OF_A_CLASS, _MOST_CLASSES = 10, 3, 10
-#: Redraws for the error that a right ensemble shows.
+#: The number of redraws for the error that a correct ensemble shows by chance.
 _EXPECTED = 39
 _STEPS, _ENOUGH = 500, 1e-9
 
 
 @dataclass(frozen=True)
 class EnsembleMean(Result):
-    """Is the mean of the members calibrated?
+    """The calibration of the mean of the members.
 
     Attributes
     ----------
     estimate, low, high : expected calibration error of the mean, and its interval
-    pvalue : draws: of the hypothesis that the truth is one more draw, every member left out in turn, by the predicted
-        class and by each class (of more than ten the commonest ten); mixture: of the usual decision on the mean
-    expected : the same error where that hypothesis is true; the mean of few draws is off by itself
-    slope, slope_low, slope_high : Cox's slope of the mean; below 1 it is over-confident
-    sentence : the answer in words
+    pvalue : draws: p-value of the hypothesis that the truth is one more draw, with every member left out in turn, by
+        the predicted class and by each class (the ten most frequent ones); mixture: p-value of the overall test of the
+        mean
+    expected : the expected error if that hypothesis is true; it is above 0, because the mean of few draws is inexact
+    slope, slope_low, slope_high : Cox's slope of the mean; below 1 the mean is over-confident
+    sentence : the result in words
     """
 
     estimate: float
@@ -60,7 +61,7 @@ class EnsembleMean(Result):
 
 @dataclass(frozen=True)
 class EnsembleMember(Result):
-    """One member by itself: expected calibration error, Cox's slope with its interval, log loss, usual decision."""
+    """One member: expected calibration error, Cox's slope with its interval, log loss, and the overall test."""
 
     member: int
     error: float
@@ -73,14 +74,14 @@ class EnsembleMember(Result):
 
 @dataclass(frozen=True)
 class EnsembleMembers(Result):
-    """The members one by one.
+    """The calibration of the single members.
 
     Attributes
     ----------
-    estimate, low, high : mean over the members of Cox's slope; below 1 they are over-confident
-    pvalue : of the hypothesis that the mean slope is 1 and the mean intercept 0
-    rows : one :class:`EnsembleMember` for each
-    sentence : the answer in words
+    estimate, low, high : mean over the members of Cox's slope; below 1 the members are over-confident
+    pvalue : p-value of the hypothesis that the mean slope is 1 and the mean intercept 0
+    rows : one :class:`EnsembleMember` for each member
+    sentence : the result in words
     """
 
     estimate: float
@@ -93,15 +94,15 @@ class EnsembleMembers(Result):
 
 @dataclass(frozen=True)
 class EnsembleMixture(Result):
-    """The mixture of the members that predicts best, its weights fitted by log loss on other folds.
+    """The calibration of the best mixture of the members, with weights that minimize the log loss on other folds.
 
     Attributes
     ----------
     estimate, low, high : expected calibration error of the mixture, and its interval
-    pvalue : of the usual decision on it; rejected: this mixture is not calibrated, which others may be
-    weights : fitted to all rows
-    log_loss, mean_log_loss : of the cross-fitted mixture and of the plain mean
-    sentence : the answer in words
+    pvalue : p-value of the overall test of this mixture; if rejected, other mixtures may still be calibrated
+    weights : the weights fitted to all rows
+    log_loss, mean_log_loss : log loss of the cross-fitted mixture and of the plain mean
+    sentence : the result in words
     """
 
     estimate: float
@@ -116,7 +117,7 @@ class EnsembleMixture(Result):
 
 @dataclass(frozen=True)
 class HowAsked:
-    """How intervals and tests are made."""
+    """The settings of intervals and tests."""
 
     kind: str
     level: float
@@ -128,7 +129,7 @@ class HowAsked:
 
 
 def mean_of(given: Members, asked: HowAsked) -> EnsembleMean:
-    """Is the mean calibrated?"""
+    """Evaluate the mean of the members."""
     mean = given.p.mean(axis=1)
     estimate, low, high = error_of(given, mean, asked)
     if asked.kind == "draws":
@@ -152,7 +153,7 @@ def error_of(given: Members, p: Array, asked: HowAsked) -> tuple[float, float, f
 
 
 def decided(given: Members, p: Array, asked: HowAsked) -> float:
-    """The p-value of the usual decision."""
+    """The p-value of the overall test."""
     question = Question(
         rng=asked.seed, n_resamples=asked.n_resamples, confidence_level=asked.level,
         weight_type="importance" if given.weighted else "frequency",
@@ -161,13 +162,13 @@ def decided(given: Members, p: Array, asked: HowAsked) -> float:
 
 
 def judged_mean(p: Array, labels: Array) -> list[Judged]:
-    """Labels against the member left out, judged by the mean of the others.
+    """The statistics that compare labels with the left-out member, given the mean of the other members.
 
-    Judged are the predicted class and, of several classes, each by itself (the commonest of very many).
+    There is one set for the predicted class and, with several classes, one for each (the most frequent of very many).
     """
     m, columns = p.shape[1:]
     mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
-    top = _judged(p, mean, mean.argmax(axis=2), labels, _CELLS)  # of one column that column
+    top = _judged(p, mean, mean.argmax(axis=2), labels, _CELLS)  # for one column that column
     if columns == 1:
         return [top]
     commonest = np.sort(np.argsort(-p.mean(axis=(0, 1)), kind="stable")[:_MOST_CLASSES])
@@ -175,7 +176,7 @@ def judged_mean(p: Array, labels: Array) -> list[Judged]:
 
 
 def _judged(p: Array, mean: Array, column: Indices, labels: Array, cells: int) -> Judged:
-    """One column of each row and member left out: what the labels say of it against the mean of the others."""
+    """The statistics for one column of each row and left-out member, given the mean of the other members."""
     confidence, claim = (np.take_along_axis(x, column[..., None], axis=2)[..., 0] for x in (mean, p))
     flat = column.reshape(-1)
 
@@ -190,7 +191,7 @@ def _judged(p: Array, mean: Array, column: Indices, labels: Array, cells: int) -
 
 
 def _expected(given: Members, asked: HowAsked) -> float:
-    """Mean error where the truth is a member that is left out (draws), or the mean itself (mixture)."""
+    """The mean error if the truth is a left-out member (draws), or the mean itself (mixture)."""
     n, m, _ = given.p.shape
     draws = asked.kind == "draws"
     mean = given.p.mean(axis=1)
@@ -207,7 +208,7 @@ def _expected(given: Members, asked: HowAsked) -> float:
 
 
 def seen(given: Members, p: Array) -> tuple[Array, Array]:
-    """Confidence and what happened, row by row: of class 1, or of the predicted class."""
+    """Confidence and outcome of each row: of class 1, or of the predicted class."""
     share = given.counts / given.labels[:, None]
     if p.shape[1] == 1:
         return p[:, 0], share[:, 0]
@@ -217,14 +218,14 @@ def seen(given: Members, p: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class _Cox:
-    """Intercept and slope, and what each row adds to them."""
+    """Intercept and slope, and the influence of each row on both."""
 
     at: Array
     each: Array
 
 
 def cox(c: Array, y: Array, w: Array) -> _Cox:
-    """Logistic regression of what happened on the log odds, with the influence of each row."""
+    """Logistic regression of the outcome on the log odds, with the influence of each row."""
     design = np.column_stack([np.ones(len(c)), logit(np.clip(c, 1e-6, 1.0 - 1e-6))])
     at = np.array([0.0, 1.0])
     hessian = np.eye(2)
@@ -253,7 +254,7 @@ def slope_of(fits: list[_Cox], level: float) -> tuple[float, float, float, float
     away, covariance = at - np.array([0.0, 1.0]), each.T @ each / (n * (n - 1.0))
     try:
         wald = float(away @ np.linalg.solve(covariance, away))
-    except np.linalg.LinAlgError:  # one of them does not vary
+    except np.linalg.LinAlgError:  # intercept or slope does not vary
         return float(at[1]), float(low[1]), float(high[1]), math.nan
     return float(at[1]), float(low[1]), float(high[1]), float(scipy.special.fdtrc(2.0, n - 2.0, wald / 2.0))
 
@@ -262,7 +263,7 @@ def slope_of(fits: list[_Cox], level: float) -> tuple[float, float, float, float
 
 
 def members_of(given: Members, asked: HowAsked) -> EnsembleMembers:
-    """Every member by itself, and Cox's slope over all of them."""
+    """Evaluate every member, and Cox's slope averaged over the members."""
     fits = [cox(*seen(given, given.p[:, m]), given.weight) for m in range(given.m)]
     rows = []
     for m, fit in enumerate(fits):
@@ -290,7 +291,7 @@ def _log(given: Members, p: Array) -> Array:
 
 
 def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
-    """The cross-fitted mixture of least log loss, and the usual decision on it."""
+    """The cross-fitted mixture with the smallest log loss, and its overall test."""
     row, label = given.single
     chance = given.p[row, :, 0] if given.p.shape[2] == 1 else given.p[row, :, label]
     if given.p.shape[2] == 1:
@@ -319,9 +320,9 @@ def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
 
 
 def mixture_weights(chance: Array, weight: Array) -> Array:
-    """Weights of least log loss, by EM, with one label of each member added so that few labels leave none at 0.
+    """The weights with the smallest log loss, by EM, with one pseudo-label for each member so that no weight is 0.
 
-    ``chance`` holds the probability that each member gave to the label, one label a row.
+    ``chance`` holds the probability that each member gave to the label, one label per row.
     """
     m = chance.shape[1]
     w = np.full(m, 1.0 / m)
@@ -345,14 +346,14 @@ def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence
     level = percent(asked.level)
     first = (
         f"The expected calibration error of the mean is {number(f.estimate)} ({level} interval {ends(f.low, f.high)}); "
-        f"a right ensemble would show about {number(f.expected)}."
+        f"a correct ensemble would show about {number(f.expected)}."
     )
     claims = [Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.estimate)]
     rejected = f.pvalue <= alpha_of(asked.level)
     test = f"each of {counted(given.m, 'member')} left out in turn" if asked.kind == "draws" else "overall test"
     if rejected:
         what = "draws" if asked.kind == "draws" else "mean"
-        second = f"There is evidence that the mean is not that of a right ensemble ({test}, {pvalue(f.pvalue)})."
+        second = f"There is evidence that the mean is not that of a correct ensemble ({test}, {pvalue(f.pvalue)})."
         claims.append(Claim(second, "ensemble is wrong", what=what))
     else:
         second = f"There is no evidence against the mean ({test}, {pvalue(f.pvalue)})."
@@ -362,8 +363,8 @@ def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence
 def _members_sentence(f: EnsembleMembers, asked: HowAsked) -> Sentence:
     rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
     text = (
-        f"By themselves {rejected} of {counted(len(f.rows), 'member')} are not calibrated by the overall test; their "
-        f"mean slope is {with_interval(f.estimate, f.low, f.high)}"
+        f"Tested one by one, {rejected} of {counted(len(f.rows), 'member')} are not calibrated (overall test); the "
+        f"mean slope of the members is {with_interval(f.estimate, f.low, f.high)}"
     )
     said = f"{text}{_leaning(f)}."
     claims = [measured(said, members=float(len(f.rows)))]
@@ -381,16 +382,17 @@ def _leaning(f: EnsembleMembers) -> str:
 def _mixture_sentence(f: EnsembleMixture, asked: HowAsked) -> Sentence:
     level = percent(asked.level)
     first = (
-        f"The expected calibration error of the mixture that predicts best is {number(f.estimate)} ({level} interval "
+        f"The expected calibration error of the best mixture is {number(f.estimate)} ({level} interval "
         f"{ends(f.low, f.high)})."
     )
     claims = [Claim(first, "interval", metric="ece of the mixture", low=f.low, high=f.high)]
     if f.pvalue <= alpha_of(asked.level):
         second = (
-            f"There is evidence that it is not calibrated (overall test, {pvalue(f.pvalue)}); another mixture of the "
+            f"There is evidence that this mixture is not calibrated (overall test, {pvalue(f.pvalue)}); another "
+            "mixture of the "
             "members may be."
         )
         claims.append(Claim(second, "ensemble is wrong", what="mixture"))
     else:
-        second = f"There is no evidence that it is miscalibrated (overall test, {pvalue(f.pvalue)})."
+        second = f"There is no evidence that this mixture is miscalibrated (overall test, {pvalue(f.pvalue)})."
     return Sentence(f"{first} {second}", *claims)

@@ -1,4 +1,4 @@
-"""A score as a detector: how well it tells the rows that it should find from the others."""
+"""A score as a detector: how well it separates the rows to be detected from the other rows."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from calibrary.data.checks import Array
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import jeffreys_shares, order_statistics, shuffled
 
-#: Share of the rows that must be kept at the threshold of the false positive rate.
+#: The share of other rows below the threshold at which the false positive rate is computed.
 KEPT = 0.95
 _POINTS = 101
 
 
 @dataclass(frozen=True)
 class Detector(Result):
-    """How well a score tells two kinds of rows apart.
+    """How well a score separates two groups of rows.
 
     Attributes
     ----------
-    name : what the score is, and what it should find
-    estimate, low, high : AUROC: the share of pairs, one row of each kind, in which the row to be found scores higher
-    pvalue : of the hypothesis that it is 1/2 (Mann and Whitney)
-    fpr, fpr_low, fpr_high : share of the rows to be found that are missed at the threshold which keeps 95% of the
-        others; in the words of out-of-distribution detection the false positive rate at 95% true positives
+    name : the score, and the rows to be detected
+    estimate, low, high : AUROC: the share of pairs, one row of each group, in which the row to be detected scores
+        higher
+    pvalue : p-value of the hypothesis that the AUROC is 1/2 (Mann and Whitney)
+    fpr, fpr_low, fpr_high : share of the rows to be detected that are missed at the threshold that keeps 95% of the
+        others; in out-of-distribution detection this is the false positive rate at 95% true positives
     error, error_low, error_high : detection error: the mean of both error rates at the best threshold
-    n_found, n_others : rows of each kind
+    n_found, n_others : numbers of rows of each group
     """
 
     name: str
@@ -50,7 +51,7 @@ class Detector(Result):
 
 @dataclass(frozen=True)
 class Scored:
-    """A score of two kinds of rows, higher where it should find: sorted, with weights."""
+    """A score of two groups of rows, higher for rows to be detected: sorted, with weights."""
 
     name: str
     found: Array
@@ -79,7 +80,7 @@ def detector(s: Scored, level: float, n_resamples: int, seed: int) -> Detector:
 
 
 def placements(s: Scored) -> tuple[Array, Array]:
-    """The share of the other kind that each row beats, ties counting half: of rows to be found, and of others."""
+    """The share of the other group that each row exceeds (ties count half): for rows to be detected, and for others."""
     below = _share_below(s.others, s.others_weight, s.found)
     above = 1.0 - _share_below(s.found, s.found_weight, s.others)
     return below, above
@@ -102,19 +103,21 @@ def auroc(s: Scored, level: float) -> tuple[float, float, float, float]:
 
 
 def _variance(each: Array, w: Array, area: float) -> float:
-    """Of the weighted mean of the placements."""
+    """The variance of the weighted mean of the placements."""
     n = len(each)
     return float(w**2 @ (each - area) ** 2) / float(w.sum()) ** 2 * n / max(n - 1, 1)
 
 
 def effective(w: Array) -> float:
-    """Rows of equal weight that would tell as much."""
+    """The effective number of rows: of equally weighted rows with the same precision."""
     return float(w.sum()) ** 2 / float(w @ w)
 
 
 def _ends(area: float, variance: float, s: Scored, level: float) -> tuple[float, float]:
     fewest = min(effective(s.found_weight), effective(s.others_weight))
-    edge = ((1.0 - level) / 2.0) ** (1.0 / fewest)  # all pairs in order says no more than all of the rarer rows
+    edge = ((1.0 - level) / 2.0) ** (
+        1.0 / fewest
+    )  # if all pairs are in order, the information is limited by the smaller group
     if variance <= 0.0:
         return (min(area, edge) if area > 0.5 else 0.0), (1.0 if area > 0.5 else max(area, 1.0 - edge))
     z = float(scipy.special.stdtrit(max(fewest - 1.0, 1.0), 0.5 + level / 2.0))
@@ -124,7 +127,7 @@ def _ends(area: float, variance: float, s: Scored, level: float) -> tuple[float,
 
 
 def _mann_whitney(s: Scored, area: float) -> float:
-    """Two-sided, by the normal law with ties."""
+    """The two-sided p-value by the normal approximation, corrected for ties."""
     n1, n0 = effective(s.found_weight), effective(s.others_weight)
     pooled = np.concatenate([s.found, s.others])
     _, ties = np.unique(pooled, return_counts=True)
@@ -138,7 +141,7 @@ def _mann_whitney(s: Scored, area: float) -> float:
 
 
 def _missed(s: Scored, level: float, n_resamples: int, seed: int) -> tuple[float, float, float]:
-    """Rows to be found that score at most what 95% of the others do; the threshold is drawn as well as the share."""
+    """The share of missed rows at the threshold that keeps 95% of the others; the threshold is resampled too."""
     order = np.argsort(s.others, kind="stable")
     others, share = s.others[order], np.cumsum(s.others_weight[order]) / s.others_weight.sum()
     at = min(int(np.searchsorted(share, KEPT - 1e-12)), len(others) - 1)
@@ -158,10 +161,10 @@ def _at_most(s: Scored, threshold: Array | float) -> Array:
 
 
 def _detection_error(s: Scored, level: float, n_resamples: int, seed: int) -> tuple[float, float, float]:
-    """(missed + false alarms) / 2 at the best threshold.
+    """The detection error, (missed + false alarms) / 2, at the best threshold.
 
-    At the best threshold of the same rows the error is too small, and at that of other rows too large by about as
-    much: the interval is around the middle of the two.
+    At the best threshold of the same rows the error is biased downwards, at that of other rows upwards by about the
+    same amount; the interval is centered between the two.
     """
     same = _rates(s, _best_threshold(s))
     halves = _halves(s, seed)
@@ -177,7 +180,7 @@ def _detection_error(s: Scored, level: float, n_resamples: int, seed: int) -> tu
 
 
 def _best_threshold(s: Scored) -> float:
-    """The score above which a row counts as found, at which the two error rates have the least sum."""
+    """The threshold of the score at which the sum of the two error rates is smallest."""
     grid = np.concatenate([[-np.inf], np.unique(np.concatenate([s.found, s.others]))])
     missed = _at_most(s, grid)
     alarms = 1.0 - _at_most(_exchanged(s), grid)
@@ -185,7 +188,7 @@ def _best_threshold(s: Scored) -> float:
 
 
 def _rates(s: Scored, threshold: float) -> tuple[float, float]:
-    """Share of the rows to be found that are missed, and share of the others that raise an alarm."""
+    """The share of missed rows among those to be detected, and the share of false alarms among the others."""
     return float(_at_most(s, threshold)), 1.0 - float(_at_most(_exchanged(s), threshold))
 
 
@@ -194,7 +197,7 @@ def _exchanged(s: Scored) -> Scored:
 
 
 def _halves(s: Scored, seed: int) -> tuple[Scored, Scored]:
-    """Two random halves of both kinds; of a single row both halves have it."""
+    """Two random halves of both groups; a single row is in both halves."""
     orders = [shuffled(len(x), seed, "halves") for x in (s.found, s.others)]
     parts = [[order[k::2] if len(order) > 1 else order for k in (0, 1)] for order in orders]
     first, second = (
@@ -206,7 +209,7 @@ def _halves(s: Scored, seed: int) -> tuple[Scored, Scored]:
 
 
 def selective_curve(score: Array, wrong: Array, w: Array) -> Array:
-    """(points, 2): coverage, and the share of wrong rows among those kept, the highest scores left out first."""
+    """The risk-coverage curve, (points, 2): coverage and error rate as rows with the highest scores are left out."""
     order = np.argsort(score, kind="stable")
     kept, errors = np.cumsum(w[order]), np.cumsum((w * wrong)[order])
     at = np.unique(np.clip(np.ceil(np.linspace(0.0, 1.0, _POINTS)[1:] * len(order)).astype(int) - 1, 0, None))

@@ -1,4 +1,4 @@
-"""What an ensemble is given: probabilities of every member, labels of every row, and rows that belong to no class."""
+"""Check the input of an ensemble: members' probabilities, labels, and rows that belong to no class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_p
 from calibrary.data.labels import plain_labels
 from calibrary.data.predictions import Predictions, predictions
 
-#: Rows that weights may make.
+#: The largest number of rows after frequency weights are expanded.
 _MOST_ROWS = 20_000_000
 
 
@@ -26,13 +26,13 @@ class Members:
     Attributes
     ----------
     p : (rows, members, columns); one column is P(class 1), several are one for each class
-    counts, labels : (rows, columns) how many labels each class has (one column: how many are 1), and how many in all
-    single : the labels one by one: their row and their class
-    weight : (rows,), 1 where no weights were given; whole weights have become repeated rows
-    outside_p, outside_weight : the same of rows that belong to no class
+    counts, labels : (rows, columns) the number of labels of each class (one column: of class 1), and their total
+    single : the row and the class of each single label
+    weight : (rows,), 1 without weights; whole-number weights have become repeated rows
+    outside_p, outside_weight : probabilities and weights of rows that belong to no class
     classes : names
     features : (rows, features), or None
-    scores : other detectors by name, of the rows inside and of those outside
+    scores : other detectors by name, for rows with a class and for rows without
     """
 
     p: Array
@@ -48,27 +48,27 @@ class Members:
 
     @property
     def n(self) -> int:
-        """Rows that belong to a class."""
+        """The number of rows that belong to a class."""
         return len(self.p)
 
     @property
     def m(self) -> int:
-        """Members."""
+        """The number of members."""
         return int(self.p.shape[1])
 
     @property
     def k(self) -> int:
-        """Classes."""
+        """The number of classes."""
         return max(int(self.p.shape[2]), 2)
 
     @property
     def weighted(self) -> bool:
-        """Do the rows count differently?"""
+        """Whether the rows have different weights."""
         return bool((self.weight != self.weight[0]).any())
 
     @property
     def repeated(self) -> bool:
-        """Does any row have several labels?"""
+        """Whether any row has several labels."""
         return bool((self.labels > 1).any())
 
     def row_means(self, x: Array) -> float:
@@ -76,7 +76,7 @@ class Members:
         return float(self.weight @ x / self.weight.sum())
 
     def counted(self, p: Array, counts: Array) -> Predictions:
-        """These probabilities with so many labels of each class (one column: of class 1) in each row."""
+        """Predictions from these probabilities and the counts of labels (one column: of class 1) in each row."""
         if p.shape[1] == 1:
             counts, p = np.column_stack([self.labels - counts[:, 0], counts[:, 0]]), p[:, 0]
         else:
@@ -85,7 +85,7 @@ class Members:
         return predictions(label, p[row], sample_weight=self.weight[row] * counts[row, label])
 
     def as_data(self, p: Array) -> Predictions:
-        """These probabilities (rows, columns) of the labels one by one; labels of one row belong together."""
+        """Predictions with one row for each single label; the labels of one row form a unit."""
         row, label = self.single
         probability = p[row, 0] if p.shape[1] == 1 else _normal(p[row])
         found = predictions(label, probability, sample_weight=self.weight[row] if self.weighted else None)
@@ -104,7 +104,7 @@ def given(
     members_needed: int = 2,
     scores: Mapping[str, Any] | None = None,
 ) -> Members:
-    """Everything checked, or refused with one sentence."""
+    """The checked input; invalid input is refused with one sentence."""
     probability = _members(p, members_needed)
     n, _, columns = probability.shape
     rows, missing = _labels(y, n)
@@ -113,7 +113,7 @@ def given(
     x = None if features is None else _features(features, n)
     kept, gone = np.flatnonzero(~out & (weight > 0.0)), np.flatnonzero(out & (weight > 0.0))
     if not len(kept):
-        raise RefusedError("no row has a label: an ensemble is judged by rows whose class is known")
+        raise RefusedError("no row has a label: pass rows whose class is known")
     place, column = np.nonzero(~missing[kept])
     mean = probability[kept].mean(axis=1)
     checked = predictions(
@@ -121,7 +121,7 @@ def given(
         labels=labels, pos_label=pos_label,
     )  # fmt: skip
     if checked.fractional:
-        raise RefusedError("y_true holds fractions: give the labels of a row side by side, one column for each")
+        raise RefusedError("y_true holds fractions: pass the labels of each row in separate columns")
     whole = bool((weight == np.rint(weight)).all()) and float(weight.sum()) <= _MOST_ROWS
     times = np.rint(weight).astype(np.intp) if whole else np.ones(n, dtype=np.intp)
     label = checked.y.astype(np.intp)
@@ -148,7 +148,7 @@ def given(
 
 
 def _members(p: Any, least: int) -> Array:
-    """(rows, members, columns), with one column for two classes."""
+    """The members as an array (rows, members, columns), with one column for two classes."""
     raw = as_array(p, "y_prob")
     if raw.ndim not in (2, 3):
         raise RefusedError(
@@ -158,7 +158,7 @@ def _members(p: Any, least: int) -> Array:
     n, m = raw.shape[:2]
     if m < least:
         raise RefusedError(
-            "y_prob has one member: the spread of an ensemble needs two or more; for one model use decide"
+            "y_prob has one member, and an ensemble needs two or more: for a single model use calibrary.decide"
         )
     if raw.ndim == 2:
         found: Array = checked_probabilities(raw.reshape(-1)).reshape(n, m, 1)
@@ -169,26 +169,26 @@ def _members(p: Any, least: int) -> Array:
         for former in range(later):
             if np.array_equal(found[:, later], found[:, former]):
                 raise RefusedError(
-                    f"members {former} and {later} are equal in every row: leave one of them out, because copies are "
-                    "no second opinion"
+                    f"members {former} and {later} are equal in every row: remove one of them, because copies are "
+                    "not separate members"
                 )
     return np.ascontiguousarray(found)
 
 
 def _normal(p: Array) -> Array:
-    """Rows that sum to one; a mean of rows may miss it by rounding."""
+    """Rows divided by their sum, which may differ from one by rounding."""
     result: Array = p / p.sum(axis=1, keepdims=True)
     return result
 
 
 def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Labels (rows, labels of a row), and which are missing."""
+    """Labels as an array (rows, labels of a row), and a mask of missing labels."""
     rows = as_array(y, "y_true")
     if rows.ndim == 1:
         rows = rows[:, None]
     if rows.ndim != 2 or len(rows) != n:
         raise RefusedError(
-            f"y_true has shape {rows.shape} and y_prob has {n} rows: give one label for each row, or several"
+            f"y_true has shape {rows.shape} and y_prob has {n} rows: pass one or several labels for each row"
         )
     missing = np.zeros(rows.shape, dtype=bool)
     if rows.dtype.kind == "O":
@@ -199,7 +199,7 @@ def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels that are left, in the type they had before missing ones made objects or floats of them."""
+    """The labels that are not missing, converted back to their original type."""
     found = plain_labels(np.array(labels.tolist())) if labels.dtype.kind == "O" else labels
     if found.dtype.kind == "f" and (found == np.rint(found)).all():
         return found.astype(np.intp)
@@ -207,27 +207,27 @@ def _plain(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _outside(outside: Any, missing: NDArray[np.bool_], rows: NDArray[Any], n: int) -> NDArray[np.bool_]:
-    """Rows that belong to no class: those named, and those without a label."""
+    """A mask of the rows that belong to no class: those marked, and those without a label."""
     nothing = np.asarray(missing.all(axis=1), dtype=bool)
     if outside is None:
         return nothing
     said = as_array(outside, "outside")
     if said.shape != (n,):
-        raise RefusedError(f"outside has shape {said.shape} and y_prob has {n} rows: say True or False for each")
+        raise RefusedError(f"outside has shape {said.shape} and y_prob has {n} rows: pass True or False for each row")
     if said.dtype.kind not in "b" and not np.isin(said, (0, 1)).all():
-        raise RefusedError("outside holds something else than True and False: say for each row whether it is outside")
+        raise RefusedError("outside holds other values than True and False: pass one of the two for each row")
     out = said.astype(bool)
     wrong = np.flatnonzero(out & ~nothing)
     if len(wrong):
         shown = rows[wrong[0]][~missing[wrong[0]]].tolist()[0]
         raise RefusedError(
             f"row {wrong[0]} is outside and has the label {in_sentence(shown)}: a row that belongs to no class has no "
-            "right label; make it None, or say that the row is not outside"
+            "true label; set the label to None, or outside to False for this row"
         )
     unlabelled = np.flatnonzero(nothing & ~out)
     if len(unlabelled):
         raise RefusedError(
-            f"row {unlabelled[0]} has no label and is not outside: drop it, or say that it belongs to no class"
+            f"row {unlabelled[0]} has no label and is not marked as outside: drop the row, or mark it with outside="
         )
     return out
 
@@ -236,14 +236,14 @@ def _features(features: Any, n: int) -> Array:
     x = np.asarray(as_array(features, "features"), dtype=np.float64)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or len(x) != n:
-        raise RefusedError(f"features has shape {x.shape} and y_prob has {n} rows: give the features of each row")
+        raise RefusedError(f"features has shape {x.shape} and y_prob has {n} rows: pass the features of each row")
     if not np.isfinite(x).all():
         raise RefusedError("features holds missing or infinite numbers: fill them in or drop the rows")
     return x
 
 
 def _counted(place: Indices, label: Indices, n: int, columns: int) -> tuple[Array, Indices]:
-    """How many labels of each row are of each class, and how many there are."""
+    """The number of labels of each class in each row, and their total."""
     number = np.bincount(place, minlength=n)
     if columns == 1:
         return np.bincount(place, label, n).astype(np.float64)[:, None], number
@@ -256,6 +256,8 @@ def score_columns(scores: Mapping[str, Any] | None, n: int) -> dict[str, Array]:
     for name, values in (scores or {}).items():
         column = as_floats(values, f"scores[{name!r}]")
         if column.shape != (n,):
-            raise RefusedError(f"scores[{name!r}] has shape {column.shape} and there are {n} rows: one number for each")
+            raise RefusedError(
+                f"scores[{name!r}] has shape {column.shape} and there are {n} rows: pass one number for each row"
+            )
         found[str(name)] = column
     return found

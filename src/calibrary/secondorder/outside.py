@@ -1,6 +1,6 @@
-"""Rows that belong to no class: confidence on them, confidence as their detector, and errors with them among the rows.
+"""Rows that belong to no class: the confidence there, its use as a detector, and the error if such rows are included.
 
-A row outside has no right answer, so whatever is predicted for it is wrong.
+Such a row ("outside") has no right answer, so that every prediction for it counts as wrong.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from calibrary.secondorder.detector import Detector, Scored, detector, placement
 from calibrary.secondorder.given import Members, given
 from calibrary.secondorder.spread import interval_of
 
-#: Quantiles of confidence that are told, and bars of the histogram.
+#: The reported quantiles of confidence, and the number of bars of the histogram.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _BARS = 20
 
 
 @dataclass(frozen=True)
 class ConfidenceThere(Result):
-    """Confidence on one kind of rows: mean with its interval, quantiles (5%, 25%, 50%, 75%, 95%), histogram shares."""
+    """Confidence on one group of rows: mean with its interval, quantiles (5%, 25%, 50%, 75%, 95%), histogram shares."""
 
     estimate: float
     low: float
@@ -44,7 +44,7 @@ class ConfidenceThere(Result):
 
 @dataclass(frozen=True)
 class DetectorGain(Result):
-    """AUROC of a score less that of confidence, on the same rows: interval and p-value of no difference (DeLong)."""
+    """AUROC of a score minus that of confidence on the same rows, with interval and p-value (DeLong)."""
 
     name: str
     estimate: float
@@ -55,7 +55,7 @@ class DetectorGain(Result):
 
 @dataclass(frozen=True)
 class RiskWithOutside(Result):
-    """A number of all rows, every prediction outside counted as wrong; with its interval and p-value (NaN: no test)."""
+    """A metric over all rows, with predictions outside counted as wrong, its interval and p-value (NaN: no test)."""
 
     estimate: float
     low: float
@@ -65,19 +65,19 @@ class RiskWithOutside(Result):
 
 @dataclass(frozen=True)
 class OutsideResult(Result):
-    """What :func:`calibrary.outside_rows` returns. Print it, or ask ``sentence``.
+    """The result of :func:`calibrary.outside_rows`. Print it, or use ``sentence``.
 
     Attributes
     ----------
     inside_confidence, outside_confidence : :class:`ConfidenceThere`
     detector : confidence as a detector of rows outside
-    scores, gains : the same of other scores, and their gain over confidence
+    scores, gains : other scores as detectors, and their gain over confidence
     open_set_error : expected calibration error of all rows, with the rows outside weighted to their share
-    closed_error : the same without them
-    selective_risk : area under the risk-coverage curve with them among the rows
-    closed_risk : the same without them
-    prevalence_outside : their share
-    n, n_outside : rows inside and outside
+    closed_error : expected calibration error without the rows outside
+    selective_risk : area under the risk-coverage curve of all rows
+    closed_risk : the same area without the rows outside
+    prevalence_outside : the share of rows outside
+    n, n_outside : numbers of rows inside and outside
     confidence_level, n_resamples, sentence
     """
 
@@ -115,10 +115,11 @@ def outside_rows(
     labels: Any = None,
     pos_label: Any = None,
 ) -> OutsideResult:
-    """What does a model say of rows that belong to none of its classes?
+    """Evaluate a model's confidence on rows that belong to none of its classes.
 
-    Such a row has no right answer: every confident prediction there is wrong. The confidence on these rows stands
-    beside that on the others, as a detector of them and as a probability of being right with them among the rows.
+    Such a row has no right answer, so that every prediction there is wrong. The result compares the confidence on these
+    rows with that on the others, evaluates confidence as a detector of such rows, and gives the calibration error if
+    they are included.
 
     Parameters
     ----------
@@ -127,13 +128,13 @@ def outside_rows(
     y_prob : array-like of shape (N,) or (N, K)
         P(class 1), or one column per class, of all rows.
     outside : array-like of bool, optional
-        Which rows belong to no class. They must have no label. Default: those without one.
+        Which rows belong to no class. They must have no label. Default: the rows without a label.
     scores : mapping of names to array-like of shape (N,), optional
-        Other detectors to compare with confidence, each higher where a row looks as if it were outside.
+        Other detectors to compare with confidence, each higher for rows that are more likely outside.
     prevalence_outside : float, optional
         The share of rows outside where the model is used. Default: their share among these rows.
     sample_weight, confidence_level, n_resamples, rng, labels, pos_label
-        As everywhere.
+        As in :func:`calibrary.interval` and :func:`calibrary.predictions`.
 
     Returns
     -------
@@ -167,9 +168,11 @@ def outside_rows(
 
 
 def outside_of(rows: Members, prevalence: float | None, level: float, n_resamples: int, seed: int) -> OutsideResult:
-    """The same of checked rows, by the mean of their members."""
+    """The result for checked rows, from the mean of their members."""
     if not len(rows.outside_p):
-        raise RefusedError("no row is outside: mark rows that belong to no class with outside=, or give them no label")
+        raise RefusedError(
+            "no row is outside: mark rows that belong to no class with outside=, or set their label to None"
+        )
     inside, there = confidence(rows.p), confidence(rows.outside_p)
     w, v = rows.weight, rows.outside_weight
     share = float(v.sum() / (v.sum() + w.sum())) if prevalence is None else _prevalence(prevalence)
@@ -207,7 +210,7 @@ def confidence(p: Array) -> Array:
 
 
 def right(rows: Members) -> Array:
-    """1 where the predicted class is the first label of the row."""
+    """1 if the predicted class is the first label of the row, else 0."""
     row, label = rows.single
     first = label[np.searchsorted(row, np.arange(rows.n))]
     mean = rows.p.mean(axis=1)

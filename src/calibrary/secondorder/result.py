@@ -1,4 +1,4 @@
-"""What an ensemble shows: five answers, each with its number, interval and p-value, and all of them in words."""
+"""The result of an ensemble: five parts, each with estimate, interval, p-value and sentence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition
 
 @dataclass(frozen=True)
 class EnsembleResult(Result):
-    """What :func:`calibrary.ensemble` returns. Print it, or ask ``sentence``.
+    """The result of :func:`calibrary.ensemble`. Print it, or use ``sentence``.
 
     Attributes
     ----------
-    mean, members, mixture, spread, decomposition : the answers, each with ``estimate``, ``low``, ``high``, ``pvalue``
+    mean, members, mixture, spread, decomposition : the parts, each with ``estimate``, ``low``, ``high``, ``pvalue``
         and ``sentence``
-    outside : what :func:`calibrary.outside_rows` says of rows that belong to no class, by the mean; None without any
-    kind : what members are: "draws" or "mixture"
-    n, n_members, n_classes, n_labels : rows, members, classes, labels
-    confidence_level, n_resamples : how it was made
-    sentence : all of it in words
+    outside : the result of :func:`calibrary.outside_rows` for the mean; None without rows that belong to no class
+    kind : the interpretation of the members: "draws" or "mixture"
+    n, n_members, n_classes, n_labels : numbers of rows, members, classes and labels
+    confidence_level, n_resamples : the settings
+    sentence : the whole result in words
     """
 
     mean: EnsembleMean
@@ -46,7 +46,7 @@ class EnsembleResult(Result):
 
     @property
     def sentence(self) -> Sentence:
-        """All answers in words."""
+        """The whole result in words."""
         said = [part.sentence for part in (self.mean, self.members, self.mixture, self.spread, self.decomposition)]
         if self.outside is not None:
             said.append(self.outside.sentence)
@@ -56,24 +56,24 @@ class EnsembleResult(Result):
         return self.sentence
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """The numbers by name, written for people: value, interval, p-value."""
+        """The numbers by name, formatted for display: value, interval, p-value."""
         s, d = self.spread, self.decomposition
         told: list[tuple[str, Any]] = [
             ("calibration error of the mean", self.mean),
             ("mean slope of the members", self.members),
             ("calibration error of the best mixture", self.mixture),
-            ("variance that is there" if s.method != "features" else "variance that is there at least", s),
+            ("true variance" if s.method != "features" else "smallest true variance", s),
             ("epistemic uncertainty (entropy)", d),
         ]
         rows = [(name, number(x.estimate), ends(x.low, x.high), pvalue_cell(x.pvalue)) for name, x in told]
-        return [*rows[:3], ("variance that is claimed", number(s.claimed), "", ""), *rows[3:]]
+        return [*rows[:3], ("claimed variance", number(s.claimed), "", ""), *rows[3:]]
 
     def _repr_html_(self) -> str:
-        """For a notebook: the numbers."""
+        """The numbers as HTML, for notebooks."""
         return html_table(("", "estimate", "interval", "p"), self.rows())
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
-        """Draw claimed against found spread; returns the matplotlib Axes."""
+        """Draw the estimated against the claimed spread; returns the matplotlib Axes."""
         from calibrary.plots.ensembles import plot_spread
 
         return plot_spread(self, ax=ax, caption=caption, theme=theme)

@@ -1,7 +1,7 @@
-"""Is the spread there that the members claim? Label pairs, or features, against the variance of the members.
+"""Compare the claimed spread (the variance of the members) with the true spread, estimated by label pairs or features.
 
-Two labels of one row agree more often than those of two rows with the same prediction exactly as far as the true
-probabilities of such rows differ: the mean of (y - mu)(y' - mu) is the variance of P(y | x) around mu.
+If the true probabilities of rows with the same prediction differ, two labels of one row agree more often than labels
+of two such rows: the mean of (y - mu)(y' - mu) is the variance of P(y | x) around mu.
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import shuffled
 from calibrary.secondorder.given import Members
 
-#: Cells by the mean and by the spread of the members that judge.
+#: The numbers of cells by the mean and by the spread of the members.
 _CELLS = (3, 3)
-#: Groups of rows in the figure.
+#: The number of groups of rows in the figure.
 _SHOWN = 8
 _FOLDS = 5
-#: Rows that a tree's leaf needs, and how many trees of which size are added up.
+#: The fewest rows in a leaf, and the number and size of the boosted trees.
 _LEAF, _TREES, _RATE, _DEPTH = 20, 60, 0.1, 3
 
 CANNOT = (
-    "Whether the claimed spread is there cannot be known from one label per row: give two or more labels for each, or "
-    "features=, which show how much of it is there at least."
+    "The true spread cannot be estimated from one label per row: pass two or more labels for each row, or features=, "
+    "which give a lower bound of the true spread."
 )
 
 
 @dataclass(frozen=True)
 class EnsembleSpread(Result):
-    """The spread that members claim, and the spread that is there.
+    """The spread that the members claim, and the estimated true spread.
 
     Attributes
     ----------
     estimate, low, high : variance of P(y | x) around the mean prediction, and its interval; from features a lower bound
         (summed over the classes where there are several); NaN where one label per row is all there is
-    pvalue : of the hypothesis that what is claimed is there (from features: at most what is claimed)
+    pvalue : p-value of the hypothesis that the true variance is the claimed one (from features: at most the claimed
+        one)
     claimed : mean variance over the members
-    difference, difference_low, difference_high : what is there less what is claimed
+    difference, difference_low, difference_high : true minus claimed variance
     method : "label pairs", "features" or "none"
-    n_rows : rows that tell
-    groups : (groups, 4): claimed and found variance of rows by what they claim, and the interval of what is found
-    sentence : the answer in words
+    n_rows : number of rows that the estimate uses
+    groups : (groups, 4): for groups of rows by claimed variance: claimed variance, estimate, and its interval
+    sentence : the result in words
     """
 
     estimate: float
@@ -71,7 +72,7 @@ class EnsembleSpread(Result):
 
 
 def spread_of(given: Members, kind: str, level: float, n_resamples: int, seed: int) -> EnsembleSpread:
-    """What is claimed against what is there."""
+    """Compare the claimed with the true spread."""
     paired = np.flatnonzero(given.labels > 1)
     if len(paired) > 1:
         found = _by_pairs(given, paired, kind, level, n_resamples, seed)
@@ -89,7 +90,7 @@ def _mean(x: Array, w: Array) -> float:
 
 
 def _claimed(p: Array, kind: str) -> Array:
-    """Variance over the members of each row: an estimate for draws, the claim itself for a mixture."""
+    """The variance over the members of each row: an estimate for draws, exact for a mixture."""
     result: Array = p.var(axis=1, ddof=1 if kind == "draws" else 0).sum(axis=1)
     return result
 
@@ -102,7 +103,7 @@ def _product(counts: Array, labels: Array, mean: Array) -> Array:
 
 
 def scores(x: Array, w: Array) -> Scores:
-    """What each row adds to a weighted mean, about 0."""
+    """The centered contribution of each row to a weighted mean."""
     return Scores((w * len(w) / w.sum() * (x - _mean(x, w)))[:, None], np.ones(len(w)))
 
 
@@ -122,7 +123,7 @@ def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resample
     p, counts, labels, w = given.p[rows], given.counts[rows], given.labels[rows], given.weight[rows]
     each = labels[:, None].astype(np.float64)
     claimed, mean = _claimed(p, kind), p.mean(axis=1)
-    # the mean of few draws is itself off: that is no spread of the truth
+    # the error of the mean of few draws is not part of the true spread
     there = _product(counts, each, mean) - (claimed / given.m if kind == "draws" else 0.0)
     estimate, low, high = interval_of(there, w, level)
     difference = interval_of(there - claimed, w, level)
@@ -136,7 +137,7 @@ def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resample
 
 
 def judged_spread(p: Array, labels: Array, kind: str) -> Judged:
-    """Pairs of labels against the claim, judged by the other members (draws) or by all (mixture)."""
+    """The statistics that compare label pairs with the claim of the other members (draws) or of all (mixture)."""
     n, m, columns = p.shape
     if kind == "draws":
         mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)
@@ -159,7 +160,7 @@ def judged_spread(p: Array, labels: Array, kind: str) -> Judged:
 
 
 def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:
-    """Rows in groups of nearly equal size by what they claim."""
+    """Rows in groups of nearly equal size by claimed variance."""
     parts = max(1, min(_SHOWN, len(claimed) // 50))
     groups = np.array_split(np.argsort(claimed, kind="stable"), parts)
     found = [(_mean(claimed[rows], w[rows]), *interval_of(there[rows], w[rows], level)) for rows in groups]
@@ -170,7 +171,7 @@ def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:
 
 
 def _by_features(given: Members, kind: str, level: float, seed: int) -> EnsembleSpread:
-    """E (q - mu)^2 >= E [2 f (y - mu) - f^2] for every f of the features, learned here on other folds."""
+    """The lower bound E (q - mu)^2 >= E [2 f (y - mu) - f^2], with f of the features fitted on other folds."""
     p, w = given.p, given.weight
     claimed, mean = _claimed(p, kind), p.mean(axis=1)
     residual = given.counts / given.labels[:, None] - mean
@@ -189,7 +190,7 @@ def _by_features(given: Members, kind: str, level: float, seed: int) -> Ensemble
 
 
 def _gain(given: Members, residual: Array, mean: Array, seed: int) -> Array:
-    """What each row adds to the lower bound, by trees that were grown on other folds."""
+    """The contribution of each row to the lower bound, by trees fitted on other folds."""
     with extra("sklearn", "a lower bound from features"):
         from sklearn.ensemble import GradientBoostingRegressor
     assert given.features is not None
@@ -219,20 +220,21 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
     alpha = alpha_of(s.confidence_level)
     if s.method == "features":
         first = (
-            f"The ensemble claims a variance of {number(s.claimed)}; at least {number(s.estimate)} is there ({level} "
-            f"interval {ends(s.low, s.high)}), by features."
+            f"The ensemble claims a variance of {number(s.claimed)}; by features, the true variance is at least "
+            f"{number(s.estimate)} ({level} interval {ends(s.low, s.high)})."
         )
         claims: list[Claim] = [measured(first, claimed=s.claimed)]
         if s.pvalue <= alpha:
-            second = f"There is evidence that it claims too little ({pvalue(s.pvalue)})."
+            second = f"There is evidence that the ensemble claims too little ({pvalue(s.pvalue)})."
             claims.append(Claim(second, "claimed spread", sign=1.0))
         else:
-            second = f"There is no evidence that it claims too little ({pvalue(s.pvalue)})."
-        third = "Whether it claims too much cannot be known from one label per row."
+            second = f"There is no evidence that the ensemble claims too little ({pvalue(s.pvalue)})."
+        third = "Whether the ensemble claims too much cannot be known from one label per row."
         return Sentence(f"{first} {second} {third}", *claims)
     first = (
-        f"The ensemble claims a variance of {number(s.claimed)}; {number(s.estimate)} is there ({level} interval "
-        f"{ends(s.low, s.high)}), by pairs of labels of {counted(s.n_rows, 'row')}."
+        f"The ensemble claims a variance of {number(s.claimed)}; by pairs of labels of {counted(s.n_rows, 'row')}, the "
+        "true "
+        f"variance is {number(s.estimate)} ({level} interval {ends(s.low, s.high)})."
     )
     claims = [
         measured(first, claimed=s.claimed, found=s.estimate),
@@ -243,9 +245,9 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
     signed = s.difference_low > 0.0 or s.difference_high < 0.0
     if signed:
         word = "little" if s.difference > 0.0 else "much"
-        second = f"There is evidence that it claims too {word} ({pvalue(s.pvalue)})."
+        second = f"There is evidence that the ensemble claims too {word} ({pvalue(s.pvalue)})."
         claims.append(Claim(second, "claimed spread", sign=math.copysign(1.0, s.difference)))
     else:
-        second = f"There is evidence that the claimed spread is not the true one in every part ({pvalue(s.pvalue)})."
+        second = f"There is evidence that claimed and true spread differ for some rows ({pvalue(s.pvalue)})."
         claims.append(Claim(second, "claimed spread", sign=0.0))
     return Sentence(f"{first} {second}", *claims)

@@ -21,7 +21,7 @@ from calibrary.secondorder.spread import interval_of
 
 @dataclass(frozen=True)
 class UncertaintyParts(Result):
-    """Uncertainty in mean over the rows: ``total`` is ``aleatoric`` plus ``epistemic``; ``rows`` has the same of each.
+    """Mean uncertainty over the rows: ``total`` is ``aleatoric`` plus ``epistemic``; ``rows`` holds those of each row.
 
     ``low`` and ``high`` are the ends of the interval of the epistemic part.
     """
@@ -36,17 +36,17 @@ class UncertaintyParts(Result):
 
 @dataclass(frozen=True)
 class EnsembleDecomposition(Result):
-    """What is uncertain because outcomes are, and what because members differ.
+    """The uncertainty of the outcomes (aleatoric) and the disagreement of the members (epistemic).
 
     Attributes
     ----------
     estimate, low, high : mean epistemic uncertainty by entropy (the mutual information), in nats, and its interval
-    pvalue : of the hypothesis that epistemic uncertainty does not tell errors of the mean from right predictions
+    pvalue : p-value of the hypothesis that epistemic uncertainty does not separate wrong from right predictions
     entropy, variance : :class:`UncertaintyParts` by entropy and by variance (summed over the classes of several)
     errors : epistemic uncertainty as a detector of errors of the mean (of the first label of each row)
-    outside : the same of rows outside, or None
-    selective : (points, 2) coverage and error rate when the rows of most epistemic uncertainty are left out first
-    sentence : the answer in words
+    outside : epistemic uncertainty as a detector of rows outside, or None
+    selective : (points, 2) coverage and error rate as rows with the largest epistemic uncertainty are left out
+    sentence : the result in words
     """
 
     estimate: float
@@ -62,7 +62,7 @@ class EnsembleDecomposition(Result):
 
 
 def entropy_parts(p: Array) -> Array:
-    """(rows, 3): entropy of the mean, mean entropy of the members, and their difference."""
+    """An array (rows, 3): entropy of the mean, mean entropy of the members, and their difference."""
 
     def entropy(q: Array) -> Array:
         both: Array = entr(q).sum(axis=-1) + (entr(1.0 - q).sum(axis=-1) if q.shape[-1] == 1 else 0.0)
@@ -73,7 +73,7 @@ def entropy_parts(p: Array) -> Array:
 
 
 def variance_parts(p: Array) -> Array:
-    """(rows, 3): variance of a label under the mean, mean variance under the members, and variance of the members."""
+    """An array (rows, 3): label variance under the mean, mean label variance of members, variance of members."""
     mean = p.mean(axis=1)
     total, aleatoric = (mean * (1.0 - mean)).sum(axis=1), (p * (1.0 - p)).sum(axis=2).mean(axis=1)
     return np.column_stack([total, aleatoric, np.maximum(total - aleatoric, 0.0)])
@@ -102,7 +102,7 @@ def decomposition_of(given: Members, asked: HowAsked) -> EnsembleDecomposition:
 
 
 def wrong_rows(given: Members) -> NDArray[np.bool_]:
-    """Is the class that the mean predicts another than the first label of the row?"""
+    """Whether the class that the mean predicts differs from the first label of the row."""
     row, label = given.single
     first = label[np.searchsorted(row, np.arange(given.n))]
     mean = given.p.mean(axis=1)
@@ -119,8 +119,9 @@ def _parts(rows: Array, w: Array, level: float) -> UncertaintyParts:
 def _sentence(d: EnsembleDecomposition, asked: HowAsked) -> Sentence:
     share = d.entropy.epistemic / d.entropy.total if d.entropy.total > 0.0 else 0.0
     first = (
-        f"Of an entropy of {number(d.entropy.total)} the members' disagreement is {number(d.estimate)} "
-        f"({percent(asked.level)} interval {ends(d.low, d.high)}), {percent(share)}."
+        f"The mean entropy is {number(d.entropy.total)}, of which {number(d.estimate)} ({percent(asked.level)} "
+        "interval "
+        f"{ends(d.low, d.high)}), or {percent(share)}, is disagreement of the members."
     )
     claims = [measured(first, total=d.entropy.total, epistemic=d.entropy.epistemic)]
     said = [first]
@@ -130,9 +131,9 @@ def _sentence(d: EnsembleDecomposition, asked: HowAsked) -> Sentence:
         area = f"AUROC {with_interval(one.estimate, one.low, one.high)}, {pvalue(one.pvalue)}"
         if one.pvalue <= alpha_of(asked.level):
             side = "higher" if one.estimate > 0.5 else "lower"
-            text = f"It is {side} on {what} ({area})."
+            text = f"The disagreement is {side} on {what} ({area})."
             claims.append(Claim(text, "detects", what=one.name, sign=one.estimate - 0.5))
         else:
-            text = f"There is no evidence that it tells {what} from other rows ({area})."
+            text = f"There is no evidence that the disagreement distinguishes {what} from other rows ({area})."
         said.append(text)
     return Sentence(" ".join(said), *claims)

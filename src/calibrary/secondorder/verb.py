@@ -1,4 +1,4 @@
-"""``ensemble``: does an ensemble, a posterior or a set of members know what it does not know?"""
+"""``ensemble``: evaluate the calibration and the claimed uncertainty of an ensemble or posterior."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ def ensemble(
     labels: Any = None,
     pos_label: Any = None,
 ) -> EnsembleResult:
-    """Does an ensemble know what it does not know? Its mean, its members, its best mixture, and the spread it claims.
+    """Evaluate an ensemble: its mean, its members, its best mixture, and the spread that it claims.
 
-    A second-order prediction says which probabilities are possible. Five questions are answered, each with a number,
-    an interval and a test: is the mean calibrated, are the members, is the mixture of them that predicts best, is the
-    spread that they claim there, and how much of the uncertainty is disagreement of the members.
+    A second-order prediction is a distribution of probabilities. Five questions are answered, each with an estimate,
+    an interval and a test: is the mean calibrated, are the members calibrated, is the best mixture of the members
+    calibrated, is the claimed spread the true one, and how much of the uncertainty is disagreement of the members.
 
     Parameters
     ----------
     y_true : array-like of shape (N,) or (N, R)
-        The class of each row, or R labels of each (annotators, repeated measurements; None or NaN where there are
-        fewer). A row without any label is outside.
+        The class of each row, or R labels of each row (annotators, repeated measurements; None or NaN if there are
+        fewer). A row without any label belongs to no class ("outside").
     y_prob : array-like of shape (N, M) or (N, M, K)
         P(class 1) of M members, or probabilities of K classes.
     members : "draws" or "mixture"
-        What members are. "draws" (an ensemble, dropout, posterior draws): the truth is one more draw of the same kind.
-        "mixture": the truth of a row is one of them, each with the same chance.
+        Interpretation of the members. "draws" (an ensemble, dropout, posterior draws): the truth is one more draw from
+        the same distribution. "mixture": the truth of a row is one of the members, each with the same probability.
     features : array-like of shape (N, d), optional
-        Where rows have one label: how much spread is there at least, by trees grown on other folds (needs
-        scikit-learn). Rows with several labels tell more, and features are then not used.
+        For rows with one label: gives a lower bound of the true spread, by trees fitted on other folds (needs
+        scikit-learn). If rows have several labels, features are not used, because the labels are more informative.
     outside : array-like of bool, optional
         Rows that belong to no class; they must have no label. See :func:`calibrary.outside_rows`.
     prevalence_outside : float, optional
-        Their share where the model is used.
+        Share of such rows where the model is used.
     sample_weight : array-like of shape (N,), optional
-        Whole numbers are copies of rows, others importance weights.
+        Whole numbers count equal rows; other weights are importance weights.
     confidence_level, n_resamples, rng, labels, pos_label
-        As everywhere.
+        As in :func:`calibrary.interval` and :func:`calibrary.predictions`.
 
     Returns
     -------
@@ -67,10 +67,10 @@ def ensemble(
 
     Notes
     -----
-    For draws the truth and the members can change places: every member in turn is left out, the others judge the
-    labels of the row and labels drawn from the one left out, and random signs give the exact law of the difference, for
-    any number of members, rows and events. What can be known depends on the labels: from one label per row and no
-    features, nothing of the spread.
+    For draws, the truth and the members are exchangeable. Every member in turn is left out; the other members give a
+    statistic of the row's labels and of labels drawn from the left-out member, and random signs give the exact null
+    distribution of the difference, for any number of members, rows and events. With one label per row and no features
+    the true spread cannot be estimated.
 
     References
     ----------

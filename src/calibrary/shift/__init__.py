@@ -1,4 +1,4 @@
-"""Other data than those with labels: a target without labels, and groups in an order along which errors may grow."""
+"""Calibration on other data: a target without labels, and ordered groups along which errors may grow."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Is the assumption true that carries a value from the source to the target? A test without labels of the target.
+"""A test of the shift assumption that does not need labels of the target.
 
-If it is, the weighted rows of the source look like those of the target. The largest distance between the distribution
-functions of what is known of both (confidences, features) is held against draws of both sets in which it is true, with
-the weights estimated again in each: redrawing the target alone rejects a third of all true assumptions.
+If the assumption is true, the weighted rows of the source have the same distribution as those of the target. The test
+statistic is the largest distance between the distribution functions of the variables that both sets have (confidences,
+features). Its null distribution comes from draws of both sets under the assumption, with the weights estimated again in
+each draw; redrawing the target alone would reject a third of all true assumptions.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.two_sets import TwoSets
 
-#: Of more classes than this, the commonest are compared.
+#: With more classes than this, only the most frequent classes are compared.
 _MOST_CLASSES = 20
 
 
@@ -22,24 +23,26 @@ class _Distances:
     def __init__(self, columns: Array) -> None:
         self._order = np.argsort(columns, axis=0, kind="stable").T
         ascending = np.take_along_axis(columns, self._order.T, axis=0).T
-        self._inside = np.zeros(ascending.shape, dtype=bool)  # within a tie, where no function has a value
+        self._inside = np.zeros(
+            ascending.shape, dtype=bool
+        )  # positions within a tie, where the distribution functions are not evaluated
         self._inside[:, :-1] = ascending[:, 1:] == ascending[:, :-1]
 
     def largest(self, a: Array, b: Array) -> float:
-        """The largest distance of all columns."""
+        """The largest distance over all columns."""
         gap = np.cumsum((a / a.sum() - b / b.sum())[self._order], axis=1)
         gap[self._inside] = 0.0
         return float(np.abs(gap).max())
 
 
 def looked_at(p: Array, features: Array | None, classes: Indices) -> Array:
-    """What is compared: the probability of each class (of two classes one), the largest of a row, and features."""
+    """The compared variables: each class's probability (one for two classes), the largest of each row, and features."""
     columns = [p[:, 1:]] if p.shape[1] == 2 else [p[:, classes], p.max(axis=1)[:, None]]
     return np.column_stack(columns if features is None else [*columns, features])
 
 
 def compared_classes(share: Array) -> Indices:
-    """The classes whose probabilities are compared: all, or the commonest of very many."""
+    """The classes whose probabilities are compared: all, or the most frequent of very many."""
     commonest: Indices = np.sort(np.argsort(-share, kind="stable")[:_MOST_CLASSES])
     return commonest
 
@@ -49,7 +52,7 @@ def assumption_test(
 ) -> tuple[float, float]:
     """The largest distance between the target and the weighted source, and its p-value.
 
-    ``observed`` are the weights of the source's rows; ``columns`` and ``target`` are what is compared.
+    ``observed`` are the weights of the source's rows; ``columns`` and ``target`` are the compared variables.
     """
     n, m = len(columns), len(target)
     both = _Distances(np.concatenate([columns, target]))

@@ -1,4 +1,4 @@
-"""The verb ``shift_curve``: a metric along groups in an order: severities of a corruption, months, sites."""
+"""``shift_curve``: a metric along ordered groups, such as severities of a corruption, months or sites."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ TRENDS = ("weighted", "permutation")
 
 @dataclass(frozen=True)
 class ShiftCurve(Result):
-    """A metric along groups in an order.
+    """A metric along ordered groups.
 
     Attributes
     ----------
-    groups : names of the groups, in their order
+    groups : names of the groups, in order
     n : total weight of each group
-    estimate, low, high : the metric in each group and its own interval
-    band_low, band_high : the simultaneous band: it holds the true values of all groups at once at the level
+    estimate, low, high : the metric in each group and its interval
+    band_low, band_high : the simultaneous band, which contains the true values of all groups at the level
     trend, trend_pvalue : growth of the debiased squared calibration error from group to group (groups weighted by
         size), and the two-sided p-value of no trend
     score, calibration, accuracy : Brier score of each group, its part that is miscalibration (the debiased squared
         error of the classes), and the rest, which is lack of accuracy
-    growth : Brier score of the last group less that of the first
+    growth : Brier score of the last group minus that of the first
     calibration_share, accuracy_share : shares of the growth that are loss of calibration and loss of accuracy; NaN
-        where the score does not grow
+        if the score does not grow
     calibration_growth, calibration_growth_se : the part of the growth that is loss of calibration, and its standard
         error
-    metric, confidence_level, n_resamples, n_units : what was asked; ``n_units`` is 0 where each row is by itself
-    sentence : the answer in words
+    metric, confidence_level, n_resamples, n_units : the settings; ``n_units`` is 0 without units
+    sentence : the result in words
     """
 
     groups: tuple[str, ...]
@@ -79,7 +79,7 @@ class ShiftCurve(Result):
         return len(self.groups)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        """Head and rows: one row for each group."""
+        """The heading and the rows of the table, one row for each group."""
         head = ("group", "rows", self.metric, "interval", "simultaneous band", "Brier score", "of it calibration")
         rows = [
             (
@@ -91,7 +91,7 @@ class ShiftCurve(Result):
         return head, rows
 
     def _repr_html_(self) -> str:
-        """For a notebook: the sentence and the table."""
+        """The sentence and the table as HTML, for notebooks."""
         head, rows = self.table()
         return markup(html_table(("", ""), [("", self.sentence)]), html_table(head, rows))
 
@@ -118,12 +118,12 @@ def shift_curve(
     weight_type: str = "frequency",
     **options: Any,
 ) -> ShiftCurve:
-    r"""A metric along groups in an order, with a simultaneous band, a test of trend, and what the growth consists of.
+    r"""A metric along ordered groups, with a simultaneous band, a test of trend, and a decomposition of the growth.
 
-    The trend is that of the debiased squared calibration error, in bins of equal mass of each group and class: sums of
-    products of residuals of two different units, which are unbiased for any number of rows. The growth of the Brier
-    score from the first to the last group is split into loss of calibration (the growth of that squared error) and loss
-    of accuracy (the rest).
+    The trend is that of the debiased squared calibration error, in bins of equal mass for each group and class. The
+    squared error is a sum of products of residuals of two different units, which is unbiased for any number of rows.
+    The growth of the Brier score from the first to the last group is split into loss of calibration (the growth of that
+    squared error) and loss of accuracy (the rest).
 
     Parameters
     ----------
@@ -132,16 +132,16 @@ def shift_curve(
     y_true, y_prob, sample_weight
         As for every metric.
     groups : array-like of shape (N,)
-        The severity, month or site of each row. Numbers and dates are in their own order, names in alphabetical order,
-        unless ``order`` lists them.
+        The severity, month or site of each row. Numbers and dates are sorted, names are sorted alphabetically,
+        unless ``order`` gives the order.
     order : sequence, optional
         The groups from first to last.
     units : array-like of shape (N,), optional
-        Rows that belong together, in all groups: the image that was corrupted at every severity.
+        The unit of each row, which may occur in several groups: the image that was corrupted at every severity.
     trend : "weighted" or "permutation"
-        "permutation" reorders the groups; it is for five or more groups of equal size.
+        "permutation" permutes the groups and needs five or more groups of equal size.
     n_resamples, confidence_level, rng, weight_type, **options
-        As in :func:`calibrary.interval`. The band has intervals of the level 1 - alpha / groups.
+        As in :func:`calibrary.interval`. The band consists of intervals of level 1 - alpha / groups.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def shift_curve(
             for at in (level, 1.0 - alpha_of(level) / len(names))
         )
         if own.parts:
-            raise RefusedError(f"{metric} has {len(own.parts)} numbers: ask for a metric that is one number")
+            raise RefusedError(f"{metric} has {len(own.parts)} values: choose a metric with one value")
         found.append((own.estimate, own.low, own.high, min(band.low, own.low), max(band.high, own.high)))
     single = p if importance or p.w is None or p.units is not None else None
     rows, of_row = (p, place) if single is not None else _copies(p, place)
@@ -199,21 +199,21 @@ def shift_curve(
 
 
 def _asked(metric: Any, kept: dict[str, Any]) -> dict[str, Any]:
-    """The options of the call that the metric takes; a function of the user's takes its own alone."""
+    """The options of the call that apply to the metric; a user's function gets only its own options."""
     if entry_of(metric) is None:
         return {name: value for name, value in kept.items() if name not in ("lens", "average", "r")}
     return {name: value for name, value in kept.items() if not (name == "r" and value is None)}
 
 
 def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[tuple[str, ...], Indices]:
-    """The names of the groups in order, and the place of each row's group."""
+    """The names of the groups in order, and the index of each row's group."""
     if groups is None:
         raise RefusedError("groups is missing: pass the severity, month or site of each row")
     values: NDArray[Any] = p.align(as_array(groups, "groups"), "groups")
     if values.dtype.kind == "O":
         values = values.astype(str)
     if values.dtype.kind in "fM" and (np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)).any():
-        raise RefusedError("groups has missing values: leave those rows out, or give them a group")
+        raise RefusedError("groups has missing values: drop those rows, or assign them to a group")
     known = list(np.unique(values)) if order is None else list(order)
     place = np.full(len(values), -1, dtype=np.intp)
     for i, value in enumerate(known):
@@ -222,14 +222,14 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
         raise RefusedError(f"order does not name the group {values[row]!s}: list every group from first to last")
     empty = [str(value) for i, value in enumerate(known) if not (place == i).any()]
     if empty:
-        raise RefusedError(f"the group {empty[0]} of order has no rows: leave it out")
+        raise RefusedError(f"the group {empty[0]} of order has no rows: remove it from order")
     if len(known) < 2:
-        raise RefusedError(f"groups has one level only ({known[0]!s}): a curve needs at least two groups")
+        raise RefusedError(f"groups has only one value ({known[0]!s}): a curve needs at least two groups")
     return tuple(str(value) for value in known), place
 
 
 def _copies(p: Predictions, place: Indices) -> tuple[Predictions, Indices]:
-    """Each copy of a weighted row by itself."""
+    """The data with each copy of a weighted row as a separate row."""
     row = np.repeat(np.arange(p.n), p.counts("the trend"))
     part = p.part(row)
     part.w = None

@@ -1,4 +1,4 @@
-"""Covariate shift: the ratio of the densities of two sets, by cross-fitted logistic regression of which set it is."""
+"""Covariate shift: the density ratio of two sets, by cross-fitted logistic regression of set membership."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrary.data.predictions import Predictions
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 FOLDS = 5
-#: Of all rows; it decides only where the two sets can be told apart without error.
+#: The ridge penalty per row, which matters only if the two sets are perfectly separable.
 _RIDGE = 1e-6
-#: Probabilities are kept so far from 0 and 1 when their log odds are the features.
+#: The distance from 0 and 1 at which probabilities are clipped when their log odds are the features.
 _END = 1e-6
 
 
@@ -23,8 +23,8 @@ _END = 1e-6
 class DensityWeighting:
     """Weights in proportion to the odds that a row belongs to the target.
 
-    The odds of a row of the source are those of a regression fitted to the other folds of the source and to the
-    target. A draw of both sets moves the coefficients by one Newton step from those that were fitted.
+    The odds of a row of the source come from a regression that was fitted to the other folds of the source and to the
+    target. In a draw of both sets, the coefficients change by one Newton step from the fitted ones.
     """
 
     x: Array
@@ -34,7 +34,7 @@ class DensityWeighting:
 
     @classmethod
     def of(cls, p: Predictions, x: Array, target: Array) -> DensityWeighting:
-        """From the predictions of the source and the features of both sets."""
+        """The weighting from the predictions of the source and the features of both sets."""
         both = np.concatenate([x, target])
         weight = np.concatenate([p.weight, np.ones(len(target))])
         mean = np.average(both, axis=0, weights=weight)
@@ -72,12 +72,12 @@ class DensityWeighting:
 
     @once
     def _odds(self) -> Array:
-        """The chance of each row of the source to be of the target, by each fold's regression: (rows, folds)."""
+        """The probability of each source row to belong to the target, by each fold's regression: (rows, folds)."""
         chance: Array = scipy.special.expit(self.x @ np.column_stack([beta for beta, _ in self._fits]))
         return chance
 
     def _scale(self, fold: int) -> float:
-        """What a row of the target counts in a fold's regression, where both sets weigh the same."""
+        """The weight of a target row in a fold's regression, such that both sets have the same total weight."""
         return float(self._counts[self.fold != fold].sum()) / self.n_target
 
     @once
@@ -89,7 +89,7 @@ class DensityWeighting:
         return self._steps(self.x)
 
     def _steps(self, x: Array) -> Array:
-        """What one row of the target adds to the gradient of each fold's regression, side by side."""
+        """The contribution of one target row to the gradient of each fold's regression, concatenated."""
         return np.column_stack(
             [
                 self._scale(f) * (1.0 - scipy.special.expit(x @ beta))[:, None] * x
@@ -99,19 +99,19 @@ class DensityWeighting:
 
     @once
     def _away(self) -> Array:
-        """The same of one row of the source."""
+        """The contribution of one source row to the gradients."""
         return np.column_stack(
             [-np.where(self.fold == f, 0.0, self._odds[:, f])[:, None] * self.x for f in range(FOLDS)]
         )
 
     @once
     def _settled(self) -> Array:
-        """The gradients of the sets as they came; the ridge takes up what is left."""
+        """The gradients at the fitted coefficients for the observed sets, without the ridge penalty."""
         total: Array = self._counts @ self._away + self.kinds.sum(axis=0)
         return total
 
     def weights(self, row: Indices, label: Indices, target: Array) -> Array:
-        """The weight of drawn rows; ``target`` is the sum of what the drawn target adds to the gradients."""
+        """The weights of drawn rows; ``target`` is the sum of the drawn target's contributions to the gradients."""
         counts = self._counts
         drawn = np.bincount(row, counts[row], minlength=len(counts))
         moved = (drawn @ self._away + target - self._settled).reshape(FOLDS, -1)
@@ -125,7 +125,7 @@ class DensityWeighting:
 
     @property
     def observed(self) -> Array:
-        """The weight of every row of the source as it came; they sum to what the rows count."""
+        """The weights of the observed source rows; their sum is the total weight of the rows."""
         z = np.sum(self.x * np.stack([beta for beta, _ in self._fits])[self.fold], axis=1)
         each = self._counts * np.exp(z - z.max())
         scaled: Array = each * (self._counts.sum() / each.sum())
@@ -133,14 +133,14 @@ class DensityWeighting:
 
 
 def folds(rows: Array) -> Indices:
-    """The fold of each row, by its rank among different rows: copies of a row are in one fold, in any order."""
+    """The fold of each row, by its rank among the distinct rows, so that copies of a row share a fold."""
     _, number = np.unique(rows, axis=0, return_inverse=True)
     fold: Indices = number.ravel() % FOLDS
     return fold
 
 
 def log_odds(p: Array) -> Array:
-    """Features that probabilities (rows, classes) are themselves: log ratios to the last class."""
+    """Features from the probabilities (rows, classes) themselves: log ratios to the last class."""
     z = np.log(np.clip(p, _END, 1.0))
     ratios: Array = z[:, :-1] - z[:, -1:]
     return ratios

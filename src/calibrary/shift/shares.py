@@ -1,4 +1,4 @@
-"""Label shift: how frequent each class is in a target without labels, and the weights of classes that follow."""
+"""Label shift: the estimated class shares in a target without labels, and the resulting weights of classes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_STEPS = 2000
 class LabelWeighting:
     """Weights w[y] = share of the class in the target / share in the source.
 
-    ``predicted`` is the predicted class of each row of the source and ``law`` how frequent each is in the target. The
-    predicted class is the one whose probability exceeds the class's share in the source most: every fixed rule serves,
-    and this one predicts rare classes too. ``weight`` is what each row counts, where it is not 1.
+    ``predicted`` is the predicted class of each row of the source and ``law`` the frequency of each predicted class in
+    the target. The predicted class has the largest ratio of probability to share in the source; every fixed rule is
+    valid, and this one also predicts rare classes. ``weight`` is the weight of each row, if not 1.
     """
 
     y: Indices
@@ -34,12 +34,12 @@ class LabelWeighting:
 
     @classmethod
     def of(cls, p: Predictions, target: Array) -> LabelWeighting:
-        """From the predictions of the source and the probabilities (rows, classes) of the target."""
+        """The weighting from the predictions of the source and the probabilities (rows, classes) of the target."""
         share = p.class_share
         for k in np.flatnonzero(share <= 0.0):
             raise RefusedError(
-                f"class {p.classes[int(k)]!r} never occurs in y_true: how frequent it is in the target cannot be "
-                "estimated; leave it out of y_prob, or label rows of it"
+                f"class {p.classes[int(k)]!r} never occurs in y_true, so its share in the target cannot be "
+                "estimated: remove it from y_prob, or label rows of this class"
             )
         seen = np.bincount(_classes(target, share), minlength=p.k) / len(target)
         return cls(p.y, _classes(p.p, share), seen, len(target), p.w)
@@ -53,19 +53,19 @@ class LabelWeighting:
         return np.eye(len(self.law))[self.predicted]
 
     def weights(self, row: Indices, label: Indices, target: Array) -> Array:
-        """The weight of drawn rows; ``target`` counts the predicted classes of the drawn target."""
+        """The weights of drawn rows; ``target`` counts the predicted classes of the drawn target."""
         counts = None if self.weight is None else self.weight[row]
         _, of_class = self.shares(self.predicted[row], label, counts, target / target.sum())
         each = of_class[label]
         return each if counts is None else counts * each
 
     def shares(self, predicted: Indices, label: Indices, counts: Array | None, seen: Array) -> tuple[Array, Array]:
-        """The shares of the classes in the target, on the simplex, and the weights of the classes."""
+        """The class shares in the target, projected on the simplex, and the weights of the classes."""
         table = self._table(predicted, label, counts)
         own = table.sum(axis=0)
         try:
             ratio = np.linalg.solve(table, seen)
-        except np.linalg.LinAlgError:  # a draw without any row of a class
+        except np.linalg.LinAlgError:  # the draw has no row of some class
             ratio = np.linalg.lstsq(table, seen, rcond=None)[0]
         found = on_simplex(own * ratio)
         return found, np.where(own > 0.0, found / np.where(own > 0.0, own, 1.0), 0.0)
@@ -78,20 +78,20 @@ class LabelWeighting:
 
     @once
     def estimated(self) -> tuple[Array, Array]:
-        """The shares and the weights of the classes from the sets as they came."""
+        """The class shares and class weights from the observed sets."""
         return self.shares(self.predicted, self.y, self.weight, self.law)
 
     @property
     def observed(self) -> Array:
-        """The weight of every row of the source as it came."""
+        """The weights of the observed source rows."""
         each: Array = self.estimated[1][self.y]
         return each if self.weight is None else self.weight * each
 
     def refuse_singular(self) -> None:
-        """Refuse a confusion matrix from which the shares cannot be told.
+        """Refuse a confusion matrix from which the class shares cannot be estimated.
 
-        Its columns are the laws of the predicted class given each class. The smallest singular value is held against
-        its own standard error (delta method), because a matrix that is singular in truth is not so in a sample.
+        Its columns are the distributions of the predicted class given each class. The smallest singular value is
+        compared with its standard error (delta method), because a truly singular matrix is not singular in a sample.
         """
         table = self._table(self.predicted, self.y, self.weight)
         given = table / table.sum(axis=0)
@@ -102,21 +102,23 @@ class LabelWeighting:
         error = float(np.sqrt(np.sum(v**2 * spread / copies)))
         if values[-1] <= max(_STANDARD_ERRORS * error, 1e-9):
             raise RefusedError(
-                "the shares of the classes in the target cannot be told, because the confusion matrix of y_true and "
+                "the class shares in the target cannot be estimated, because the confusion matrix of y_true and "
                 f"the predicted classes is singular (smallest singular value {values[-1]:.2g}, standard error "
-                f"{error:.2g}): the predictions do not tell the classes apart; merge classes, or label rows of the "
+                f"{error:.2g}): the predictions do not distinguish the classes; merge classes, or label rows of the "
                 "target"
             )
 
     def calibrated_at_target(self, p: Array) -> tuple[Array, Array]:
-        """The law of source labels if the predictions are calibrated at the target, and the target's predicted classes.
+        """Label probabilities in the source for predictions calibrated at the target, and the target's frequencies.
 
-        Label k has a chance in proportion to p_k / w_k, so that weighted by w it has the chance p_k again; the rows of
-        the target are then those of the source, weighted by 1 over the sum.
+        Label k has a probability proportional to p_k / w_k, so that after weighting by w its probability is p_k; the
+        rows of the target are those of the source, weighted by 1 over the sum.
         """
         own = np.bincount(self.y, self.weight, minlength=len(self.law))
         own = own / own.sum()
-        found = np.maximum(self.estimated[0], 0.5 / self.n_target)  # a share of 0 would leave no chance to the others
+        found = np.maximum(
+            self.estimated[0], 0.5 / self.n_target
+        )  # a share of 0 would give all other labels the probability 0
         odds = p / (found / found.sum() / own)
         total = odds.sum(axis=1)
         weight = (1.0 if self.weight is None else self.weight) / total
@@ -130,7 +132,7 @@ def _classes(p: Array, share: Array) -> Indices:
 
 
 def on_simplex(x: Array) -> Array:
-    """The nearest vector of numbers from 0 on that sum to one."""
+    """The nearest vector of non-negative numbers that sum to one."""
     if (x >= 0.0).all() and abs(x.sum() - 1.0) < 1e-12:
         return x
     down = np.sort(x)[::-1]
@@ -141,7 +143,7 @@ def on_simplex(x: Array) -> Array:
 
 
 def likelihood_shares(p: Array, share: Array) -> Array:
-    """The shares of the classes that are most likely if ``p`` is calibrated where the shares are ``share``.
+    """The maximum likelihood class shares, if ``p`` is calibrated in a population with class shares ``share``.
 
     The EM algorithm of Saerens, Latinne and Decaestecker (2002).
     """
@@ -159,7 +161,7 @@ def likelihood_shares(p: Array, share: Array) -> Array:
 
 
 def shares_in_both(names: tuple[object, ...], target: Array, source: Array) -> str:
-    """The shares of the classes in both sets, in words; of many classes those that differ most."""
+    """The class shares in both sets in words; for many classes, those with the largest differences."""
     if len(names) == 2:
         return f"The target has {share_words(names, target)} and the source {percent(float(source[1]))}"
     most = np.argsort(-np.abs(target - source), kind="stable")[:3]
@@ -168,7 +170,7 @@ def shares_in_both(names: tuple[object, ...], target: Array, source: Array) -> s
 
 
 def share_words(names: tuple[object, ...], shares: Array) -> str:
-    """Shares of classes in words; of two classes that of the second."""
+    """Class shares in words; for two classes, the share of the second."""
     if len(names) == 2:
         return f"{percent(float(shares[1]))} of class {names[1]}"
     return ", ".join(f"{percent(float(x))} of class {name}" for name, x in zip(names, shares, strict=True))

@@ -1,4 +1,4 @@
-"""The verb ``under_shift``: what would a metric be on another set of rows, whose labels are not known?"""
+"""``under_shift``: estimate a metric on a target set without labels."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from calibrary.shift.density import DensityWeighting, log_odds
 from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_both
 
 ASSUMPTIONS = ("label", "covariate")
-#: A weighted sample that is worth fewer rows than this says nothing of the target.
+#: The smallest effective number of weighted rows for an estimate at the target.
 LEAST_EFFECTIVE = 30
-#: Rows times classes above which drawn rows are written out, rather than counted with every label they could have.
+#: With more rows times classes, drawn rows are listed one by one instead of being counted for every possible label.
 _MOST_CELLS = 2_000_000
-#: At this level the assumption counts as contradicted.
+#: The significance level of the test of the assumption.
 LEVEL = 0.05
 
 
@@ -45,16 +45,16 @@ class ShiftResult(Result):
     source : the metric on the labelled rows
     target, low, high : the metric on the target, under the assumption, and its interval
     shares : share of each class in the target, in the order of the columns (two classes: the last is the positive one)
-    effective_n : as many rows without weights would be as good
-    assumption_pvalue : of the test of what can be tested about the assumption
-    sentence : the answer in words
-    pvalue : of the hypothesis that the predictions are calibrated at the target, by the noise of the interval, whose
-        lower end leaves the perfect value where this is at most 1 - confidence_level; NaN for a metric without a test
+    effective_n : effective sample size: the number of unweighted rows with the same precision
+    assumption_pvalue : p-value of the test of the assumption's testable part
+    sentence : the result in words
+    pvalue : p-value of calibration at the target, from the same noise as the interval, whose lower end excludes the
+        perfect value if this p-value is at most 1 - confidence_level; NaN for a metric without a test
     source_shares : share of each class among the labelled rows
-    likelihood_shares : shares of the target by maximum likelihood, which needs calibrated predictions; a check
+    likelihood_shares : shares of the target by maximum likelihood, which assumes calibrated predictions; for comparison
     distance : largest distance between the distribution functions of the target and of the weighted source
-    weights : weight of each labelled row (of each copy, where weights count copies)
-    metric, assume, n, n_target, confidence_level, n_resamples, method : what was asked, and how it was answered
+    weights : weight of each labelled row (of each copy, for frequency weights)
+    metric, assume, n, n_target, confidence_level, n_resamples, method : the settings
     """
 
     source: float
@@ -86,7 +86,7 @@ class ShiftResult(Result):
         return self.sentence
 
     def rows(self) -> list[tuple[str, str]]:
-        """The numbers by name, written for people."""
+        """The numbers by name, formatted for display."""
         return [
             ("source", number(self.source)),
             ("target", with_interval(self.target, self.low, self.high)),
@@ -97,7 +97,7 @@ class ShiftResult(Result):
         ]
 
     def _repr_html_(self) -> str:
-        """For a notebook: the numbers, and the sentence in the head."""
+        """The numbers and the sentence as HTML, for notebooks."""
         return html_table(("", self.sentence), self.rows())
 
 
@@ -118,39 +118,40 @@ def under_shift(
     weight_type: str = "frequency",
     **options: Any,
 ) -> ShiftResult:
-    r"""Value of a metric on a target of which only the predictions are known, with an interval.
+    r"""Estimate a metric, with an interval, on a target for which only predictions are known.
 
-    Under *label shift* the classes have other shares in the target, and rows of one class look as before. Rows of the
-    source are weighted by :math:`w_k = \pi_k / s_k`, the share of their class in the target over that in the source;
-    the shares :math:`\pi` come from the confusion matrix of the source and the predicted classes of the target, which
-    needs no calibrated predictions. Under *covariate shift* rows of other kinds are frequent, and rows of one kind have
-    the same outcomes as before; weights come from a logistic regression of which set a row belongs to, cross-fitted.
+    Under *label shift* the classes have different shares in the target, and the distribution of rows within a class is
+    the same. Rows of the source are weighted by :math:`w_k = \pi_k / s_k`, the share of their class in the target over
+    that in the source; the shares :math:`\pi` come from the confusion matrix of the source and the predicted classes of
+    the target, which does not need calibrated predictions. Under *covariate shift* the features have a different
+    distribution, and outcomes given the features are the same; weights come from a cross-fitted logistic regression of
+    set membership.
 
-    What can be tested about the assumption is tested, and where the test rejects it at 5%, no value is given. That
-    P(y | x) is unchanged under covariate shift cannot be tested without labels of the target: it is assumed.
+    The testable part of the assumption is tested, and if the test rejects it at 5%, no value is given. That P(y | x) is
+    unchanged under covariate shift cannot be tested without labels of the target; it is assumed.
 
     Parameters
     ----------
     metric : str or callable
-        A metric that takes weights, by its id or function; or a function of your own with ``sample_weight``.
+        A metric that takes weights, by its id or function; or your own function with ``sample_weight``.
     y_true, y_prob
         The source: labels and probabilities, as for every metric.
     target_prob : array-like of shape (M,) or (M, K)
         The probabilities of the target, for the same classes.
     assume : "label" or "covariate"
     features, target_features : array-like of shape (N, D) and (M, D), optional
-        Of covariate shift: what the two sets differ in. Without them the log odds of the predictions are taken, and
-        then P(y | prediction) must be the same in both sets.
+        For covariate shift: the variables in which the two sets differ. By default the log odds of the predictions
+        are used, and then P(y | prediction) must be the same in both sets.
     sample_weight : array-like of shape (N,), optional
-        Weights of the source: weight 2 is the row written twice.
+        Weights of the source: a row of weight 2 counts as two equal rows.
     n_resamples, confidence_level, rng
-        As in :func:`calibrary.interval`. Both sets are drawn, and the weights are estimated again in each draw. For
+        As in :func:`calibrary.interval`. Both sets are resampled, and the weights are estimated again in each draw. For
         an error that grows from a perfect value the interval is the "triangle" of :func:`calibrary.interval`, whose
         null is calibration at the target; for other metrics it is the basic bootstrap.
     check : bool
-        False computes the value also where the assumption is contradicted.
+        False computes the value even if the assumption is rejected.
     weight_type : "frequency" or "importance"
-        With frequency weights (whole numbers) copies are drawn; with importance weights rows, weights and all.
+        With frequency weights (whole numbers) single copies are drawn; with importance weights rows and their weights.
     **options
         ``lens``, ``average``, ``labels``, ``pos_label`` and the metric's own options.
 
@@ -161,8 +162,8 @@ def under_shift(
     Raises
     ------
     ValueError
-        Where the assumption is contradicted, where the confusion matrix is singular, where the weighted rows are worth
-        fewer than 30, or where the target has other classes.
+        If the assumption is rejected, if the confusion matrix is singular, if the effective sample size is below 30,
+        or if the target has other classes.
 
     References
     ----------
@@ -198,8 +199,8 @@ def under_shift(
     effective = float(observed.sum() ** 2 / np.sum(observed**2))
     if not effective >= LEAST_EFFECTIVE:
         raise RefusedError(
-            f"the weighted rows are worth {effective:.0f} rows without weights, and fewer than {LEAST_EFFECTIVE} say "
-            "nothing of the target: the two sets differ too much; label rows of the target"
+            f"the weighted rows are worth {effective:.0f} unweighted rows, and at least {LEAST_EFFECTIVE} are needed: "
+            "the two sets differ too much; label rows of the target"
         )
     seed = seed_of(rng)
     classes = compared_classes(p.class_share)
@@ -255,7 +256,7 @@ def _target_of(p: Predictions, y_prob: Any, target_prob: Any) -> Array:
 def _weighting(
     p: Predictions, target: Array, assume: str, features: Any, target_features: Any
 ) -> tuple[Any, tuple[Array | None, Array | None]]:
-    """How rows are weighted, and the features that are compared."""
+    """The weighting of the rows, and the features that the test compares."""
     if assume == "label":
         if features is not None or target_features is not None:
             raise RefusedCallError("features are for assume='covariate': label shift needs the predictions alone")
@@ -263,14 +264,14 @@ def _weighting(
         weighting.refuse_singular()
         return weighting, (None, None)
     if (features is None) != (target_features is None):
-        raise RefusedCallError("features and target_features belong together: pass both, or neither")
+        raise RefusedCallError("features and target_features must be passed together")
     if features is None:
         return DensityWeighting.of(p, log_odds(p.p), log_odds(target)), (None, None)
     here, there = (_features(f, name) for f, name in ((features, "features"), (target_features, "target_features")))
     here = p.align(here, "features")
     if len(there) != len(target) or here.shape[1] != there.shape[1]:
         raise RefusedError(
-            f"target_features has the shape {there.shape}: give {len(target):,} rows, as target_prob has, and "
+            f"target_features has the shape {there.shape}: pass {len(target):,} rows, as target_prob has, and "
             f"{here.shape[1]} columns, as features has"
         )
     return DensityWeighting.of(p, here, there), (here, there)
@@ -280,12 +281,14 @@ def _features(values: Any, name: str) -> Array:
     x = as_floats(values, name)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or not np.isfinite(x).all():
-        raise RefusedError(f"{name} must be numbers without gaps, one row a prediction and one column a feature")
+        raise RefusedError(
+            f"{name} must be numbers without missing values, with one row per prediction and one column per feature"
+        )
     return x
 
 
 def _unweighted(p: Predictions) -> Predictions:
-    """The rows by themselves: what they count is in the weighting."""
+    """The rows without their weights, which are part of the weighting."""
     return Predictions(p.y, p.probability, classes=p._classes, rows=p.rows, n_input=p.n_input, origin=p.origin)
 
 
@@ -304,7 +307,7 @@ def _shares(p: Predictions, weighting: Any, observed: Array) -> Array:
 def _refuse_several(statistic: Statistic) -> None:
     if len(statistic.observed) != 1:
         raise RefusedError(
-            f"{statistic.name} has {len(statistic.observed)} numbers here: ask for a metric that is one number"
+            f"{statistic.name} has {len(statistic.observed)} values here: choose a metric with one value"
         )
 
 
@@ -314,7 +317,7 @@ def _refuse_several(statistic: Statistic) -> None:
 def _interval(
     statistic: Statistic, sets: TwoSets, observed: Array, level: float, n_resamples: int, seed: int
 ) -> tuple[float, float, float, str]:
-    """Ends, the p-value of calibration at the target, and the method."""
+    """The ends of the interval, the p-value of calibration at the target, and the method."""
     drawn = _replicates(statistic, sets.bootstrap(observed), n_resamples, seed, "rows")
     value = statistic.observed
     if statistic.one_sided and not triangle.why_not(statistic):
@@ -345,7 +348,7 @@ def _replicates(
 
 
 def _calibrated(sets: TwoSets) -> tuple[Array, Array | None]:
-    """The chances of the source's labels if the predictions are calibrated at the target, and the law of the target."""
+    """Label probabilities in the source for predictions calibrated at the target, and the target's frequencies."""
     p = sets.rows.p
     if hasattr(sets.weighting, "calibrated_at_target"):
         chance, law = sets.weighting.calibrated_at_target(p)
@@ -354,10 +357,10 @@ def _calibrated(sets: TwoSets) -> tuple[Array, Array | None]:
 
 
 def _noise_ratio(sets: TwoSets, observed: Array, chance: Array) -> float:
-    """How much larger the noise of the weighted residuals is than it would be at a calibrated target; at least 1.
+    """The ratio of the noise of the weighted residuals to that of a calibrated target; at least 1.
 
-    Weights depend on the labels, so that the noise depends on which labels the rows have: a model that is right at the
-    source has labels of large weight more often than one that is right at the target.
+    Weights depend on the labels, so that the noise depends on the distribution of labels: with a model that is
+    calibrated at the source, labels of large weight are more frequent than with one calibrated at the target.
     """
     p, y = sets.rows.p, sets.rows.y
     away = 1.0 - 2.0 * p + np.sum(p**2, axis=1, keepdims=True)  # squared residual of the row with each label
@@ -374,11 +377,11 @@ def _noise_ratio(sets: TwoSets, observed: Array, chance: Array) -> float:
 
 
 def _contradicted(assume: str, distance: float, tested: float, draws: int) -> str:
-    other = "try assume='covariate' with features, " if assume == "label" else "add features that tell the sets apart, "
+    other = "try assume='covariate' with features, " if assume == "label" else "add features in which the sets differ, "
     return (
         f"the assumption of {assume} shift is contradicted: the target and the weighted source differ by "
         f"{number(distance)} in distribution (Kolmogorov-Smirnov, {pvalue(tested, draws)}); label rows of the target, "
-        f"{other}or pass check=False to compute the value all the same"
+        f"{other}or pass check=False to compute the value anyway"
     )
 
 

@@ -1,13 +1,13 @@
-"""Does the squared calibration error grow along groups in an order? Sums over pairs of units, and their law.
+"""Test of a trend of the squared calibration error along ordered groups, by sums over pairs of units.
 
-In each group and for each class, rows are put in bins of equal mass. The squared gap of a bin, less its noise, is a sum
-of products of residuals of two different units, so that it is unbiased however few rows there are. A weighted trend of
-the groups is again such a sum, and so is the difference of two groups. A unit may lie in several groups: the same image
+In each group and for each class, rows are divided into bins of equal mass. The squared gap of a bin minus its noise is
+a sum of products of residuals of two different units, which is unbiased for any number of rows. A weighted trend of the
+groups, or the difference of two groups, is again such a sum. A unit may occur in several groups, as the same image does
 at every severity.
 
-Such a sum is skewed where one small group counts most. The test of trend therefore takes its law from the hypothesis:
-all groups have one calibration curve, that of all rows together. Mean, variance and skewness of the sum follow from it
-and from the sizes of the groups, and a shifted gamma law has the same three.
+Such a sum is skewed if one small group has most of the weight. The test of trend therefore uses the null hypothesis
+that all groups have the same calibration curve, that of all rows together. Mean, variance and skewness of the sum
+follow from this curve and the sizes of the groups, and are those of a shifted gamma distribution.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.numerics.draw import generator, shuffled
 
-#: Bins of a group and class, and cells of all groups and classes together.
+#: The number of bins of a group and class, and of cells of all groups and classes together.
 BINS, _MOST_CELLS = 10, 3000
-#: The permutation of groups is a test for at least so many groups, and tries every order up to so many.
+#: The fewest groups for the permutation test, and the most groups for which every order is tried.
 LEAST_PERMUTED, _MOST_ORDERED = 5, 7
 
 
 @dataclass(frozen=True)
 class PairSums:
-    """Residuals summed by unit and cell, and what pairs of units say about each group.
+    """Residuals summed by unit and cell, from which the squared error of each group is estimated.
 
     Attributes
     ----------
     sums : residuals (units, cells)
     cell_group : the group of each cell
-    factor : what the products of pairs in a cell count towards the squared error of its group
+    factor : weight of a cell's pair products in the squared error of its group
     size : total weight of each group
     score : Brier score of each group
-    curve : what the residuals would be if all groups had one calibration curve
+    curve : the expected residuals if all groups had the same calibration curve
     """
 
     sums: scipy.sparse.csr_array
@@ -56,7 +56,7 @@ class PairSums:
 
     @classmethod
     def of(cls, p: Predictions, place: Indices, n_groups: int) -> PairSums:
-        """From predictions and the group of each row; rows of one unit belong together, in all groups."""
+        """The sums from predictions and the group of each row; a unit may have rows in several groups."""
         views = [p.view(p.y, p.probability)] if p.binary else [
             p.view((p.y == k).astype(np.intp), np.ascontiguousarray(p.p[:, k])) for k in range(p.k)
         ]  # fmt: skip
@@ -80,15 +80,15 @@ class PairSums:
 
     @once
     def _together(self) -> Array:
-        """Products of residuals of the same unit, of every two cells."""
+        """Sums of products of residuals of the same unit, for every two cells."""
         products: Array = (self.sums.T @ self.sums).toarray()
         return products
 
     def combined(self, coefficient: Array) -> tuple[float, float]:
-        """A sum of the groups' squared errors with these coefficients, and its standard error.
+        """A linear combination of the groups' squared errors, and its standard error.
 
-        The variance of a sum over pairs has a part that is there for calibrated groups too, and one that grows with
-        the error; both are estimated without bias.
+        The variance of a sum over pairs has a part that calibrated groups have too, and a part that grows with the
+        error; both are estimated without bias.
         """
         a = coefficient[self.cell_group] * self.factor
         each = self.sums * a  # (units, cells)
@@ -99,7 +99,7 @@ class PairSums:
         return float(coefficient @ self.squared), math.sqrt(max(variance, 0.0))
 
     def trend(self) -> tuple[float, float]:
-        """Growth of the squared error from group to group, groups weighted by their size, and its p-value."""
+        """The slope of the squared error over the groups, weighted by group size, and its p-value."""
         contrast = _slope_of(self.size)
         slope = float(contrast @ self.squared)
         variance, third = self.curve.moments(contrast[self.cell_group] * self.factor, self.sums)
@@ -108,7 +108,7 @@ class PairSums:
         return slope, _two_sided(slope / math.sqrt(variance), third / variance**1.5)
 
     def permutation_test(self, n_resamples: int, rng: object) -> tuple[float, float]:
-        """The same by permutation of the groups, which must be exchangeable: five or more, of equal size."""
+        """The slope with a p-value by permutation of the groups, which needs five or more groups of equal size."""
         n = len(self.size)
         if n < LEAST_PERMUTED or not np.allclose(self.size, self.size[0]):
             raise RefusedError(
@@ -117,7 +117,7 @@ class PairSums:
             )
         contrast = _slope_of(self.size)
         seen = abs(float(contrast @ self.squared)) - 1e-12
-        if n <= _MOST_ORDERED:  # every order, the one that was seen among them
+        if n <= _MOST_ORDERED:  # every order, including the observed one
             orders: NDArray[np.intp] = np.array(list(permutations(range(n))))
             return float(contrast @ self.squared), float(np.mean(np.abs(self.squared[orders] @ contrast) >= seen))
         source = generator(rng, "order of groups")
@@ -127,7 +127,7 @@ class PairSums:
 
 
 def _slope_of(size: Array) -> Array:
-    """Coefficients that give the slope of a weighted regression on the place in the order."""
+    """The coefficients of the slope of a weighted regression on the position in the order."""
     place = np.arange(len(size), dtype=np.float64)
     away = size * (place - np.average(place, weights=size))
     slope: Array = away / (away @ place)
@@ -135,7 +135,7 @@ def _slope_of(size: Array) -> Array:
 
 
 def _two_sided(z: float, skewness: float) -> float:
-    """The p-value of a standardized number by the shifted gamma law of this skewness, twice the smaller tail."""
+    """Two-sided p-value of a standardized number by the shifted gamma distribution of this skewness."""
     if abs(skewness) < 1e-3:
         return float(2.0 * scipy.special.ndtr(-abs(z)))
     shape = 4.0 / skewness**2
@@ -188,7 +188,7 @@ class _Cells:
 
     @once
     def factor(self) -> Array:
-        """What the products of pairs in each cell count; 0 where one unit has the whole cell."""
+        """The weight of the products of pairs in each cell; 0 if one unit has the whole cell."""
         own = np.asarray(self.added(np.ones(self.at.shape)).power(2).sum(axis=0)).ravel()
         pairs = self.total**2 - own
         some = pairs > 1e-9 * self.total**2
@@ -197,14 +197,14 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _OneCurve:
-    """What residuals would be if all groups had the calibration curve of all rows together.
+    """The expected residuals if all groups had the calibration curve of all rows together.
 
     Attributes
     ----------
-    cells : of the groups
+    cells : the cells of the groups
     mean : mean residual of each row and class
-    chance : chance of each class in each row
-    alone : is every row a unit of its own?
+    chance : probability of each class in each row
+    alone : whether every row is a separate unit
     """
 
     cells: _Cells
@@ -214,7 +214,7 @@ class _OneCurve:
 
     @classmethod
     def of(cls, p: Predictions, pooled: _Cells, cells: _Cells, residual: Array) -> _OneCurve:
-        """The mean residuals in bins of all rows, shrunk so that their squares are as large as without their noise."""
+        """The mean residuals in bins of all rows, shrunk so that the sum of their squares is free of noise."""
         sums = pooled.added(residual)
         total, own = (np.asarray(x.sum(axis=0)).ravel() for x in (sums, sums.power(2)))
         gap = total / pooled.total
@@ -226,7 +226,7 @@ class _OneCurve:
         return cls(cells, chance - stated, chance, p.units is None)
 
     def moments(self, a: Array, sums: scipy.sparse.csr_array) -> tuple[float, float]:
-        """Variance and third moment of the sum over pairs in which a cell counts ``a``.
+        """Variance and third moment of the sum over pairs, in which a cell has the weight ``a``.
 
         Labels of single rows are drawn from their chances; units vary as their residuals do around the curve.
         """

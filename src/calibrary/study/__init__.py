@@ -1,4 +1,4 @@
-"""Metrics against known truth: what does a metric show when the answer is known?"""
+"""Simulation studies of metrics on data whose true calibration error is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of several classes: the truth is Dirichlet, and the model states it at another temperature."""
+"""Simulated data of several classes: true probabilities are Dirichlet, and the model changes their temperature."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from calibrary.data.checks import Array, Indices, softmax
 from calibrary.data.sample import drawn_labels
 from calibrary.numerics.draw import addressed, generator
 
-#: Cases from which a truth is taken, and the groups of equal mass in which true and stated probabilities are compared.
+#: The number of rows for the true errors, and of equal-mass groups in which true and stated probabilities are compared.
 _CASES, _GROUPS = 200_000, 100
-#: Mean number of classes that a case leaves open.
+#: The mean number of plausible classes of a row.
 _SPREAD = 1.5
 
 
@@ -30,7 +30,7 @@ class ClassWorld:
     temperature : float
         Above 1 the model is over-confident, below 1 under-confident, at 1 calibrated.
     unequal : bool
-        Do the classes' weights fall like 1, 1/2, 1/3, ... (imbalance) rather than being equal?
+        Whether the classes' weights decrease like 1, 1/2, 1/3, ... (imbalance) instead of being equal.
 
     Examples
     --------
@@ -60,30 +60,30 @@ class ClassWorld:
 
     @property
     def family(self) -> str:
-        """The kind of error."""
+        """The type of miscalibration."""
         if self.temperature == 1.0:
             return "calibrated"
         return "over-confident" if self.temperature > 1.0 else "under-confident"
 
     @property
     def stream(self) -> tuple[int, ...]:
-        """Its place in the random stream."""
+        """Its number in the random stream."""
         return 10_000 + 2 * self.k + self.unequal, round(1000 * self.temperature)
 
     @property
     def weights(self) -> Array:
-        """The parameters of the Dirichlet law."""
+        """The parameters of the Dirichlet distribution."""
         share = 1.0 / np.arange(1, self.k + 1) if self.unequal else np.ones(self.k)
         return np.asarray(_SPREAD * share / share.sum())
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
-        """Labels and stated probabilities of n cases."""
+        """Labels and stated probabilities of n rows."""
         rng = generator(rng, "world")
         truth, stated = self._cases(whole("n", n), rng)
         return drawn_labels(rng.random(n), truth), stated
 
     def _cases(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        # gamma variates of tiny shape underflow to 0, which no temperature changes: they are drawn as logarithms
+        # gamma variates of tiny shape would underflow to 0, so their logarithms are drawn
         a = self.weights
         log = np.log(rng.gamma(a + 1.0, size=(n, self.k))) + np.log(rng.random((n, self.k))) / a
         log -= log.max(axis=1, keepdims=True)
@@ -91,7 +91,7 @@ class ClassWorld:
         return softmax(log), softmax(self.temperature * log)
 
     def truth(self) -> dict[str, float]:
-        """The errors of the top label and of the classes, from 200,000 cases with known probabilities."""
+        """The true errors of the top label and of the classes, from 200,000 rows with known probabilities."""
         return dict(_class_truth(self))
 
 
@@ -101,7 +101,7 @@ def _class_truth(world: ClassWorld) -> tuple[tuple[str, float], ...]:
     truth, stated = world._cases(_CASES // max(1, world.k // 10), rng)
     top = stated.argmax(axis=1)
     rows = np.arange(len(top))
-    first = min(world.k, 10)  # the classes whose errors are averaged: all, or ten of equal or falling weight
+    first = min(world.k, 10)  # the classes whose errors are averaged: all, or ten of equal or decreasing weight
     each = np.linspace(0, world.k - 1, first).round().astype(int)
     return (
         ("top-label", _grouped_gap(stated[rows, top], truth[rows, top])),
@@ -111,7 +111,7 @@ def _class_truth(world: ClassWorld) -> tuple[tuple[str, float], ...]:
 
 
 def _grouped_gap(stated: Array, truth: Array) -> float:
-    """Mean distance of stated and true probabilities over groups of equal mass: nearly no noise is left in either."""
+    """Mean absolute difference of stated and true probabilities over groups of equal mass."""
     order = np.argsort(stated, kind="stable")
     gap = (truth - stated)[order]
     edges = np.linspace(0, len(gap), _GROUPS + 1).astype(int)

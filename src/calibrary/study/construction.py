@@ -1,4 +1,4 @@
-"""Bias by construction (section 4.11 of the review): a known calibration curve, and what a metric makes of it."""
+"""Bias by construction (section 4.11 of the review): the bias of a metric for a known calibration curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calibrary.numerics.solve.newton import Evaluated, Minimum, logistic_loss, m
 
 
 def _log_flip(c: Array) -> Array:
-    with np.errstate(divide="ignore"):  # log 0 = -inf at c = 1 is the limit that is meant
+    with np.errstate(divide="ignore"):  # log 0 = -inf at c = 1 is the correct limit
         return np.log1p(-c)
 
 
@@ -48,15 +48,15 @@ CURVES: dict[str, Callable[[Array, float, float], Array]] = {
 
 @dataclass(frozen=True)
 class Bias:
-    """What a metric shows on samples of known calibration error.
+    """The bias of a metric on samples of known calibration error.
 
     Attributes
     ----------
-    mean, sd : of the metric over the samples
-    true_error : what it should have read
+    mean, sd : mean and standard deviation of the metric over the samples
+    true_error : the true calibration error
     bias : mean - true_error
-    standard_error : of the mean, from the number of samples
-    mse : mean squared distance from the true error
+    standard_error : standard error of the mean
+    mse : mean squared difference from the true error
     """
 
     mean: float
@@ -79,7 +79,7 @@ class Candidate:
 
 
 class BiasByConstruction:
-    """A world in which the calibration error is known: confidences from a beta law, labels from a curve.
+    """Simulated data with known calibration error: confidences are beta distributed, labels follow a curve.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class BiasByConstruction:
         1 - e^a (1-c)^b, "logit_logit" expit(a + b logit c), "logit_logflip" expit(a + b log(1-c)), "power" c^b,
         "flip_power" 1 - (1-c)^b, "logistic" expit(a (c - b)), or a function of c.
     a, b : float
-        Its parameters; the default is a calibrated model.
+        Parameters of the curve; the default is a calibrated model.
     p1 : float
         Share of confidences that are exactly 1.
 
@@ -137,7 +137,7 @@ class BiasByConstruction:
         return np.clip(value, 0.0, 1.0)
 
     def true_error(self, norm: float | str = 2) -> float:
-        """(E|c - T(c)|^p)^(1/p), by adaptive quadrature; the largest gap for p = inf."""
+        """The true error (E|c - T(c)|^p)^(1/p), by adaptive quadrature; the largest gap for p = inf."""
         from scipy.integrate import quad
         from scipy.special import beta as beta_function
 
@@ -149,7 +149,7 @@ class BiasByConstruction:
         def gap(c: float) -> float:
             return float(abs(c - self.calibration(c)) ** p)
 
-        # each half is left with the smooth factor of the density; the other is the quadrature's weight
+        # the singular factor of the density is the quadrature's weight in each half
         exact = {"weight": "alg", "epsabs": 1e-14, "epsrel": 1e-11, "limit": 200}
         low = quad(lambda c: gap(c) * (1 - c) ** (self.beta - 1), 0, 0.5, wvar=(self.alpha - 1, 0), **exact)
         high = quad(lambda c: gap(c) * c ** (self.alpha - 1), 0.5, 1, wvar=(0, self.beta - 1), **exact)
@@ -157,7 +157,7 @@ class BiasByConstruction:
         return float(((1 - self.p1) * continuous + self.p1 * gap(1.0)) ** (1 / p))
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
-        """Labels and confidences of n cases."""
+        """Labels and confidences of n rows."""
         rng = generator(rng, "world")
         c = rng.beta(self.alpha, self.beta, whole("n", n))
         if self.p1 > 0.0:
@@ -174,7 +174,7 @@ class BiasByConstruction:
         rng: Any = None,
         **options: Any,
     ) -> Bias:
-        """How far a metric is from the true error on samples of n cases.
+        """The bias of a metric, as an estimate of the true error, on samples of n rows.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class BiasByConstruction:
         n : int
             Size of each sample.
         norm : float
-            Norm of the true error, and of the metric where it has that option: they must be the same.
+            Norm of the true error, and of the metric if it has that option.
         n_resamples : int
             Number of samples.
         rng : int, Generator or None
@@ -206,11 +206,11 @@ class BiasByConstruction:
     def fit(
         cls, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, lens: str | Lens = "auto"
     ) -> BiasByConstruction:
-        """The world most like your predictions.
+        """Fit the distribution and the curve to your predictions.
 
-        The beta law is fitted by maximum likelihood to 0 < c < 1, and so is each of the four two-parameter curves
-        with b, a or both free (the other at a = 0, b = 1); the one with the lowest AIC is kept. All twelve are in
-        ``candidates``, best first.
+        The beta distribution is fitted by maximum likelihood to 0 < c < 1, and so is each of the four two-parameter
+        curves with b, a or both free (the other at a = 0, b = 1); the one with the lowest AIC is used. All twelve are
+        in ``candidates``, best first.
 
         Parameters
         ----------
@@ -239,7 +239,8 @@ def _inside(view: Predictions) -> tuple[Array, Array, Array]:
     inside = (ties.c > 0.0) & (ties.c < 1.0)
     if inside.sum() < 2:
         raise ValueError(
-            f"y_prob has {int(inside.sum())} distinct confidences strictly between 0 and 1: a beta law needs two"
+            f"y_prob has {int(inside.sum())} distinct confidences strictly between 0 and 1: a beta distribution needs "
+            "two"
         )
     c, w, wy = ties.c[inside], ties.w[inside], ties.wy[inside]
     if wy.sum() in (0.0, w.sum()):
@@ -299,9 +300,9 @@ def _least_logistic_loss(columns: Array, positive: Array, weight: Array, offset:
 
 
 def _least_log_loss(columns: Array, positive: Array, weight: Array, offset: Array | None, start: Array) -> Minimum:
-    """The best curve with log q = offset + theta @ columns, kept below 0 by a barrier that is taken away by and by.
+    """The maximum likelihood curve with log q = offset + theta @ columns below 0, by a barrier method.
 
-    The rows are in ascending order of a single variable, so the largest q is at one end: two barriers are enough.
+    The rows are sorted by a single variable, so that the largest q is at one end and two barriers suffice.
     """
     negative = weight - positive
     shift = np.zeros(columns.shape[1]) if offset is None else offset

@@ -1,4 +1,4 @@
-"""Calibration curves: how often the event happens where the model states c."""
+"""Calibration curves: the true probability of the event where the model states c."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class CalibrationCurve:
 
     Attributes
     ----------
-    name : as tables show it
-    number : its place in the random stream of a shard; never to be given to another curve
-    family : curves that err alike, over which power is averaged
+    name : the name in tables
+    number : its number in the random stream of a shard, which must stay unique
+    family : the group of similar curves over which power is averaged
     truth : T(c) = P(event | confidence c); clipped to [0, 1] by the world
     """
 
@@ -55,7 +55,7 @@ def _steps(c: Array) -> Array:
 
 
 def _beta(c: Array) -> Array:
-    """Beta calibration with unequal ends: too low below, too high above."""
+    """Beta calibration with different slopes at both ends."""
     from scipy.special import expit
 
     with np.errstate(divide="ignore"):
@@ -63,12 +63,12 @@ def _beta(c: Array) -> Array:
 
 
 def _region(c: Array) -> Array:
-    """Right everywhere but between .6 and .85, where the event is a quarter rarer than stated."""
+    """Calibrated except between .6 and .85, where the event is a quarter less frequent than stated."""
     return np.where((c >= 0.6) & (c < 0.85), 0.75 * c, c)
 
 
 def _groups(c: Array) -> Array:
-    """Half the cases come from a group where the model is over-confident, half from one where it leans high."""
+    """Half of the rows are from a group with over-confident predictions, half from one with too high predictions."""
     return 0.5 * temperature(0.5)(c) + 0.5 * _shift(-0.5)(c)
 
 
@@ -94,7 +94,7 @@ CURVES: dict[str, CalibrationCurve] = {
 
 
 def curve_of_temperature(slope: float) -> CalibrationCurve:
-    """A temperature of any size, for sweeps; its number in the stream is that of the slope in thousandths."""
+    """A curve of any temperature; its number in the stream is the slope in thousandths."""
     return CalibrationCurve(
         f"temperature {slope:g}", 1000 + round(1000 * slope), "over-confident" if slope < 1 else "under-confident",
         temperature(slope),

@@ -1,4 +1,4 @@
-"""The figures of a study: what metrics show by chance, find and order, which go together, and several classes."""
+"""The figures of a study: values by chance, power, ranking, correlations of metrics, and several classes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from calibrary.plots import style
 from calibrary.study.result import StudyResult, clusters, rows_of
 
-#: Numbers that readers know or that stand for a family; the others are grey.
+#: Well-known or representative metrics; the others are grey.
 _SHOWN = ("ece", "ece, 100 width", "mce", "smece", "ici", "fott_beta", "lkce", "emax")
 _NAMED = (
     "ece", "ece, 5 width", "ece, 100 width", "mce", "smece", "ece_sweep", "ici", "fott_beta", "atb", "emax", "skce_uq",
     "spiegelhalter", "bs", "nll", "hl", "ecce_r", "sce", "variational_error", "eo", "cis.slope", "mmce", "ece_knn",
     "nses", "sbct", "wcr", "mdca", "ecd",
 )  # fmt: skip
-#: Numbers of several classes that show how things go with K.
+#: Metrics of several classes that show the dependence on K.
 _OF_CLASSES = ("spiegelhalter", "ecd", "skce_uq", "ece", "smece", "mdca", "cece")
 
 
 def null_figure(found: StudyResult, theme: str = "light") -> Any:
-    """What a calibrated model shows, by rows."""
+    """The mean of metrics on calibrated models, by number of rows."""
     ax, colors = style.new_axes(None, theme, (6.4, 5.6))
     names = [name for name in _SHOWN if name in found.names]
     for i, name in enumerate(names):
@@ -30,7 +30,7 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
         if rows:
             ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
     ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
-    ax.set(xscale="log", yscale="log", xlabel="rows N", ylabel="mean reading on calibrated models")
+    ax.set(xscale="log", yscale="log", xlabel="rows N", ylabel="mean on calibrated models")
     style.finish(
         ax, colors, "A calibrated model does not show 0", f"mean over {len(_laws(found))} laws of the confidence",
         "The dashed line is 0.02. What lies above it at your N is noise that looks like an error; a line that goes "
@@ -41,7 +41,7 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
 
 
 def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any:
-    """Errors found against pairs ordered rightly: all numbers, and the best corner of them closer."""
+    """Power against the share of pairs in the right order: all metrics, and an enlarged upper right corner."""
     rows = found.found["sizes"].get(str(n), {})
     points = {
         name: (row["across"], row["power"])
@@ -60,7 +60,10 @@ def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         style.quiet(ax, colors)
         ax.scatter(*zip(*points.values(), strict=True), s=12, color=colors.light)
         ax.scatter(*zip(*named.values(), strict=True), s=22, color=colors.model)
-        ax.set(xlabel="pairs of models ordered rightly, across laws", ylabel="share of errors found (level 5%)")
+        ax.set(
+            xlabel="pairs of models in the right order, across distributions",
+            ylabel="share of errors detected (level 5%)",
+        )
         if shown:
             _labels(ax, colors, shown)
     x, y = ([at[i] for at in near.values()] for i in (0, 1))
@@ -73,14 +76,14 @@ def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         "Right is better for comparing models, up for noticing an error. The dashed line is a coin. Metrics at the "
         "lower left describe; they do not rank.",
     )  # fmt: skip
-    style.finish(corner, colors, "The upper right corner, closer", "grey: other numbers",
+    style.finish(corner, colors, "The upper right corner, enlarged", "grey: other metrics",
                  "Differences of less than two points are within the study's own error.")  # fmt: skip
     style.level([whole, corner])
     return figure
 
 
 def _labels(ax: Any, colors: style.Look, points: dict[str, tuple[float, float]]) -> None:
-    """Names beside their points, pushed down where they would overlap."""
+    """Names beside their points, moved down where they would overlap."""
     placed: list[tuple[float, float]] = []
     span_x = max(x for x, _ in points.values()) - min(x for x, _ in points.values()) or 1.0
     span_y = max(y for _, y in points.values()) - min(y for _, y in points.values()) or 1.0
@@ -96,7 +99,7 @@ def _labels(ax: Any, colors: style.Look, points: dict[str, tuple[float, float]])
 
 
 def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
-    """Which metrics order worlds alike."""
+    """The rank correlations of metrics over the simulated settings."""
     correlation = found.found["correlation"]
     if not correlation:
         return None
@@ -117,10 +120,10 @@ def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
     bar.ax.tick_params(labelsize=8, labelcolor=colors.ink)
     many = sum(len(group) > 1 for group in groups)
     style.finish(
-        ax, colors, "Which metrics say the same",
+        ax, colors, "Which metrics agree",
         f"rank correlation over {len(found.found['worlds'])} worlds at N = {correlation['n']:,} · {len(order)} numbers",
-        f"The {many} frames hold metrics whose mean rank correlation is 0.9 or more: reporting two of one frame tells "
-        "the same thing twice.",
+        f"The {many} frames hold metrics whose mean rank correlation is 0.9 or more: two metrics of one frame give "
+        "the same information.",
         drop=86.0,
     )  # fmt: skip
     return ax.figure
@@ -133,7 +136,7 @@ def _square(start: int, size: int, color: str) -> Any:
 
 
 def bias_figure(found: StudyResult, theme: str = "light") -> Any:
-    """Bias in units of the spread, by rows."""
+    """Bias divided by the standard deviation, by number of rows."""
     ax, colors = style.new_axes(None, theme, (6.4, 5.6))
     for i, name in enumerate(name for name in _SHOWN if name in found.names):
         rows = [(n, row["bias_over_sd"]) for n, row in rows_of(found, name) if row.get("bias_over_sd") is not None]
@@ -152,7 +155,7 @@ def bias_figure(found: StudyResult, theme: str = "light") -> Any:
 
 
 def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any:
-    """Several classes: readings of the class-wise error, and power, by K."""
+    """Several classes: the class-wise error and the power, by K."""
     several = found.found["classes"]
     rows = several.get("sizes", {}).get(str(n), {})
     if not rows:
@@ -180,12 +183,12 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
         if known:
             right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
-    right.set(ylabel="share of samples found", ylim=(-0.03, 1.03))
+    right.set(ylabel="share of errors detected", ylim=(-0.03, 1.03))
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])
         ax.minorticks_off()
     style.finish(left, colors, "What ECE shows", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
-                 "lines meet, the reading is bias.", legend="above")  # fmt: skip
+                 "lines meet, the value is only bias.", legend="above")  # fmt: skip
     style.finish(right, colors, "What detects over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
                  "Each through its own lens.", legend="above")  # fmt: skip
     style.level([left, right])

@@ -1,4 +1,4 @@
-"""Laws of the confidence: how often a model states what. Each is its quantile function."""
+"""Distributions of the confidence, given by their quantile functions."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 
 from calibrary.data.checks import Array
 
-#: What people who speak in nine grades say, and how often.
+#: Nine verbal grades of probability, and how often people use them.
 _GRADES = np.array([0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98])
 _SHARES = np.array([0.15, 0.15, 0.1, 0.08, 0.08, 0.08, 0.1, 0.13, 0.13])
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law of the confidence.
+    """A distribution of the confidence.
 
     Attributes
     ----------
-    name : as tables show it
-    number : its place in the random stream of a shard; never to be given to another law
-    quantile : the confidence below which a share u of the predictions lies
-    words : what model it is like
+    name : the name in tables
+    number : its number in the random stream of a shard, which must stay unique
+    quantile : the quantile function: the confidence below which a share u of the predictions lies
+    words : a description of such a model
     """
 
     name: str
@@ -66,7 +66,7 @@ def _two_humps(u: Array) -> Array:
 
 
 def _sure(u: Array) -> Array:
-    """One prediction in five says exactly 1; the others are even."""
+    """One prediction in five is exactly 1; the others are uniform."""
     return np.where(u < 0.8, np.minimum(u / 0.8, 1.0), 1.0)
 
 

@@ -1,7 +1,7 @@
-"""What is measured of a number: level, power, order, bias, spread, and whether misreporting lowers it.
+"""The properties of a metric: null distribution, power, ranking, bias, spread, and whether misreporting lowers it.
 
-Everything here is a mean over worlds of something that draws tell; standard errors are of the draws, for the worlds
-are what they are.
+All properties are means over the simulated settings ("worlds") of estimates from draws; standard errors are those of
+the draws, because the settings are fixed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from calibrary.study.presets import AnyWorld
 from calibrary.study.shards import Shard
 from calibrary.study.world import World
 
-#: Two worlds differ when their true errors do by this much, and by this factor.
+#: Two settings count as different if their true errors differ by this amount and this factor.
 _GAP, _RATIO = 0.01, 1.25
-#: Worlds of a usual error, on which bias and spread are compared.
+#: The range of true errors of the settings in which bias and spread are compared.
 _USUAL = (0.03, 0.08)
 _LEVEL = 0.05
 _BLOCKS = 10
-#: Calibrated draws below which no 95% point is taken.
+#: The fewest calibrated draws for a 95% quantile.
 FEWEST_NULLS = 10
 
 
 @dataclass(frozen=True)
 class Readings:
-    """What was read in one world at one size, and the truth there."""
+    """The values of all metrics in one setting at one sample size, and the true errors."""
 
     world: AnyWorld
     n: int
@@ -38,7 +38,7 @@ class Readings:
     truth: Mapping[str, float]
 
     def values(self, name: str) -> Array:
-        """The draws of one number; empty where it was not read."""
+        """The draws of one metric; empty if it was not computed."""
         if name not in self.shard.names:
             return np.empty(0)
         i = self.shard.names.index(name)
@@ -50,7 +50,7 @@ class Readings:
 
 
 class Field:
-    """One number in all worlds of one size, turned so that more is worse."""
+    """One metric in all settings of one sample size, with the sign such that larger is worse."""
 
     def __init__(self, number: Number, readings: Sequence[Readings]) -> None:
         self.number = number
@@ -63,10 +63,10 @@ class Field:
     def draws(self) -> int:
         return min((len(e) for _, e in self.others), default=min((len(e) for e in self.nulls.values()), default=0))
 
-    # -- on calibrated worlds --------------------------------------------------------------------------
+    # -- calibrated settings --------------------------------------------------------------------------
 
     def null(self) -> dict[str, Any]:
-        """Mean and spread on calibrated worlds, over laws and for each."""
+        """Mean and standard deviation on calibrated settings, overall and for each distribution."""
         known = {law: e[np.isfinite(e)] for law, e in self.nulls.items()}
         known = {law: e for law, e in known.items() if len(e) > 1}
         if not known:
@@ -81,7 +81,7 @@ class Field:
     # -- power ------------------------------------------------------------------------------------------
 
     def power(self) -> dict[str, Any]:
-        """Share of errors found: see :meth:`powers`; by law, by kind of error, with a standard error."""
+        """The power (see :meth:`powers`), by distribution and by type of error, with a standard error."""
         if not self.others:
             return {}
         found = self.powers()
@@ -97,7 +97,7 @@ class Field:
         }  # fmt: skip
 
     def powers(self, kept: Callable[[Array, int], Array] = lambda e, _: e) -> list[tuple[AnyWorld, float]]:
-        """Share of samples of every miscalibrated world above the 95% point of the calibrated one of its law."""
+        """The share of samples of each miscalibrated setting above the 95% quantile of the calibrated one."""
         enough = {law: e for law, e in self.nulls.items() if len(e) >= FEWEST_NULLS}
         bars = {law: _quantile(kept(e, i), 1.0 - _LEVEL) for i, (law, e) in enumerate(enough.items())}
         found = []
@@ -111,7 +111,7 @@ class Field:
     # -- order ------------------------------------------------------------------------------------------
 
     def order(self) -> dict[str, Any]:
-        """Share of pairs of worlds put in the order of their true errors, within a law and across laws."""
+        """The share of pairs of settings ranked by their true errors, within and across distributions."""
         draws = self.draws
         if draws < 1 or len(self.read) < 3:
             return {}
@@ -137,7 +137,7 @@ class Field:
     # -- bias and spread ---------------------------------------------------------------------------------
 
     def bias(self, limits: Mapping[str, float]) -> dict[str, Any]:
-        """On worlds of a usual error: distance from its own limit and from the true L1 error, and the spread."""
+        """For settings of a usual error: bias from its own limit and from the true L1 error, and the spread."""
         usual = [(r, e[np.isfinite(e)]) for r, e in self.others if _USUAL[0] <= r.truth["l1"] <= _USUAL[1]]
         usual = [(r, e) for r, e in usual if len(e) > 1]
         if not usual:
@@ -150,10 +150,10 @@ class Field:
             found["bias_over_sd"] = abs(found["bias"]) / sd if sd > 0.0 else None
         return found
 
-    # -- where data do not end ---------------------------------------------------------------------------
+    # -- large samples -----------------------------------------------------------------------------------
 
     def limits(self) -> dict[str, float]:
-        """The mean in every world, by its name."""
+        """The mean in every setting, by its name."""
         return {
             r.world.name: float(np.nanmean(e))
             for r, e in zip(self.read, self.errors, strict=True)
@@ -161,7 +161,7 @@ class Field:
         }
 
     def at_limit(self) -> dict[str, Any]:
-        """How its means go with the true errors over worlds, and what it reads on a calibrated one."""
+        """The rank correlation of its means with the true errors, and its mean on calibrated settings."""
         means = self.limits()
         known = [r for r in self.read if r.world.name in means]
         if len(known) < 5:
@@ -178,7 +178,7 @@ class Field:
 
 
 def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Readings]) -> dict[str, Any]:
-    """Best reading of a rounded, constant or shrunk report, as a part of the reading of the truth; median over laws."""
+    """The smallest value of a misreport (rounded, constant, shrunk) over that of the true report; median."""
     ratios: dict[str, dict[str, float]] = {}
     for r in honest:
         told = number.error(r.values(number.name))
@@ -187,10 +187,10 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
             continue
         for lie in lies:
             values = number.error(lie.values(number.name))
-            # a report that is sometimes without a value (a certain one that fails has no finite log loss) wins nothing
+            # a report that is sometimes undefined (an infinite log loss) gains nothing
             same = lie.world.law_name == r.world.law_name and len(values) and told[: len(values)].mean() > 0.0
             if same and np.isfinite(values).all():
-                # the same cases were told truly: their draws, not all of them, are the measure
+                # compared with the draws of the same rows under the true report
                 ratios.setdefault(lie.world.report, {})[r.world.law_name] = _paired(values, told)
     laws = {law for by in ratios.values() for law in by}
     if not laws:
@@ -207,7 +207,7 @@ def _paired(values: Array, told: Array) -> float:
 
 
 def binning_sensitivity(numbers: Sequence[Number], readings: Sequence[Readings]) -> dict[str, Any]:
-    """How much the same predictions read through usual binnings differ, and how often two models' order does."""
+    """How much the ECE of the same predictions differs between usual binnings, and how often the ranking changes."""
     known = [r for r in readings if all(len(r.values(number.name)) for number in numbers)]
     if len(numbers) < 2 or len(known) < 2:
         return {}
@@ -227,7 +227,7 @@ def binning_sensitivity(numbers: Sequence[Number], readings: Sequence[Readings])
 
 
 def test_levels(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
-    """Share of p-values up to 5% on calibrated worlds and on others."""
+    """The share of p-values up to 5% on calibrated and on miscalibrated settings."""
     shares = [(r, _rejected(r.values(number.name))) for r in readings if len(r.values(number.name))]
     shares = [(r, s) for r, s in shares if len(s)]
     null = [s for r, s in shares if r.null]
@@ -248,7 +248,7 @@ test_levels.__test__ = False  # type: ignore[attr-defined]
 
 
 def portfolio_row(field: Field) -> dict[str, Any]:
-    """What is recorded of a number that needs more than labels and confidences, at one size."""
+    """The results of a metric that needs more than labels and confidences, at one sample size."""
     order = {name: value for name, value in field.order().items() if "distance" not in name}
     values = np.concatenate(field.errors)
     return {
@@ -258,7 +258,7 @@ def portfolio_row(field: Field) -> dict[str, Any]:
 
 
 def class_measures(number: Number, readings: Sequence[Readings]) -> dict[str, Any]:
-    """One number of several classes at one size: its reading and power in every family, for each law."""
+    """The results of a metric of several classes at one sample size: mean and power by family and distribution."""
     found: dict[str, Any] = {}
     for law in dict.fromkeys(r.world.law_name for r in readings):
         here = Field(number, [r for r in readings if r.world.law_name == law])
@@ -275,11 +275,11 @@ def class_measures(number: Number, readings: Sequence[Readings]) -> dict[str, An
     return found
 
 
-# -- small things ---------------------------------------------------------------------------------------
+# -- helpers -------------------------------------------------------------------------------------------
 
 
 def spearman(a: Array, b: Array) -> float | None:
-    """Rank correlation; None where one of the two does not vary."""
+    """Rank correlation; None if one of the two is constant."""
     x, y = _ranks(a), _ranks(b)
     if min(float(np.ptp(x)), float(np.ptp(y))) == 0.0:
         return None
@@ -292,7 +292,7 @@ def _ranks(x: Array) -> Array:
 
 
 def _without(block: int) -> Callable[[Array, int], Array]:
-    """All draws but those of a block; the draws of world after world go into the blocks in turn."""
+    """All draws except those of one block, for the jackknife."""
     return lambda e, world: e[(np.arange(len(e)) + world) % _BLOCKS != block]
 
 
@@ -306,7 +306,7 @@ def _quantile(e: Array, q: float) -> float:
 
 
 def _means(table: Array) -> Array:
-    """Means of columns over what is known, of columns that know anything."""
+    """Column means over defined values, for columns with at least one."""
     known = np.isfinite(table)
     columns = known.any(axis=0)
     return np.asarray(np.nansum(table[:, columns], axis=0) / known[:, columns].sum(axis=0))
@@ -326,5 +326,5 @@ def _by(found: Sequence[tuple[AnyWorld, float]], of: Callable[[AnyWorld], str]) 
 
 
 def is_honest_binary(r: Readings) -> bool:
-    """Two classes, and the model says what it thinks."""
+    """Whether the setting has two classes and the model reports its true confidence."""
     return isinstance(r.world, World) and r.world.report == "honest"

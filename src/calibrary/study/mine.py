@@ -1,4 +1,4 @@
-"""The study in the world that is most like your own predictions."""
+"""A study with simulated data that resemble your own predictions."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from calibrary.study.result import StudyResult
 from calibrary.study.runs import run
 from calibrary.study.world import World
 
-#: How much of your error the worlds have that a metric must put in order.
+#: The multiples of your error that a metric must rank.
 _AMPLITUDES = (0.0, 0.5, 1.0, 1.5)
-#: Rows above which samples are no larger: what is learned no longer changes, and the time does.
+#: The largest sample size; larger samples take more time without changing the result.
 _MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class Mine:
-    """What metrics are worth on predictions like yours. Print it to read it.
+    """The performance of metrics on predictions like yours; print the result as a table.
 
     Attributes
     ----------
-    world : the fitted world
-    n : rows of every sample
-    l1 : the true L1 error of the fitted world
-    rows : for each number: ``value`` on your data; ``null``, ``null_sd`` and ``bar``, mean, spread and 95% point where
-        such predictions are calibrated; ``mean`` in the fitted world; ``power``, how often an error like yours is
-        above the bar; ``orders``, share of pairs of models with 0, 0.5, 1 and 1.5 times your error that are put in
-        order
+    world : the fitted simulation model
+    n : number of rows of every sample
+    l1 : the true L1 error of the fitted model
+    rows : for each number: ``value`` on your data; ``null``, ``null_sd`` and ``bar``, mean, standard deviation and
+        95% quantile if such predictions were calibrated; ``mean`` in the fitted model; ``power``, how often an error
+        like yours is above ``bar``; ``orders``, the share of pairs of models with 0, 0.5, 1 and 1.5 times your error in
+        the right order
     study : the whole study
     """
 
@@ -51,7 +51,7 @@ class Mine:
 
     def __str__(self) -> str:
         lines = [
-            f"The world most like your predictions: {self.world!r}",
+            f"The simulation model fitted to your predictions: {self.world!r}",
             f"Its true error: {number(self.l1)}; samples of {self.n:,} rows.",
             f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'power':>8} {'orders':>7}",
         ]
@@ -75,22 +75,22 @@ def mine(
     seed: int = 0,
     watch: Any = None,
 ) -> Mine:
-    """Study metrics in the world that is most like your predictions.
+    """Simulate how well metrics work on predictions like yours.
 
-    A beta law and a calibration curve are fitted (:meth:`BiasByConstruction.fit`); samples of as many rows as you have
-    are drawn from it, from its calibrated twin, and from worlds with half and one and a half times the error.
+    A beta distribution and a calibration curve are fitted (:meth:`BiasByConstruction.fit`). Samples with as many rows
+    as yours are drawn from this model, from its calibrated version, and with half and one and a half times its error.
 
     Parameters
     ----------
     y_true, y_prob, sample_weight
         As for every metric.
     metrics : optional
-        Ids, functions of (labels, confidences), or a mapping of names to either; all that take less than a tenth of a
-        second otherwise.
+        Ids, functions of (labels, confidences), or a mapping of names to either; by default all metrics that take less
+        than a tenth of a second.
     lens : str or Lens
         "auto" is "binary" for one column of probabilities and "top-label" for more.
     draws : int
-        Samples of every world; four times as many where it is calibrated.
+        Number of samples of every setting; four times as many if it is calibrated.
     seed : int
 
     Examples
@@ -106,7 +106,7 @@ def mine(
     n = min(view.n, _MOST_ROWS)
     worlds = {a: World(_law(fitted), _curve(fitted, a)) for a in _AMPLITUDES}
     preset = Preset(
-        "mine", "the world most like your predictions", tuple(worlds.values()), (Size(n, draws, 4 * draws),)
+        "mine", "the simulation model fitted to your predictions", tuple(worlds.values()), (Size(n, draws, 4 * draws),)
     )
     study = run(preset, metrics=metrics, seed=seed, watch=watch)
     numbers = {x.name: x for x in binary_panel(metrics, binnings=False)}
@@ -153,7 +153,7 @@ def _law(fitted: BiasByConstruction) -> Law:
 
 
 def _curve(fitted: BiasByConstruction, amplitude: float) -> CalibrationCurve:
-    """The fitted curve with so much of its error; each is a family of its own, so that power is told apart."""
+    """The fitted curve with a multiple of its error; each multiple is a separate family, so that power is separate."""
     name = f"your error x {amplitude:g}"
 
     def truth(c: Array) -> Array:

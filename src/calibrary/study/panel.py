@@ -1,6 +1,6 @@
-"""What is studied: every number that the catalogue can read off labels and confidences, and functions of the user's.
+"""The studied metrics: every metric of the catalogue that needs only labels and confidences, and user functions.
 
-A metric that cannot be studied says why in :func:`left_out`; none is missing without a word.
+:func:`left_out` gives the reason for every metric that is not studied.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import PLAIN, Question
 
-#: The binnings whose choice must not matter, and does.
+#: The usual binnings, whose choice changes the ECE.
 BINNINGS = tuple((binning, n_bins) for binning in ("width", "mass") for n_bins in (5, 10, 20, 30, 50, 100))
-#: The lenses through which several classes are seen besides each metric's own.
+#: The lenses for several classes in addition to each metric's own.
 LENSES = ("top-label", "class-wise", "full")
-#: What a metric may ask for that binary labels and confidences give.
+#: The inputs that binary labels and confidences can provide.
 _AT_HAND = {"order"}
 
 
 @dataclass(frozen=True)
 class Number:
-    """One number of the study.
+    """One value of a metric in the study.
 
     Attributes
     ----------
-    name : as tables show it; the id of a metric, with its field, binning or lens
-    read : predictions in, number out
-    metric : the id it belongs to, or "" for a function of the user's
-    better, ideal : which way is better, and the perfect value
+    name : the name in tables; the id of a metric, with its field, binning or lens
+    read : function from predictions to the value
+    metric : the metric's id, or "" for a user's function
+    better, ideal : which direction is better, and the perfect value
     kind : "metric", "binning", "lens" or "test" (a p-value)
     """
 
@@ -50,7 +50,7 @@ class Number:
     kind: str = "metric"
 
     def error(self, values: Array) -> Array:
-        """The values turned so that more is worse."""
+        """The values with the sign such that larger is worse."""
         if self.better == "lower":
             return values
         if self.better == "higher":
@@ -58,13 +58,13 @@ class Number:
         return np.abs(values - (self.ideal or 0.0))
 
     def __call__(self, predictions: Predictions) -> tuple[float, str]:
-        """The number, and why it is none where it is none."""
+        """The value, and the reason if it is undefined."""
         try:
             with heard() as said, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
         except ValueError as error:
             if self.metric and not isinstance(error, RefusedError):
-                raise  # a fault; a function of the user's has no other type for what has no value
+                raise  # a bug; but a user's function may raise any error for an undefined value
             return np.nan, str(error)
         if not np.isfinite(value):
             return np.nan, said[-1] if said else f"it is {value}"
@@ -72,12 +72,12 @@ class Number:
 
 
 def left_out(entry: Entry) -> str:
-    """Why a metric of the catalogue is not in the study; empty where it is."""
+    """The reason why a metric is not in the study; empty if it is."""
     if entry.reads == "matches":
-        return "it reads matched detections: study.portfolio has worlds with boxes"
+        return "it needs matched detections: study.portfolio simulates boxes"
     missing = [need for need in entry.needs if need not in _AT_HAND]
     if missing:
-        return f"it needs {' and '.join(missing)}, and the study's worlds have labels and confidences alone"
+        return f"it needs {' and '.join(missing)}, and the study simulates only labels and confidences"
     if entry.covered:
         return f"it is another spelling of {entry.specialized({})[0].id}, which is studied"
     return ""
@@ -89,7 +89,7 @@ def studied() -> list[Entry]:
 
 
 def binary_panel(metrics: Any = None, *, binnings: bool = True) -> list[Number]:
-    """The numbers read off binary predictions: of these metrics and functions, or of all there are."""
+    """The values for binary predictions: of these metrics and functions, or of all."""
     if metrics is not None:
         return [number for given in _named(metrics) for number in _numbers(*given)]
     found = [number for entry in studied() for number in _numbers(entry.id, entry)]
@@ -97,7 +97,7 @@ def binary_panel(metrics: Any = None, *, binnings: bool = True) -> list[Number]:
 
 
 def class_panel(metrics: Any = None) -> list[Number]:
-    """The numbers read off several classes: every metric through its own lens, and through three that are common."""
+    """The values for several classes: every metric with its own lens, and with three common lenses."""
     chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
     found = []
     for name, given in chosen:
@@ -109,7 +109,7 @@ def class_panel(metrics: Any = None) -> list[Number]:
 
 
 def test_panel(metrics: Any = None) -> list[Number]:
-    """The p-values of the metrics that have a test of their own, by the law they choose."""
+    """The p-values of the metrics that have their own test, by its default method."""
     chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
     return [_tested(given) for _, given in chosen if isinstance(given, Entry) and given.has_test and given.null]
 
@@ -132,7 +132,7 @@ def _named(metrics: Any) -> list[tuple[str, Entry | Callable[..., Any]]]:
         elif callable(given):
             found.append((getattr(given, "__name__", "own"), given))
         else:
-            raise TypeError(f"metrics holds {given!r}: give ids, functions of (y, p), or a mapping of names to either")
+            raise TypeError(f"metrics holds {given!r}: pass ids, functions of (y, p), or a mapping of names to either")
     return found
 
 
@@ -151,7 +151,7 @@ def _reading_of(entry: Entry, question: Question = PLAIN) -> Callable[[Predictio
 
 
 def _one(value: Any) -> float:
-    """A number as it is; of several (one for each class) the mean."""
+    """A single number unchanged; the mean of several (one for each class)."""
     several = isinstance(value, np.ndarray | tuple) and len(np.shape(value)) > 0
     return float(np.mean([float(each) for each in value])) if several else float(value)
 

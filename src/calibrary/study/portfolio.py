@@ -1,9 +1,8 @@
-"""The rest of the review's portfolio: worlds with boxes, with features and groups, and with fitted models.
+"""Simulations for metrics that need boxes, features and groups, or fitted models.
 
-Metrics of detectors and metrics that need features, groups or the model cannot be read off labels and confidences. Here
-boxes, overlaps, features and fits are drawn with a known chance of being right for every row, so that the same measures
-are taken of these metrics as of all others: what calibrated models show, which errors are detected, and how models are
-ordered by their true error.
+Metrics of detectors and metrics that need features, groups or the model cannot be computed from labels and confidences
+alone. Here boxes, overlaps, features and fits are simulated with a known true probability for every row, so that these
+metrics have the same results as all others: values on calibrated models, power, and ranking by the true error.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from calibrary.study.measures import Field, Readings, portfolio_row
 from calibrary.study.panel import Number
 from calibrary.study.shards import Shard
 
-#: Side of an object, of the cell in which it lies alone, and cells of an image.
+#: The side of an object, the side of its cell (one object per cell), and the number of cells of an image.
 _SIDE, _CELL, _ROW, _IN_IMAGE = 40.0, 100.0, 4, 8
-#: Missed objects for each detection.
+#: The number of missed objects per detection.
 _MISSED = 0.15
-#: Rows on which a truth is an average.
+#: The number of rows for the true errors.
 _FINE = 20_000
 _LOCATED = 0.15
-#: What a fitted model's log odds are multiplied by, and predictors that have nothing to do with the outcome.
+#: The factor of a fitted model's log odds, and the number of irrelevant predictors.
 _FITS = {"right": (1.0, 0), "too extreme": (2.5, 0), "too timid": (0.4, 0), "overfitted": (1.0, 15)}
 
 DETECTION = ("d_ece", "d_ece, location", "average_calibration_error", "egce", "qgc", "sgc", "oce")
@@ -48,7 +47,7 @@ FEATURE_CURVES = ("calibrated", "temperature 0.6", "temperature 1.8", "shift +0.
 
 
 class Errors(NamedTuple):
-    """The true errors of a world: mean, root mean square and largest distance of stated and true chance."""
+    """The true errors: mean, root mean square and largest absolute difference of stated and true probability."""
 
     l1: float
     l2: float
@@ -57,15 +56,15 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectorWorld:
-    """Boxes with scores from a law; the chance that a box is right, or its expected overlap, follows a curve.
+    """Simulated boxes with scores; the probability that a box is correct, or its expected overlap, follows a curve.
 
     Parameters
     ----------
     law, curve : str
-        As of :class:`calibrary.study.World`; "by place" errs upwards in the left half of the image and downwards in
-        the right one, so that nothing is wrong by score alone.
+        As of :class:`calibrary.study.World`; "by place" has too high scores in one half of the image and too low
+        scores in the other, so that there is no error given the score alone.
     of : "precision" or "overlap"
-        What the score states: the chance of an overlap of at least 1/2, or the expected overlap.
+        The meaning of the score: the probability of an overlap of at least 1/2, or the expected overlap.
 
     Examples
     --------
@@ -103,7 +102,7 @@ class DetectorWorld:
         return 20_000 + LAWS[self.law].number, DETECTOR_CURVES.index(self.curve), int(self.of == "overlap")
 
     def chance(self, score: Array, left: Array) -> tuple[Array, Array]:
-        """The chance of being right and the mean overlap of right boxes; their product is what "overlap" states."""
+        """The probability of a correct box and the mean overlap of correct boxes, whose product is the expected one."""
         stated = _by_side(self.curve, score, left)
         if self.of == "precision":
             return stated, np.full_like(score, 0.8)
@@ -117,7 +116,7 @@ class DetectorWorld:
         return _errors((right if self.of == "precision" else right * overlap) - score)
 
     def sample(self, n: int, rng: Any = None) -> Matches:
-        """n matched detections, and missed objects beside them."""
+        """n matched detections, and some missed objects."""
         rng = generator(rng, "world")
         score = LAWS[self.law].quantile(rng.random(whole("n", n)))
         missed = int(rng.poisson(_MISSED * n))
@@ -128,7 +127,7 @@ class DetectorWorld:
         overlap = 0.5 + 0.5 * rng.beta(6.0 * half, 6.0 * (1.0 - half) + 1e-9)
         objects = np.concatenate([np.flatnonzero(right), np.arange(n, n + missed)])
         size = np.full((len(objects), 2), _SIDE)
-        shift = _SIDE * (1.0 - overlap) / (1.0 + overlap) + 0.0  # two squares so far apart overlap so much
+        shift = _SIDE * (1.0 - overlap) / (1.0 + overlap) + 0.0  # the distance of two squares with this overlap
         corner = place.corner[:n] + np.column_stack([np.where(right, shift, 0.0), np.zeros(n)])
         images = range(int(place.image.max()) + 1)
         about: dict[str, Any] = {"images": images, "image_size": (_CELL * _ROW, _CELL * _ROW / 2.0)}
@@ -143,7 +142,7 @@ class DetectorWorld:
 
 
 class _Places(NamedTuple):
-    """Image, corner and side of the image of every box, each alone in its cell."""
+    """The image, corner and half of the image of every box, with one box per cell."""
 
     image: Indices
     corner: Array
@@ -158,7 +157,7 @@ def _places(n: int, rng: np.random.Generator) -> _Places:
 
 
 def _by_side(curve: str, c: Array, first: Array) -> Array:
-    """The curve; or an error upwards in the first half and downwards in the other, as large as the scale allows."""
+    """The curve; or errors of opposite sign in the two halves, limited by the scale."""
     if curve not in CURVES:
         room = np.minimum(_LOCATED, np.minimum(c, 1.0 - c))
         return c + np.where(first == 1.0, room, -room)
@@ -182,14 +181,14 @@ class FeatureRows(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureWorld:
-    """Confidences from a law, features beside them, and E[y | x] known for every row.
+    """Simulated confidences and features, with known E[y | x] for every row.
 
     Parameters
     ----------
     law, curve : str
-        As of :class:`calibrary.study.World`; "by group" errs upwards in two groups and downwards in the two others,
-        "far cases" errs upwards where features lie near their middle and downwards where they lie far from it. By
-        confidence alone nothing is wrong in either.
+        As of :class:`calibrary.study.World`; "by group" has errors of opposite sign in two groups and the two
+        others, "far cases" near the center of the features and far from it. There is no error given the confidence
+        alone in either.
 
     Examples
     --------
@@ -233,7 +232,7 @@ class FeatureWorld:
         return _by_side(self.curve, c, (x[:, 0] > 0.0).astype(np.float64))
 
     def truth(self) -> Errors:
-        """The true errors, as averages over many rows of known chance."""
+        """The true errors, as averages over many rows with known probabilities."""
         rng = addressed(*self.stream, 1)
         c, x = self._rows(_FINE, rng)
         return _errors(self.chance(c, x) - c)
@@ -253,7 +252,7 @@ class FeatureWorld:
 
 
 class ModelRows(NamedTuple):
-    """Predictions of a fitted model, and what it would predict without one training row each."""
+    """Predictions of a fitted model, and its predictions with each training row left out."""
 
     data: Predictions
     individual: Array
@@ -266,8 +265,8 @@ class FittedWorld:
     Parameters
     ----------
     fit : "right", "too extreme", "too timid" or "overfitted"
-        What was fitted: the two predictors that matter; the same, with the log odds stated 2.5 or 0.4 times; or
-        fifteen predictors that do not matter beside them.
+        The fit: with the two relevant predictors; the same with log odds multiplied by 2.5 or 0.4; or with fifteen
+        additional irrelevant predictors.
     """
 
     fit: str = "right"
@@ -286,7 +285,7 @@ class FittedWorld:
 
     @property
     def family(self) -> str:
-        """The kind of error; the right fit counts as calibrated, from which few rows part it."""
+        """The type of miscalibration; the right fit counts as calibrated, up to estimation error."""
         return "calibrated" if self.fit == "right" else self.fit
 
     @property
@@ -301,7 +300,7 @@ class FittedWorld:
         return Errors(*np.mean(found, axis=0).tolist())
 
     def sample(self, n: int, rng: Any = None) -> ModelRows:
-        """n rows predicted by a model that was fitted to n others."""
+        """n rows predicted by a model that was fitted to n other rows."""
         return self._fitted(whole("n", n, 20), generator(rng, "world"))[0]
 
     def _fitted(self, n: int, rng: np.random.Generator) -> tuple[ModelRows, Array]:
@@ -321,7 +320,7 @@ class FittedWorld:
 
 
 def _reads(id: str) -> Callable[[Any], float]:
-    """The metric of a sample of its worlds."""
+    """The function that computes the metric on a simulated sample."""
     metric: Callable[..., Any] = catalogue[id.partition(",")[0]]
     needs: dict[str, Callable[[Any], float]] = {
         "piece": lambda rows: float(metric(rows.data, features=rows.features)),
@@ -333,7 +332,7 @@ def _reads(id: str) -> Callable[[Any], float]:
 
 
 class _Group(NamedTuple):
-    """Metrics and the worlds in which they are read."""
+    """Metrics and the settings in which they are simulated."""
 
     metrics: tuple[str, ...]
     worlds: tuple[Any, ...]
@@ -352,7 +351,7 @@ GROUPS = (
     _Group(("piece", "pce"), _worlds(FeatureWorld, ("wide", "sharp", "rare"), FEATURE_CURVES), _MANY),
     _Group(("eice",), tuple(FittedWorld(fit) for fit in _FITS), (100, 1000)),
 )
-#: Samples of miscalibrated and of calibrated worlds, by rows.
+#: Numbers of samples of miscalibrated and of calibrated settings, by number of rows.
 DRAWS = {100: (15, 60), 1000: (12, 48), 10_000: (4, 20)}
 PORTFOLIO = tuple(id for group in GROUPS for id in group.metrics)
 
@@ -365,7 +364,7 @@ def portfolio(
     seed: int = 0,
     watch: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Read the metrics that need boxes, features, groups or a model in worlds of known truth.
+    """Simulate the metrics that need boxes, features, groups or a model on data with known true error.
 
     Parameters
     ----------
@@ -374,10 +373,10 @@ def portfolio(
     n : list of int, optional
         Only these numbers of rows.
     draws : mapping of rows to two numbers
-        Samples of every miscalibrated and of every calibrated world.
+        Numbers of samples of every miscalibrated and of every calibrated setting.
     seed : int
     watch : callable, optional
-        Told after every world.
+        Called with a message after every setting.
 
     Returns
     -------
@@ -420,7 +419,7 @@ def _read(
     watch: Callable[[str], None] | None,
 ) -> Readings:  # fmt: skip
     if n not in draws:
-        raise RefusedError(f"draws says nothing of n={n}: give two numbers of samples for it")
+        raise RefusedError(f"draws has no entry for n={n}: pass two numbers of samples for it")
     times = draws[n][1 if world.family == "calibrated" else 0]
     rng = addressed(seed, n, *world.stream)
     values, seconds, undefined = np.full((times, len(numbers)), np.nan), np.zeros(len(numbers)), {}

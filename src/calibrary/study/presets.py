@@ -1,8 +1,8 @@
-"""Which worlds, how many rows, how many draws: the studies that are ready to run.
+"""The predefined studies: their settings, sample sizes and numbers of draws.
 
-Three sizes of the same study, and the studies that the review tells of: what happens as a calibrated model is
-de-calibrated by temperature (9.2), how good diagram, estimate and ranking are (5.10), which metrics go together (1),
-and the bias by construction (4.11).
+There are three sizes of the same study, and the studies of the review: de-calibration of a calibrated model by
+temperature (9.2), quality of diagram, estimate and ranking (5.10), correlation of metrics (1), and bias by construction
+(4.11).
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from calibrary.study.world import REPORTS, World
 
 AnyWorld = World | ClassWorld
 
-#: The laws and curves that every study of the same kind has had; the others are added for breadth.
+#: The usual distributions and curves of such studies; the others are additional.
 _FIRST_LAWS = ("wide", "sharp", "rare", "top", "ties")
 _ADDED_CURVES = ("calibrated", "temperature 0.6", "temperature 1.8", "shift +0.4", "wave 10", "region")
-#: In nine grades a wave of ten periods is nothing but nine arbitrary gaps, and below 2% nothing lies in the region.
+#: Meaningless pairs: with nine grades a wave of ten periods is arbitrary, and below 2% the region has no rows.
 _POINTLESS = {("ties", "wave 10"), ("ties", "wave 2"), ("rare", "region"), ("very rare", "region")}
 
 
 @dataclass(frozen=True)
 class Size:
-    """How many rows, and how often.
+    """A sample size with its numbers of draws.
 
     Attributes
     ----------
-    n : rows of a sample
-    draws, null_draws : samples of a world that is not calibrated, and of one that is (its 95% point is the bar)
-    quick : seconds up to which a number is read from every sample; one that takes twice as long is read from half of
-        them, and so on, down to a twelfth
-    most : seconds above which a number is not read at all
+    n : number of rows of a sample
+    draws, null_draws : numbers of samples of a miscalibrated setting, and of a calibrated one (for its 95% quantile)
+    quick : seconds up to which a metric is computed on every sample; one that takes twice as long is computed on half
+        of the samples, and so on, down to a twelfth
+    most : seconds above which a metric is not computed
     """
 
     n: int
@@ -46,11 +46,11 @@ class Size:
 
 @dataclass(frozen=True)
 class Preset:
-    """A study: worlds and sizes, for two classes and for several.
+    """A study: its settings and sample sizes, for two classes and for several.
 
-    ``lies_at`` and ``tests_at`` are the sizes at which calibrated worlds are also reported falsely, and at which the
-    metrics' own tests are run, in the worlds of the laws ``tests_in`` (where events are very rare, tests redraw labels
-    a thousand times, and cost as much). ``real`` adds what halves of real predictions agree about.
+    ``lies_at`` and ``tests_at`` are the sample sizes at which misreported probabilities are simulated, and at which the
+    metrics' own tests are run, for the distributions ``tests_in`` (for very rare events the tests redraw labels a
+    thousand times and are slow). ``real`` adds the agreement of halves of real predictions.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Preset:
 
     @property
     def lies(self) -> tuple[World, ...]:
-        """The calibrated worlds with every false report."""
+        """The calibrated settings with every misreport."""
         honest = [world for world in self.worlds if world.family == "calibrated"]
         return tuple(replace(w, report=report) for w in honest for report in REPORTS if report != "honest")
 
 
 def crossed(laws: tuple[str, ...], curves: tuple[str, ...], amplitudes: tuple[float, ...] = (1.0,)) -> list[World]:
-    """Every law with every curve, but for pairs that mean nothing."""
+    """Every distribution with every curve, except meaningless pairs."""
     found = [World(law, curve) for law in laws for curve in curves if (law, curve) not in _POINTLESS]
     more = [replace(w, amplitude=a) for a in amplitudes if a != 1.0 for w in found if w.family != "calibrated"]
     return found + more
@@ -83,7 +83,7 @@ def _classes(ks: tuple[int, ...]) -> tuple[ClassWorld, ...]:
 
 
 def preset(name: str) -> Preset:
-    """One of the studies that are ready to run."""
+    """A predefined study by its name."""
     one_of("preset", name, PRESETS)
     return PRESETS[name]
 

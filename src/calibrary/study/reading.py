@@ -1,4 +1,4 @@
-"""What would this metric show on your predictions if they were perfectly calibrated?"""
+"""The value of a metric on your predictions by chance, if they were perfectly calibrated."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from calibrary.lookup import catalogue
 
 @dataclass(frozen=True)
 class NullReading:
-    """A metric's value beside what chance alone gives. Print it to read it.
+    """A metric's value compared with its value by chance; print the result as a sentence.
 
     Attributes
     ----------
     name : the metric
     value : its value on your data
     expected, sd : mean and standard deviation on perfectly calibrated labels for your predictions
-    lower, upper : 95 % of the calibrated readings lie between these; lower is -inf for an error, of which only
+    lower, upper : 95 % of the values by chance lie between these; lower is -inf for an error, of which only
         large values are evidence against calibration
     excess : value - expected, the part that chance does not explain
-    n : number of predictions; weights count copies
+    n : number of predictions, with their weights
     """
 
     name: str
@@ -66,10 +66,10 @@ def null_reading(
     weight_type: str = "frequency",
     **options: Any,
 ) -> NullReading:
-    """Say what a metric would show if your predictions were perfectly calibrated.
+    """Compare a metric with its distribution by chance if your predictions were perfectly calibrated.
 
-    Labels are drawn anew from the predictions, ``n_resamples`` times; binned metrics show well above 0 even then,
-    the more so the fewer predictions and the more bins there are.
+    Labels are redrawn from the predictions ``n_resamples`` times. Even then binned metrics are well above 0, especially
+    with few predictions and many bins.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def null_reading(
         Number of redraws.
     rng : int, Generator or None
     weight_type : "frequency" or "importance"
-        What ``sample_weight`` means.
+        Meaning of ``sample_weight``.
     **options
         Options of the metric.
 
@@ -111,10 +111,10 @@ def null_reading(
 
 
 def _place_of(part: str | None, names: list[str], id: str) -> int:
-    """Which of the metric's numbers is asked for."""
+    """The index of the requested value of the metric."""
     if part is None and len(names) == 1:
         return 0
     if part not in names:
-        remedy = f"choose from {', '.join(map(repr, names))}" if len(names) > 1 else "it is one number: leave part out"
+        remedy = f"choose from {', '.join(map(repr, names))}" if len(names) > 1 else "it is one number: omit part"
         raise ValueError(f"{id} has no part {part!r}: {remedy}")
     return names.index(part)

@@ -1,4 +1,4 @@
-"""Real predictions, where no truth is known: do two halves of the rows agree about which model is worse?"""
+"""Real predictions without known truth: do two halves of the rows agree on the ranking of models?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrary.numerics.draw import addressed
 from calibrary.study.measures import spearman
 from calibrary.study.panel import Number, binary_panel
 
-#: What recalibration gains on rows that the map has not seen.
+#: The name of the gain of recalibration on new rows.
 _GAIN = "calibration_loss"
 
 
@@ -70,7 +70,7 @@ def halves_agree(
     sets : mapping, optional
         task -> model -> (labels, probabilities of class 1); scikit-learn's unless given.
     splits : int
-        Random halves of every task.
+        Number of random splits of every task into halves.
     seed : int
     most : float
         Seconds above which a number is left out.
@@ -119,7 +119,7 @@ def _affordable(numbers: Sequence[Number], sample: tuple[Any, Any], most: float)
 
 
 def _read(numbers: Sequence[Number], models: Any, half: Indices) -> Array:
-    """number by model, more being worse."""
+    """The values by model, with the sign such that larger is worse."""
     table = np.empty((len(numbers), len(models)))
     for j, (y, p) in enumerate(models.values()):
         checked = predictions(y[half], p[half])

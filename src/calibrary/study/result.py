@@ -1,4 +1,4 @@
-"""What a study found: a table, a summary that fits in the package, and the way back from a file."""
+"""The result of a study: a table and a summary, which can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from calibrary.study.panel import Number, left_out
 from calibrary.study.study_files import COLUMNS, read_summary, write_summary
 from calibrary.study.world import World
 
-#: Rows from which a mean over draws may stand for the limit of a number.
+#: The fewest rows at which a mean over draws approximates the limit of a metric.
 _MANY = 10_000
-#: What a calibrated model may read and still be called near 0.
+#: The largest value of a calibrated model that counts as near 0.
 _SMALL = 0.02
 
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What every metric shows where the truth is known. Print it to read it.
+    """The results of every metric on data with known true error; print the result as a table.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class StudyResult:
 
     @property
     def names(self) -> list[str]:
-        """The numbers that were studied on two classes."""
+        """The values that were studied on two classes."""
         return list(self.found["numbers"])
 
     @property
@@ -64,7 +64,7 @@ class StudyResult:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row for each number and size."""
+        """One row for each value and sample size."""
         return [
             {"number": name, "n": n, **{column: row.get(column) for column in COLUMNS}}
             for n in self.sizes
@@ -84,11 +84,11 @@ class StudyResult:
         return pl.DataFrame(self.table, infer_schema_length=None)
 
     def summary(self) -> dict[str, Any]:
-        """Everything that was found, as plain dictionaries; what :meth:`save` writes."""
+        """All results as plain dictionaries, as :meth:`save` writes them."""
         return json.loads(json.dumps(self.found))  # type: ignore[no-any-return]
 
     def row(self, name: str, n: int) -> dict[str, Any]:
-        """What was measured of one number at one of the study's sizes."""
+        """The results of one value at one of the study's sample sizes."""
         try:
             return self.found["sizes"][str(n)][name]  # type: ignore[no-any-return]
         except KeyError:
@@ -96,11 +96,11 @@ class StudyResult:
             raise ValueError(f"{name!r} was not studied at n={n}: {suggest(name, known)}") from None
 
     def means(self, name: str, n: int) -> dict[str, float]:
-        """The mean of a number in every world at one of the study's sizes, turned so that more is worse."""
+        """The mean in every setting at one of the study's sample sizes, with the sign such that larger is worse."""
         return self._by_world("means", name, n)
 
     def powers(self, name: str, n: int) -> dict[str, float]:
-        """The share of samples found in every miscalibrated world at one of the study's sizes."""
+        """The power in every miscalibrated setting at one of the study's sample sizes."""
         return self._by_world("powers", name, n)
 
     def _by_world(self, what: str, name: str, n: int) -> dict[str, float]:
@@ -115,7 +115,7 @@ class StudyResult:
 
     @classmethod
     def load(cls, path: str | Path) -> StudyResult:
-        """Read what :meth:`save` wrote."""
+        """Read a result from a file that :meth:`save` wrote."""
         return cls(read_summary(path))
 
     def __str__(self) -> str:
@@ -149,11 +149,11 @@ def stored_study() -> StudyResult:
     return StudyResult(json.loads(gzip.decompress(content)))
 
 
-# -- from readings to a summary -------------------------------------------------------------------------
+# -- from values to a summary --------------------------------------------------------------------------
 
 
 def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Mapping[str, Any]) -> StudyResult:
-    """Take every measure of every number."""
+    """Compute all results of all values."""
     binary = [r for r in readings if is_honest_binary(r)]
     lies = [r for r in readings if isinstance(r.world, World) and r.world.report != "honest"]
     several = [r for r in readings if not isinstance(r.world, World)]
@@ -239,14 +239,14 @@ def _at_size(field: Field, limits: Mapping[str, float], n: int) -> dict[str, Any
 
 
 def _largest(name: str, fields: Mapping[int, Mapping[str, Field]]) -> int:
-    """The largest size at which a number was read in nearly all worlds, 0 where that is too small for a limit."""
+    """The largest sample size with values in nearly all settings; 0 if that is too small for a limit."""
     most = max((len(by[name].read) for by in fields.values()), default=0)
     many = [n for n, by in fields.items() if n >= _MANY and len(by[name].read) >= 0.9 * most]
     return max(many, default=0)
 
 
 def _rows_for(small: float, null: Mapping[int, float]) -> float | None:
-    """Rows from which a calibrated model shows less than this, between the sizes that were studied."""
+    """The interpolated number of rows from which a calibrated model shows less than this."""
     sizes = sorted(null)
     for a, b in itertools.pairwise(sizes):
         if null[a] > small >= null[b] > 0.0:
@@ -268,7 +268,7 @@ def _of_classes(numbers: Any, readings: Sequence[Readings]) -> dict[str, Any]:
 
 
 def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Field]]) -> dict[str, Any]:
-    """Rank correlation of the numbers' means over worlds, at the largest size that nearly all of them have."""
+    """Rank correlations of the means over settings, at the largest sample size that nearly all metrics have."""
     for n in sorted(fields, reverse=True):
         means = {x.name: fields[n][x.name].limits() for x in numbers if x.kind == "metric"}
         most = max((len(by) for by in means.values()), default=0)
@@ -284,7 +284,7 @@ def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Fi
 
 
 def clusters(correlation: Mapping[str, Any], least: float = 0.9) -> list[list[str]]:
-    """Numbers that order worlds alike: groups in which the mean rank correlation is at least so much, large first."""
+    """Groups of metrics with a mean rank correlation of at least this value, large groups first."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
@@ -297,7 +297,7 @@ def clusters(correlation: Mapping[str, Any], least: float = 0.9) -> list[list[st
 
 
 def _rounded(value: Any) -> Any:
-    """Four figures are more than draws can tell, and a quarter of the bytes."""
+    """Numbers rounded to four digits, which is more than their precision."""
     if isinstance(value, Mapping):
         return {str(name): _rounded(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -309,7 +309,7 @@ def _rounded(value: Any) -> Any:
 
 
 def rows_of(found: StudyResult, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What was measured of a number at every size."""
+    """The results of a value at every sample size."""
     for n in found.sizes:
         row = found.found["sizes"][str(n)].get(name)
         if row is not None:

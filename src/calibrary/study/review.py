@@ -17,14 +17,14 @@ from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult
 from calibrary.study.world import World
 
-#: Maps that need nothing but labels and confidences and take a moment.
+#: Fast maps that need only labels and confidences.
 MAPS = ("bins", "isotonic", "beta", "platt", "loess", "local-linear", "rcs", "pl")
 
 
 def by_temperature(found: StudyResult, n: int = 3000) -> dict[str, dict[str, dict[float, float]]]:
     """Means by law and temperature, from a study of the preset "temperature" (section 9.2).
 
-    A metric is of use if its least value is at temperature 1 and it rises on both sides.
+    A useful metric has its smallest value at temperature 1 and increases on both sides.
 
     Returns
     -------
@@ -41,19 +41,19 @@ def by_temperature(found: StudyResult, n: int = 3000) -> dict[str, dict[str, dic
 
 
 def least_at_one(by_temperature: dict[float, float], slack: float = 0.0) -> bool:
-    """Is the reading least where the model is calibrated, but for so much?"""
+    """Whether the value is smallest for the calibrated model, up to a tolerance."""
     return by_temperature[1.0] <= min(by_temperature.values()) + slack
 
 
 @dataclass(frozen=True)
 class Objectives:
-    """How well a calibration map does what section 5.10 asks of it.
+    """The performance of a calibration map by the three objectives of section 5.10.
 
     Attributes
     ----------
-    diagram : mean distance of the fitted map and the true calibration curve
-    estimate : mean distance of the error it implies and the true L1 error
-    ranking : rank correlation of that error with the true one over worlds, mean over draws
+    diagram : mean absolute difference of the fitted map and the true calibration curve
+    estimate : mean absolute difference of the implied error and the true L1 error
+    ranking : rank correlation of the implied error with the true one over settings, mean over draws
     """
 
     diagram: float

@@ -1,4 +1,4 @@
-"""The study, run: probe what numbers cost, make every shard, and take the measures."""
+"""Run a study: measure computing times, compute every shard (result file), and summarize."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from calibrary.study.shards import Job, Shard, made
 from calibrary.study.study_files import KeptPlan, read_part, write_part
 from calibrary.study.world import World
 
-#: The least share of a size's samples that a slow number is read from.
+#: The smallest share of samples on which a slow metric is computed.
 _LEAST_SHARE = 1 / 12
-#: Where the agreement of halves of real predictions is kept, and how often they are split.
+#: The file with the agreement of halves of real predictions, and the number of splits.
 _REAL, _SPLITS = "real.json", 5
-#: How many times too slow a number must look to go unmeasured, and the seconds that compiling may take.
+#: The factor of slowness above which a metric is not timed, and the seconds allowed for compiling.
 _HOPELESS, _COMPILING = 6.0, 5.0
 
 
 class Progress(NamedTuple):
-    """How far a run is: shards made and in all, and CPU seconds that are left at the pace so far."""
+    """The progress of a run: numbers of finished and of all shards, and the estimated remaining CPU seconds."""
 
     done: int
     total: int
@@ -46,10 +46,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run does: the preset with the user's changes, the numbers, and what each costs.
+    """The plan of a run: the preset with the user's changes, the metrics, and their computing times.
 
-    ``seconds`` holds, for two classes and for every number of several, seconds by rows and number; it is measured once
-    and kept with the shards, so that a run that goes on, and other machines' parts, draw the same.
+    ``seconds`` holds the computing times by number of rows and metric, for two classes and for each number of several
+    classes. They are measured once and stored with the shards, so that continued runs and other machines draw the same.
     """
 
     preset: Preset
@@ -60,11 +60,11 @@ class Plan:
     seconds: Mapping[str, Mapping[str, Mapping[str, float]]]
 
     def numbers(self, world: AnyWorld) -> tuple[Number, ...]:
-        """What is read in a world."""
+        """The metrics that are computed in a setting."""
         return self.several if isinstance(world, ClassWorld) else (*self.binary, *self.tests)
 
     def jobs(self) -> list[Job]:
-        """Every shard, sizes in the order of the preset."""
+        """All shards, with sample sizes in the order of the preset."""
         found = []
         for size in self.preset.sizes:
             lies = self.preset.lies if size.n in self.preset.lies_at else ()
@@ -74,7 +74,7 @@ class Plan:
         return found
 
     def cost(self, job: Job) -> float:
-        """CPU seconds that a shard is expected to take."""
+        """The expected CPU seconds of a shard."""
         seconds = self.seconds.get(_kind(job.world), {}).get(str(job.n), {})
         return sum(draws * seconds.get(name, 0.0) for name, draws in job.draws.items())
 
@@ -89,7 +89,7 @@ class Plan:
 
 
 def _draws_of(seconds: float, draws: int, least: int, size: Size) -> int:
-    """A slow number is read from fewer samples, so that it costs what a quick one does, but for a floor."""
+    """The number of samples of a slow metric, reduced to the time of a fast one, down to a minimum."""
     share = 1.0 if seconds <= size.quick else max(_LEAST_SHARE, size.quick / seconds)
     return min(draws, max(least, round(share * draws)))
 
@@ -111,31 +111,31 @@ def run(
     part: str | tuple[int, int] | None = None,
     watch: Callable[[Progress], None] | None = None,
 ) -> StudyResult:
-    """Measure metrics where the truth is known.
+    """Run a study of metrics on simulated data with known true error.
 
     Parameters
     ----------
     preset : str or Preset
-        "quick", "standard", "full"; "temperature", "objectives", "correlation" and "construction" are studies the
-        review tells of.
+        "quick", "standard", "full"; "temperature", "objectives", "correlation" and "construction" are studies of
+        the review.
     metrics : str, callable, list of either, or mapping of names to either, optional
         Only these; a function of your own is called with labels and confidences.
     worlds : sequence of names of laws or curves, or of worlds, optional
-        Only these worlds, or only those of these laws or curves. Calibrated worlds stay: they are what others are
-        compared with.
+        Only these worlds, or only those of these laws or curves. Calibrated settings are always included, for
+        comparison.
     n : int or list of int, optional
         Only these numbers of rows.
     draws : int, optional
         Samples of every world (four times as many of calibrated ones) in place of the preset's.
     seed : int
-        The same seed gives the same samples, whatever is read from them.
+        The same seed gives the same samples for any choice of metrics.
     out : path, optional
-        Folder for the shards: a second call goes on where the first stopped, and reads numbers that are new from the
-        same samples. Without it nothing is kept.
+        Folder for the shards: a second call continues where the first stopped, and computes new metrics on the same
+        samples. Without a folder nothing is stored.
     workers : int
-        Processes that make shards.
+        Number of processes.
     part : "i/n"
-        Make only every n-th shard, from the i-th: the folders of many machines can then be put together.
+        Compute only every n-th shard, starting with the i-th; the folders of several machines can be merged.
     watch : callable
         Called after every shard with a :class:`Progress`.
 
@@ -161,21 +161,21 @@ def run(
 
 
 def gather(out: str | Path, preset: str | Preset | None = None, *, metrics: Any = None) -> StudyResult:
-    """What the shards of a folder tell, whole or not: of a run that was stopped, or of parts put together.
+    """The result from the shards of a folder, even of a stopped run or of merged parts.
 
     Parameters
     ----------
     out : path
         The folder.
     preset : str or Preset, optional
-        What was run, where that was no preset of the library.
+        The preset, if it is not one of the library.
     metrics : optional
-        As in :func:`run`, where functions of your own were studied.
+        As in :func:`run`, if your own functions were studied.
     """
     folder = Path(out)
     path = folder / "plan.json"
     if not path.exists():
-        raise ValueError(f"{folder} holds no study: there is no plan.json in it")
+        raise ValueError(f"{folder} contains no study: it has no plan.json")
     kept = read_part(path, "plan", KeptPlan)
     chosen = preset_named(preset or kept.preset) if not isinstance(preset, Preset) else preset
     return _gathered(_planned(chosen, metrics, kept.seed, folder, probe=False), folder)
@@ -252,7 +252,7 @@ def _names(world: AnyWorld) -> tuple[str, ...]:
 
 
 def _only(worlds: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """The worlds with one of these names, and the calibrated ones of the same laws."""
+    """The settings with one of these names, and the calibrated ones of the same distributions."""
     if not names:
         return ()
     named = [w for w in worlds if set(names) & set(_names(w))]
@@ -264,9 +264,9 @@ def _part(jobs: list[Job], part: str | tuple[int, int]) -> list[Job]:
     try:
         i, of = (int(x) for x in part.split("/")) if isinstance(part, str) else part
     except ValueError:
-        raise ValueError(f"part={part!r}: give it as i/n, such as 3/16") from None
+        raise ValueError(f"part={part!r}: pass i/n, such as 3/16") from None
     if not 1 <= i <= of:
-        raise ValueError(f"part={part!r}: the first number goes from 1 to the second")
+        raise ValueError(f"part={part!r}: the first number must be from 1 to the second")
     return jobs[i - 1 :: of]
 
 
@@ -284,7 +284,7 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 
 
 def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, float]]:
-    """The truth of every world, kept in the folder: a linear programme each is worth keeping."""
+    """The true errors of every setting, stored in the folder because each needs a linear programme."""
     path = folder / "truths.json"
     kept: dict[str, dict[str, float]] = read_part(path, "truths", dict[str, dict[str, float]]) if path.exists() else {}
     for world in worlds:
@@ -299,12 +299,12 @@ def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, flo
 
 
 def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool = True) -> Plan:
-    """The plan kept in the folder, with the cost of what is new measured and added."""
+    """The plan stored in the folder, with computing times of new metrics added."""
     path = folder / "plan.json"
     kept = read_part(path, "plan", KeptPlan) if path.exists() else KeptPlan(preset.name, seed, {})
     for what, there, value in (("preset", kept.preset, preset.name), ("seed", kept.seed, seed)):
         if there != value:
-            raise ValueError(f"{folder} holds a study with {what}={there!r}, not {value!r}: name another folder")
+            raise ValueError(f"{folder} contains a study with {what}={there!r}, not {value!r}: name another folder")
     binary = tuple(binary_panel(metrics))
     tests = tuple(test_panel(metrics)) if preset.tests_at else ()
     several = tuple(class_panel(metrics)) if preset.class_worlds else ()
@@ -312,7 +312,7 @@ def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool 
     if probe:
         try:
             _probe_all(seconds, preset, binary, tests, several)
-        finally:  # what was measured before a stop is not measured again
+        finally:  # times that were measured before an interruption are not measured again
             write_part(path, "plan", kept)
     wanted = {number.name for number in (*binary, *tests, *several)}
     mine = {
@@ -346,9 +346,9 @@ def _probe(
     sizes: Sequence[Size],
     fewer: Mapping[str, Mapping[str, float]] | None = None,
 ) -> None:
-    """Measure what each number costs at each size, from small to large, as long as it may still be affordable.
+    """Measure the computing time of each metric at each sample size, from small to large, while it may be affordable.
 
-    ``fewer`` holds what it cost for fewer classes: it never costs less for more.
+    ``fewer`` holds the times for fewer classes; more classes never take less time.
     """
     last: dict[str, tuple[int, float]] = {}
     for size in sorted(sizes, key=lambda size: size.n):
@@ -358,13 +358,13 @@ def _probe(
             if number.name not in known:
                 n, before = last.get(number.name, (size.n, 0.0))
                 least = max(before * size.n / n, (fewer or {}).get(str(size.n), {}).get(number.name, 0.0))
-                # some change their algorithm for many rows and cost less there: only the hopeless are not tried
+                # some metrics use a faster algorithm for many rows: only very slow ones are skipped
                 known[number.name] = least if least > _HOPELESS * size.most else _cost(number, sample, size)
             last[number.name] = (size.n, known[number.name])
 
 
 def _cost(number: Number, sample: tuple[Any, Any], size: Size) -> float:
-    """CPU seconds of one reading; where the first is slow it may have been compiling, and a second is taken."""
+    """CPU seconds of one evaluation; a slow first one, which may include compiling, is repeated."""
     found = 0.0
     for _ in range(2):
         p = predictions(*sample)
@@ -382,7 +382,7 @@ def _cost(number: Number, sample: tuple[Any, Any], size: Size) -> float:
 def _make(
     plan: Plan, jobs: list[Job], folder: Path, workers: int, watch: Callable[[Progress], None] | None
 ) -> Iterator[tuple[str, Shard]]:
-    """Make the shards, one after the other or in several processes; what is whole stays, whatever happens."""
+    """Compute the shards in one or several processes; finished shards are kept after an interruption."""
     left = sum(plan.cost(job) for job in jobs)
     for done, (job, shard) in enumerate(_made(plan, jobs, folder, workers), 1):
         left -= plan.cost(job)
@@ -396,7 +396,7 @@ def _made(plan: Plan, jobs: list[Job], folder: Path, workers: int) -> Iterator[t
         for job in jobs:
             yield job, made(job, plan.numbers(job.world), plan.seed, folder)
         return
-    # forked, so that functions of the user's need not be importable
+    # forked, so that a user's functions need not be importable
     context = get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_remember, initargs=(plan, jobs)) as pool:
         waiting = {pool.submit(_made_here, i, folder): job for i, job in enumerate(jobs)}

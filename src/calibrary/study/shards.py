@@ -1,8 +1,8 @@
-"""One file for each world and number of rows: what every number read in every draw.
+"""A shard: one file for each setting and sample size, with the value of every metric in every draw.
 
-A shard is written whole or not at all, and its random stream depends on seed, size and world alone. So a study that
-was stopped goes on where it stopped, several machines can share one, and a metric that comes later is read from the
-very samples that the others saw.
+A shard is never left incomplete, and its random stream depends on seed, sample size and setting only. A stopped study
+can therefore be continued, several machines can share a study, and a metric that is added later is computed on the same
+samples as the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from calibrary.study.presets import AnyWorld
 
 @dataclass(frozen=True)
 class Job:
-    """One shard to be made: a world, a number of rows, and how many draws each number is read from."""
+    """One shard to compute: a setting, a sample size, and the number of draws for each metric."""
 
     world: AnyWorld
     n: int
@@ -46,15 +46,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Shard:
-    """What was read: ``values[draw, number]``, NaN where a draw was not read or has no value.
+    """The content of a shard: ``values[draw, number]``, NaN if a draw was not computed or is undefined.
 
     Attributes
     ----------
-    names : the numbers
-    values : array of draws by numbers
-    drawn : how many draws were read, for each number
-    seconds : CPU seconds of one reading, for each number
-    undefined : why a number had no value in some draw, by name
+    names : the names of the values
+    values : array of draws by values
+    drawn : number of computed draws, for each value
+    seconds : CPU seconds of one evaluation, for each value
+    undefined : the reason why a value is undefined in some draw, by name
     """
 
     names: tuple[str, ...]
@@ -64,12 +64,12 @@ class Shard:
     undefined: Mapping[str, str]
 
     def lacks(self, draws: Mapping[str, int]) -> list[str]:
-        """The numbers of which fewer draws are there than wanted."""
+        """The values with fewer draws than requested."""
         have = dict(zip(self.names, self.drawn, strict=True))
         return [name for name, wanted in draws.items() if have.get(name, 0) < wanted]
 
     def joined(self, other: Shard) -> Shard:
-        """Both, the other's where a number is in both."""
+        """Both shards joined; the other's values replace values that are in both."""
         kept = [i for i, name in enumerate(self.names) if name not in set(other.names)]
         rows = max(len(self.values), len(other.values))
         parts = [_padded(self.values[:, kept], rows), _padded(other.values, rows)]
@@ -82,7 +82,7 @@ class Shard:
         )
 
     def save(self, path: Path) -> None:
-        """Write it whole."""
+        """Write the shard; the file is never left incomplete."""
         names = np.array(self.names, dtype=np.str_)
         arrays: dict[str, Any] = {"names": names, "values": self.values, "drawn": self.drawn, "seconds": self.seconds}
         undefined = dict(self.undefined)
@@ -96,22 +96,22 @@ class Shard:
 
     @classmethod
     def load(cls, path: Path) -> Shard:
-        """Read it again; a file that is damaged is refused in one sentence."""
+        """Read a shard; a damaged file is refused with one sentence."""
         try:
             return _shard_of(*_read(path))
         except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SavedFileError(
-                f"{path} is no shard of a study ({reason}): remove it, and the study draws it again"
+                f"{path} is not a shard of a study ({reason}): remove it, and the study computes it again"
             ) from error
 
 
-#: What the arrays of a shard may take.
+#: The most bytes of a shard's arrays.
 _MOST_BYTES = 1 << 30
 
 
 def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """The arrays of a shard, and the plain values beside them; never a pickle, and no more than a bound."""
+    """The arrays and plain values of a shard; never a pickle, and limited in size."""
     with zipfile.ZipFile(path) as packed:
         if sum(info.file_size for info in packed.infolist()) > _MOST_BYTES:
             raise SavedFileError(f"it unpacks to more than {_MOST_BYTES:,} bytes")
@@ -142,9 +142,9 @@ def _padded(values: Array, rows: int) -> Array:
 
 
 def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | None = None) -> Shard:
-    """Read the numbers off the draws of a world; the stream is that of seed, size and world.
+    """Compute the metrics on the draws of a setting; the stream depends on seed, sample size and setting.
 
-    Draws that ``there`` holds of a number are taken from it.
+    Draws of a metric that ``there`` already contains are taken from it.
     """
     wanted = [number for number in numbers if job.draws.get(number.name, 0) > 0]
     rows = max((job.draws[number.name] for number in wanted), default=0)
@@ -173,7 +173,7 @@ def draw_shard(job: Job, numbers: Iterable[Number], seed: int, there: Shard | No
 
 
 def made(job: Job, numbers: Iterable[Number], seed: int, folder: Path) -> Shard:
-    """The shard of a job: what is there, and what is missing drawn and added."""
+    """The shard of a job: existing draws, with missing ones computed and added."""
     path = folder / job.file
     there = Shard.load(path) if path.exists() else None
     missing = job.draws if there is None else {name: job.draws[name] for name in there.lacks(job.draws)}

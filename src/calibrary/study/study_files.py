@@ -1,4 +1,4 @@
-"""The files of a study: its summary, the plan and the truths beside its shards; each with a version and a digest."""
+"""The files of a study: its summary, its plan and the true errors, each with a version and a digest."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from calibrary.base.text import in_sentence
 FORMAT = "calibrary study"
 VERSION = 1
 
-#: What a table shows of a number at one size.
+#: The columns of a table for one value at one sample size.
 COLUMNS = (
     "null", "null_sd", "null_se", "bias", "bias_l1", "sd", "bias_over_sd", "power", "power_se", "within", "within_se",
     "across", "across_se", "within_distance", "across_distance", "undefined", "seconds", "draws", "null_draws",
 )  # fmt: skip
 
-#: Those of them that are shares of samples or of pairs of worlds.
+#: The columns that are shares of samples or of pairs of settings.
 _SHARES = ("power", "within", "across", "undefined")
 
-#: A number, or null where there is none.
+#: A number, or null if undefined.
 Value = int | float | None
-#: What was measured of one number: numbers, text, and numbers by the name of a law or family.
+#: The results of one value: numbers, text, and numbers by the name of a distribution or family.
 Measured = dict[str, str | Value | dict[str, Value]]
 
 
 @dataclass(frozen=True)
 class About:
-    """Where a study comes from."""
+    """The origin of a study."""
 
     version: str
     preset: str
@@ -48,7 +48,7 @@ class About:
 
 @dataclass(frozen=True)
 class ClassMeasures:
-    """What was measured on several classes."""
+    """The results on several classes."""
 
     worlds: dict[str, dict[str, Value]]
     sizes: dict[str, dict[str, dict[str, Any]]]
@@ -56,7 +56,7 @@ class ClassMeasures:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Rank correlations of numbers over worlds."""
+    """Rank correlations of metrics over settings."""
 
     n: int
     names: tuple[str, ...]
@@ -90,18 +90,20 @@ def write_summary(found: Mapping[str, Any], path: str | Path) -> None:
 
 
 def read_summary(path: str | Path) -> dict[str, Any]:
-    """The summary in a file, of which every value has its type."""
+    """The summary in a file, after its types were checked."""
     whole = opened(read_json(path, "study"), "study", path, format=FORMAT, version=VERSION)
     found = {name: value for name, value in whole.items() if name not in ("format", "version")}
     try:
         _refuse_disagreement(Summary(**typed(Summary, found, "the study")))
     except SavedFileError as error:
-        raise SavedFileError(f"{path} is no study of calibrary ({error}): make one with calibrary study run") from None
+        raise SavedFileError(
+            f"{path} is not a study of calibrary ({error}): run one with calibrary study run"
+        ) from None
     return found
 
 
 def _refuse_disagreement(summary: Summary) -> None:
-    """The parts of a summary speak of the same sizes, worlds and numbers."""
+    """Refuse a summary whose parts have different sample sizes, settings or metrics."""
     if not summary.sizes or not all(n.isascii() and n.isdigit() and len(n) < 19 for n in summary.sizes):
         raise SavedFileError(f"sizes = {in_sentence(list(summary.sizes), 40)} must be numbers of rows")
     for part in ("means", "powers"):
@@ -136,19 +138,19 @@ def write_part(path: Path, what: str, content: Any) -> None:
 
 
 def read_part(path: Path, what: str, hint: Any) -> Any:
-    """What :func:`write_part` wrote, as this type; 0.2 wrote the content alone."""
+    """Read a part that :func:`write_part` wrote, as this type; version 0.2 wrote the content alone."""
     saved, name = read_json(path, f"{what} of a study"), f"{what} of a study"
     if isinstance(saved, dict) and "format" in saved:
         saved = opened(saved, name, path, format=f"{FORMAT}: {what}", version=VERSION).get("content")
     try:
         return value_of(hint, saved, what)
     except SavedFileError as error:
-        raise SavedFileError(f"{path} is no {name} ({error}): remove it, and the study makes it again") from None
+        raise SavedFileError(f"{path} is not a {name} ({error}): remove it, and the study computes it again") from None
 
 
 @dataclass(frozen=True)
 class KeptPlan:
-    """What a folder's plan holds: the preset, the seed, and seconds by classes, rows and number."""
+    """The content of a stored plan: the preset, the seed, and seconds by number of classes, rows and metric."""
 
     preset: str
     seed: int

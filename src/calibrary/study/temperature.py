@@ -1,4 +1,4 @@
-"""What does a metric show as a calibrated model is made more or less sure, step by step? (The review's 9.2.)"""
+"""The value of a metric as a calibrated model is made more or less confident (section 9.2 of the review)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from calibrary.data.sample import drawn_labels
 from calibrary.lookup import catalogue
 from calibrary.numerics.draw import generator
 
-#: Temperatures tried unless others are given: from much too sure to much too vague.
+#: The default temperatures, from strongly over-confident to strongly under-confident.
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8, 4.0)
 
 
 @dataclass(frozen=True)
 class TemperatureSweep:
-    """Readings of metrics over temperatures; at 1 the predictions are calibrated.
+    """The mean of metrics at several temperatures; at 1 the predictions are calibrated.
 
     Attributes
     ----------
-    temperatures : below 1 the predictions are too sure, above 1 too vague
-    readings : metric -> its mean reading at every temperature
-    best : metric -> the temperature at which it reads best: 1 for a metric that finds the truth
-    steady : metric -> does it get worse with every step away from 1, in both directions?
-    n_repeats : sets of labels behind each mean
+    temperatures : below 1 the predictions are over-confident, above 1 under-confident
+    readings : metric -> its mean at every temperature
+    best : metric -> the temperature with the best mean; 1 for a metric that identifies the calibrated model
+    steady : metric -> whether it gets worse with every step away from 1, in both directions
+    n_repeats : number of sets of labels for each mean
     """
 
     temperatures: Array
@@ -52,11 +52,11 @@ def temperature_sweep(
     rng: Any = None,
     **options: Any,
 ) -> TemperatureSweep:
-    """De-calibrate calibrated predictions by temperature, and see what metrics make of it.
+    """Change the temperature of calibrated predictions, and compute metrics at each temperature.
 
     Labels are drawn from ``y_prob``, so that at temperature 1 the predictions are calibrated; at T the logits are
-    divided by T. The same labels serve every temperature and every metric. A good metric is lowest at 1 and rises
-    steadily on both sides.
+    divided by T. The same labels are used for every temperature and metric. A good metric is smallest at 1 and
+    increases on both sides.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def temperature_sweep(
     temperatures : list of float
         Above 0; 1 must be among them.
     n_repeats : int
-        Sets of labels to average over.
+        Number of sets of labels to average over.
     rng : int, Generator or None
     **options
         Settings for every metric, such as ``lens``.
@@ -113,7 +113,7 @@ def _tempered(truth: Array, temperature: float) -> Array:
 
 
 def _badness(entry: Any, readings: Array) -> Array:
-    """How far each reading is from the good end."""
+    """The distance of each value from the best possible value."""
     if entry.better == "perfect":
         gap: Array = np.abs(readings - entry.perfect)
         return gap

@@ -1,4 +1,4 @@
-"""A world of known truth: a law of the confidence and a calibration curve, so that every error is an average."""
+"""A simulated setting ("world"): a distribution of the confidence and a calibration curve, with known true errors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.study.curves import CURVES, CalibrationCurve
 from calibrary.study.laws import LAWS, Law
 
-#: Points of the grid on which a truth is an average, and of the linear programme, which takes a third of a second.
+#: The numbers of grid points for the true errors, and for the linear programme, which takes a third of a second.
 _FINE, _COARSE, _PLACES = 20_000, 120, 61
 
 
 class Truth(NamedTuple):
-    """What metrics of a world ought to read.
+    """The true errors of a setting.
 
     Attributes
     ----------
-    l1, l2, largest : mean, root mean square and largest distance of truth and confidence
+    l1, l2, largest : mean, root mean square and largest absolute difference of true probability and confidence
     kuiper : range of the cumulative differences
     smooth : largest mean residual against a function of slope at most 1
     distance : lower distance from calibration (a linear programme on 120 quantiles and 61 places)
@@ -45,7 +45,7 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True)
 class World:
-    """Confidences from a law, labels from a calibration curve.
+    """Simulated data: confidences from a distribution, labels from a calibration curve.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class World:
     curve : str or CalibrationCurve
         "calibrated", "temperature 0.6", "shift +0.4", "wave 10", "steps 5", "beta", "region", "groups", ...
     amplitude : float
-        How much of the curve's distance from the diagonal there is.
+        Factor of the curve's distance from the diagonal.
     report : str
-        What the model says instead of the confidence: "honest" says it; "rounded" to tenths; "constant", the share of
-        events; "shrunk", half way there.
+        The reported probability: "honest" is the confidence itself; "rounded" to tenths; "constant", the share of
+        events; "shrunk", half way to that share.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class World:
 
     @property
     def name(self) -> str:
-        """Law, curve and what else is unusual."""
+        """The name: distribution, curve, and other settings."""
         more = [f"x {self.amplitude:g}"] * (self.amplitude != 1.0) + [self.report] * (self.report != "honest")
         return ", ".join([self._law.name, self._curve.name, *more])
 
@@ -101,7 +101,7 @@ class World:
 
     @property
     def stream(self) -> tuple[int, ...]:
-        """Its place in the random stream; other reports of the same world see the same cases."""
+        """Its number in the random stream; other reports of the same setting use the same rows."""
         numbers = (self._law.number, self._curve.number)
         return numbers if self.amplitude == 1.0 else (*numbers, round(1000 * self.amplitude))
 
@@ -119,15 +119,15 @@ class World:
         return np.asarray(np.clip(c + self.amplitude * (self._curve.truth(c) - c), 0.0, 1.0))
 
     def quantiles(self, n: int) -> Array:
-        """n confidences that stand for the law: the middles of n equal shares."""
+        """n confidences that represent the distribution: the medians of n equal shares."""
         return self._law.quantile((np.arange(n) + 0.5) / n)
 
     def truth(self) -> Truth:
-        """Every error of the honest report, as an average over a fine grid."""
+        """All true errors of the honest report, as averages over a fine grid."""
         return _truth(self._law, self._curve, self.amplitude)
 
     def sample(self, n: int, rng: Any = None) -> tuple[Indices, Array]:
-        """Labels and confidences of n cases."""
+        """Labels and confidences of n rows."""
         rng = generator(rng, "world")
         c = self._law.quantile(rng.random(whole("n", n)))
         y = (rng.random(n) < self.calibration(c)).astype(np.intp)
@@ -139,7 +139,7 @@ def _base_rate(world: World) -> float:
     return float(world.calibration(c).mean())
 
 
-#: What may be said instead of the confidence.
+#: The possible reports instead of the confidence.
 REPORTS: dict[str, Callable[[Array, World], Array]] = {
     "honest": lambda c, world: c,
     "rounded": lambda c, world: np.round(c, 1),
@@ -153,7 +153,7 @@ def _truth(law: Law, curve: CalibrationCurve, amplitude: float) -> Truth:
     world = World(law, curve, amplitude)
     c = world.quantiles(_FINE)
     gap = world.calibration(c) - c
-    # rows of one confidence are one step: the cumulative differences are read where the confidence changes
+    # rows of one confidence form one step of the cumulative differences
     at, inverse = np.unique(c, return_inverse=True)
     step = np.bincount(inverse.ravel(), gap) / _FINE
     path = np.concatenate([[0.0], np.cumsum(step)])
@@ -169,13 +169,13 @@ def _truth(law: Law, curve: CalibrationCurve, amplitude: float) -> Truth:
 
 
 def _distance(world: World) -> float:
-    """The lower distance: every quantile is there with label 1 by its truth, and with label 0 by the rest."""
+    """The lower distance from calibration, with both labels of every quantile weighted by their probabilities."""
     c = world.quantiles(_COARSE)
     t = world.calibration(c)
     if np.array_equal(t, c):
         return 0.0
     weight = np.concatenate([t, 1.0 - t])
-    kept = weight > 1e-9  # rounding at the ends, which no programme should carry
+    kept = weight > 1e-9  # values at the ends that differ by rounding only
     label, twice = np.repeat([1, 0], len(c))[kept], np.tile(c, 2)[kept]
     with heard():
         p = predictions(label, twice, sample_weight=weight[kept])

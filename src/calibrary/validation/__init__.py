@@ -1,7 +1,7 @@
-"""Validating a model and not only its predictions: refit it many times, and say how it would do on new rows.
+"""Internal validation of a model: refit it many times, and estimate its performance on new rows.
 
-``validate(model, X, y)`` corrects every measure for the optimism of a model's own data, and shows how much its
-predictions change from refit to refit.
+``validate(model, X, y)`` corrects every metric for optimism (the difference between the model's own rows and new
+rows), and shows how much the predictions change from refit to refit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The formulas: what a model would do on new rows, from what its refits did on theirs and on others."""
+"""The formulas that estimate a model's performance on new rows from its refits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means
 
-#: The chance that a row is in a bootstrap sample: 1 - 1/e.
+#: The probability that a row is in a bootstrap sample: 1 - 1/e.
 IN_SAMPLE = 1.0 - np.exp(-1.0)
 
 
 class Corrected(NamedTuple):
-    """The columns of a table: means over the refits, and the corrected value of each number."""
+    """The columns of the table: means over the refits, and corrected values."""
 
     training: Array
     test: Array
@@ -25,7 +25,7 @@ class Corrected(NamedTuple):
 
 
 def optimism(apparent: Array, training: Array, test: Array) -> Corrected:
-    """Harrell: the apparent value less the mean of what each refit shows too well on its own sample."""
+    """Harrell's correction: the apparent value minus the mean optimism of the refits."""
     known = ~(np.isnan(training) | np.isnan(test))
     training, test = np.where(known, training, np.nan), np.where(known, test, np.nan)
     shown, true = means(training), means(test)
@@ -33,16 +33,16 @@ def optimism(apparent: Array, training: Array, test: Array) -> Corrected:
 
 
 def point_632(apparent: Array, training: Array, outside: Array) -> Corrected:
-    """Efron: 0.368 of the apparent value and 0.632 of the value on rows that were not drawn."""
+    """Efron's .632 estimate: 0.368 of the apparent value plus 0.632 of the value on rows that were not drawn."""
     out = means(outside)
     corrected = (1.0 - IN_SAMPLE) * apparent + IN_SAMPLE * out
     return Corrected(means(training), out, apparent - corrected, corrected)
 
 
 def point_632_plus(apparent: Array, training: Array, outside: Array, uninformed: Array) -> Corrected:
-    """Efron and Tibshirani: more weight for rows not drawn, the more the model is over-fitted.
+    """Efron and Tibshirani's .632+ estimate, with more weight for rows not drawn if the model is over-fitted.
 
-    ``uninformed`` is the value where predictions and outcomes are independent.
+    ``uninformed`` is the value if predictions and outcomes were independent.
     """
     out = means(outside)
     span = uninformed - apparent
@@ -55,7 +55,7 @@ def point_632_plus(apparent: Array, training: Array, outside: Array, uninformed:
 
 
 def uninformed(p: Predictions) -> Predictions:
-    """Every prediction with every outcome, in the outcome's share: what is left without any information."""
+    """The data in which every prediction has every outcome, weighted by the outcome's share (no information)."""
     share, k = p.class_share, p.k
     rows = np.tile(np.arange(p.n), k)
     made = p.subset(rows, np.repeat(np.arange(k), p.n), p.probability[rows], classes=p._classes)

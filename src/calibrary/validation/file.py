@@ -1,4 +1,4 @@
-"""The file of a validation: its table, curve and instability as JSON, without the rows that they come from."""
+"""The file of a validation: its table, curve and instability as JSON, without the original rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrary.validation.shown import Instability, ValidationCurve
 
 FORMAT = "calibrary validation"
 VERSION = 1
-#: Refits and rows whose predictions a file keeps for the figure, evenly spread; summaries are of all of them.
+#: The numbers of refits and rows whose predictions a file stores for the figure; summaries use all of them.
 _REFITS, _ROWS = 100, 500
 
 Loaded = TypeVar("Loaded")
@@ -26,7 +26,7 @@ _NUMBERS, _LINES = tuple[float, ...], tuple[tuple[float, ...], ...]
 
 
 def as_dict(found: Any) -> dict[str, Any]:
-    """Plain words, numbers and lists."""
+    """The validation as plain text, numbers and lists."""
     plain = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in _NOT_SAVED}
     plain |= {"table": [asdict(row) for row in found.table], "format": FORMAT, "version": VERSION}
     if found.unstable:
@@ -57,15 +57,15 @@ def _spread(n: int, most: int) -> Any:
 
 
 def save(found: Any, path: str | Path) -> None:
-    """Write the file, whole or not at all."""
+    """Write the file; it is never left incomplete."""
     write_atomically(path, f"{json.dumps(sealed(as_dict(found)), indent=1, allow_nan=False)}\n".encode())
 
 
 def load(kind: type[Loaded], path: str | Path) -> Loaded:
-    """A validation of this class from a file; SavedFileError with one sentence where it is none of ours, or wrong."""
+    """Read a validation from a file; SavedFileError with one sentence if the file is not a validation or is damaged."""
     given = read_json(path, "validation")
     if not isinstance(given, dict) or given.get("format") != FORMAT:
-        raise SavedFileError(f"{path} is not a validation of calibrary: make one with Validation.save")
+        raise SavedFileError(f"{path} is not a validation of calibrary: write one with Validation.save")
     content = opened(given, "validation", str(path), format=FORMAT, version=VERSION)
     parts = {name: content.pop(name, None) for name in ("curve", "instability")}
     for name in ("format", "version"):

@@ -1,4 +1,4 @@
-"""Intervals of corrected values, from the same refits that correct them."""
+"""Intervals of corrected values, from the same refits as the correction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrary.inference.draw.resampling import alpha_of, means, quantiles
 
 
 class IntervalEnds(NamedTuple):
-    """The ends of one interval for each number; NaN where there is none."""
+    """The ends of one interval for each value; NaN if there is none."""
 
     low: Array
     high: Array
@@ -24,16 +24,16 @@ def no_ends(n: int) -> IntervalEnds:
 
 
 def of_errors(apparent: Array, training: Array, test: Array, level: float, laws: Sequence[str] = ()) -> IntervalEnds:
-    r"""Where the value on new rows lies, from the errors that the apparent values of the refits make.
+    r"""The interval of the value on new rows, from the errors of the refits' apparent values.
 
-    A refit's apparent value less its value on the original rows stands to the original sample as the model's apparent
-    value less its true one stands to the population. The quantiles of these errors are subtracted from the apparent
-    value: :math:`[\theta - q_{1-\alpha/2}, \theta - q_{\alpha/2}]`. The errors vary also where apparent values do not,
-    as the slope, intercept and O/E of a maximum likelihood fit.
+    The error of a refit's apparent value is its difference from the refit's value on the original rows. It estimates
+    the error of the model's apparent value, which is its difference from the true value. The quantiles of these errors
+    are subtracted from the apparent value: :math:`[\theta - q_{1-\alpha/2}, \theta - q_{\alpha/2}]`. The errors vary
+    even if the apparent values are constant, such as the slope, intercept and O/E of a maximum likelihood fit.
 
-    To the refits the original sample is the population, and the model that was fitted to it is the truth. That truth is
-    too strong: it holds the optimism. ``laws`` says for each number how its errors depend on the strength:
-    "logit" (the area under the ROC curve) takes them on the log odds, where they depend on it the least;
+    For the refits the original sample is the population, and the fitted model is the truth. Its signal is too strong,
+    because it includes the optimism. ``laws`` says for each value how its errors depend on the signal:
+    "logit" (the area under the ROC curve) computes them on the log odds, where they depend on it the least;
     "signal" (the slope of a maximum likelihood fit) widens them, see :func:`_signal`.
     """
     tail = alpha_of(level) / 2.0
@@ -52,7 +52,7 @@ def _plain(apparent: float, training: Array, test: Array, tail: float) -> tuple[
 
 
 def _logit(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
-    """The interval of a share on its log odds; as it is where a value is 0 or 1."""
+    """The interval of a share, computed on its log odds; without transformation if a value is 0 or 1."""
     values = np.concatenate(([apparent], training, test))
     if np.nanmin(values) <= 0.0 or np.nanmax(values) >= 1.0:
         return _plain(apparent, training, test, tail)
@@ -61,12 +61,13 @@ def _logit(apparent: float, training: Array, test: Array, tail: float) -> tuple[
 
 
 def _signal(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
-    r"""The interval of the calibration slope, for the signal that is left when the optimism is taken away.
+    r"""The interval of the calibration slope, for the signal without the optimism.
 
-    The variance of a slope is inverse to the signal, the likelihood-ratio statistic of the model. The refits see the
-    signal of the fitted model, and of it the share :math:`c`, the corrected slope, is real (van Houwelingen and le
-    Cessie 1990). So errors are :math:`1/\sqrt c` as far from their mean as those of the refits. Of a model that was not
-    fitted by maximum likelihood, whose apparent slope is not 1, errors are taken as they are.
+    The variance of a slope is inversely proportional to the signal, the likelihood-ratio statistic of the model. The
+    refits have the signal of the fitted model, of which only the share :math:`c`, the corrected slope, is real (van
+    Houwelingen and le Cessie 1990). The deviations of the refits' errors from their mean are therefore multiplied by
+    :math:`1/\sqrt c`. For a model that was not fitted by maximum likelihood (apparent slope not 1) they are not
+    changed.
     """
     errors = training - test
     mean = float(np.nanmean(errors)) if not np.isnan(errors).all() else np.nan
@@ -77,13 +78,13 @@ def _signal(apparent: float, training: Array, test: Array, tail: float) -> tuple
     return apparent - high, apparent - low
 
 
-#: An apparent slope so near to 1 is that of a maximum likelihood fit, and so small a share of real signal is no share.
+#: The tolerance for an apparent slope of 1 (maximum likelihood), and the smallest share of real signal.
 _LIKELIHOOD_FIT, _LEAST_SIGNAL = 0.01, 0.2
 _LAWS = {"": _plain, "logit": _logit, "signal": _signal}
 
 
 def _tails(errors: Array, tail: float) -> Array:
-    """The two quantiles at the ranks tail (B + 1), beyond which lies just this share; the extremes where B is small."""
+    """The lower and upper quantiles at the ranks tail (B + 1); the extremes if B is small."""
     known = errors[~np.isnan(errors)]
     if len(known) < 2:
         return np.full(2, np.nan)
@@ -92,9 +93,9 @@ def _tails(errors: Array, tail: float) -> Array:
 
 
 def shifted(apparent: Array, training: Array, test: Array, level: float) -> IntervalEnds:
-    """Noma and others: the interval of the apparent value, shifted by the optimism.
+    """The interval of Noma and others: that of the apparent value, shifted by the optimism.
 
-    It has no width where apparent values are constant, as the slope of a maximum likelihood fit.
+    Its width is 0 if the apparent values are constant, such as the slope of a maximum likelihood fit.
     """
     tail = alpha_of(level) / 2.0
     move = means(training - test)

@@ -1,4 +1,4 @@
-"""What is measured of every refit: the numbers of several metrics, in a fixed order."""
+"""The metrics that are computed for every refit, with their values in a fixed order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.question import Question
 
-#: What a report of a prediction model usually holds: a choice of ours.
+#: The default metrics: those that reports of prediction models usually contain.
 USUAL = (
     "calibration slope",
     "calibration intercept",
@@ -33,13 +33,13 @@ USUAL = (
 )
 
 
-#: The numbers that a sentence tells, where they were measured.
+#: The metrics that the summary sentence mentions, if they were computed.
 SPOKEN = ("calibration slope", "auroc", "bs")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One number of a metric: the metric, and the name of the number where it has several."""
+    """One value of a metric: the metric, and the name of the value if it has several."""
 
     entry: Entry
     part: str = ""
@@ -51,26 +51,26 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measures:
-    """Several metrics with their options, and what their numbers are called."""
+    """Several metrics with their options, and the names of their values."""
 
     asked: tuple[tuple[Entry, Question], ...]
     names: tuple[Measured, ...] = ()
 
     def of(self, p: Predictions) -> Array:
-        """All numbers; NaN for a metric that has no value here."""
+        """All values; NaN for a metric that is undefined on these data."""
         found: dict[str, float] = {}
-        whole: dict[str, Any] = {}  # a fit that gives several numbers is made once for all of them
-        with heard(), np.errstate(all="ignore"):  # what a metric says of one resample is no news
+        whole: dict[str, Any] = {}  # a fit that gives several values is computed once
+        with heard(), np.errstate(all="ignore"):  # warnings of a metric about a resample are not shown
             for entry, question in self.asked:
                 try:
                     value = _value(entry, p, question, whole)
-                except RefusedError:  # no value on this resample is NaN, which the means leave out
+                except RefusedError:  # an undefined value on this resample is NaN, which the means ignore
                     continue
                 found |= {Measured(entry, part).key: x for part, x in numbers(value, entry.fields).items()}
         return np.array([found.get(name.key, math.nan) for name in self.names])
 
     def named(self, p: Predictions) -> Measures:
-        """The same metrics with the names of the numbers that they give on all rows; refusals are raised."""
+        """The metrics with the names of their values on all rows; errors are raised."""
         names: list[Measured] = []
         with heard():
             for entry, question in self.asked:
@@ -79,11 +79,11 @@ class Measures:
 
     @property
     def laws(self) -> list[str]:
-        """For each number, how its errors depend on how strong the model is."""
+        """For each value, how its errors depend on the strength of the model's signal."""
         return [name.entry.refit_errors.get(name.part or name.entry.part or "", "") for name in self.names]
 
     def those(self, smooth: bool) -> Measures:
-        """The metrics whose optimism a bootstrap estimates, or the others."""
+        """The metrics that the bootstrap can correct, or the others."""
         return Measures(
             tuple(pair for pair in self.asked if pair[0].smooth is smooth),
             tuple(name for name in self.names if name.entry.smooth is smooth),
@@ -99,7 +99,7 @@ def _value(entry: Entry, p: Predictions, question: Question, whole: dict[str, An
 
 
 def chosen(metrics: Any, method: str) -> Measures:
-    """The metrics asked for; a mapping gives options to each."""
+    """The requested metrics; a mapping gives the options of each."""
     if metrics is None:
         usual = [catalogue[name] for name in USUAL]
         return Measures(tuple((e, Question()) for e in usual if not method.startswith("632") or not refusal_632(e)))
@@ -107,7 +107,7 @@ def chosen(metrics: Any, method: str) -> Measures:
         metrics = [metrics]
     if not isinstance(metrics, Iterable):
         raise RefusedCallError(
-            f"metrics={metrics!r}: pass the name of a metric, a list of names, or a mapping to their options"
+            f"metrics={metrics!r}: pass the name of a metric, a list of names, or a mapping of names to options"
         )
     options = metrics if isinstance(metrics, Mapping) else {}
     found = [(catalogue[name], Question(options=dict(options.get(name, {})))) for name in metrics]
@@ -124,9 +124,9 @@ def chosen(metrics: Any, method: str) -> Measures:
 
 
 def refusal_632(entry: Entry) -> str:
-    """Why the .632 estimates do not apply to a metric; empty where they do."""
+    """The reason why the .632 estimates do not apply to a metric; empty if they do."""
     if not entry.smooth:
-        return "on the few rows that a bootstrap sample leaves out it is mostly noise; use method='cv'"
+        return "on the few rows that a bootstrap sample leaves out, this metric is mostly noise; use method='cv'"
     if entry.measures == "ranking" or entry.part == "slope" or (entry.proper == "strictly" and not entry.settings):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The modelling procedure: what is refitted, whole, to every resample, and what it then predicts."""
+"""The modelling procedure, which is refitted completely to every resample."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.base.text import in_sentence, plain
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
 
-#: Rows in, probabilities out.
+#: A function from rows to probabilities.
 Predictor = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Refit:
-    """One refit: the probabilities it gave, or the reason why it gave none, and its seconds of CPU."""
+    """One refit: its predicted probabilities, or the reason of its failure, and its CPU time in seconds."""
 
     probability: Array | None
     failure: str
@@ -30,13 +30,13 @@ class Refit:
 
 @dataclass(frozen=True)
 class Procedure:
-    """A model to be fitted again and again, never changed itself.
+    """A model of which copies are fitted to resamples; the model itself is never changed.
 
     Attributes
     ----------
-    model : a classifier in scikit-learn's manner, or a function ``(X, y) -> predict``
+    model : a classifier with scikit-learn's interface, or a function ``(X, y) -> predict``
     classes : the classes in the order of the probabilities
-    weight_name : what ``fit`` calls the weights; empty where there are none
+    weight_name : the name of the weights in ``fit``; empty without weights
     """
 
     model: Any
@@ -49,13 +49,13 @@ class Procedure:
 
     @property
     def name(self) -> str:
-        """What the model is called in a table."""
+        """The name of the model in a table."""
         if self.estimator:
             return plain(" ".join(repr(self.model).split()))
         return plain(getattr(self.model, "__name__", type(self.model).__name__))
 
     def fitted(self, X: Any, y: NDArray[Any], weight: Array | None) -> Predictor:
-        """Fit a copy to these rows; the copy's predictions."""
+        """Fit a copy of the model to these rows, and return its prediction function."""
         weights = {} if weight is None else {self.weight_name: weight}
         if not self.estimator:
             predict: Predictor = self.model(X, y, **weights)
@@ -69,13 +69,13 @@ class Procedure:
         return _ByClass(made, self.classes)
 
     def probabilities(self, predict: Predictor, X: Any, n: int) -> Array:
-        """Checked probabilities of n rows: of the second of two classes, or one column for each of several."""
+        """Checked probabilities of n rows: of the second class for two classes, or one column for each class."""
         given = as_array(predict(X), "the model's probabilities")
         k = len(self.classes)
         if given.ndim == 2 and given.shape[1] == 1:
             raise RefusedError(
-                f"the model gave one column of probabilities for {k} classes: give one column for each class, or an "
-                "array of shape (N,) where there are two"
+                f"the model gave one column of probabilities for {k} classes: return one column for each class, or an "
+                "array of shape (N,) for two classes"
             )
         if given.shape not in ((n, k), *(((n,),) if k == 2 else ())):
             raise RefusedError(f"the model gave probabilities of shape {given.shape} for {n} rows of {k} classes")
@@ -86,7 +86,7 @@ class Procedure:
         return np.ascontiguousarray(p[:, 1]) if p.ndim == 2 and k == 2 else p
 
     def refit(self, X: Any, y: NDArray[Any], fit: tuple[Indices, Array | None], target: Indices | None) -> Refit:
-        """Fit to some rows (with weights) and predict others, or all; an error is kept as a sentence."""
+        """Fit to some rows (with weights) and predict other rows, or all; an error is stored as a sentence."""
         began = process_time()
         rows, weight = fit
         try:
@@ -95,7 +95,7 @@ class Procedure:
             predict = self.fitted(rows_of(X, rows), labels, weight)
             n = len(y) if target is None else len(target)
             p = self.probabilities(predict, X if target is None else rows_of(X, target), n)
-        except Exception as error:  # whatever the user's model raises: it is counted and told
+        except Exception as error:  # any error of the user's model is counted and reported
             return Refit(None, one_line(error), process_time() - began)
         return Refit(p, "", process_time() - began)
 
@@ -125,7 +125,7 @@ def is_estimator(model: Any) -> bool:
 
 
 def procedure(model: Any, classes: tuple[Hashable, ...], weighted: bool) -> Procedure:
-    """The procedure of a model, refused in one sentence where it cannot be refitted."""
+    """The procedure of a model; a model that cannot be refitted is refused with one sentence."""
     if isinstance(model, type):
         raise RefusedCallError(f"model is the class {model.__name__}: pass an object of it, {model.__name__}(...)")
     if is_estimator(model):
@@ -141,7 +141,7 @@ def procedure(model: Any, classes: tuple[Hashable, ...], weighted: bool) -> Proc
 
 
 def unfitted(model: Any) -> Any:
-    """A copy of the model that has learned nothing."""
+    """An unfitted copy of the model."""
     name = type(model).__name__
     if not hasattr(model, "get_params"):
         raise RefusedCallError(
@@ -162,17 +162,17 @@ def unfitted(model: Any) -> Any:
 
 
 def _weight_name(model: Any) -> str:
-    """What the model's ``fit`` calls the weights of the rows."""
+    """The name of the sample weights in the model's ``fit``."""
     steps = getattr(model, "steps", None)
-    if steps:  # a pipeline gives them to its last step
+    if steps:  # a pipeline passes the weights to its last step
         return f"{steps[-1][0]}__{_weight_name(steps[-1][1])}"
     call = model.fit if is_estimator(model) else model
     names = inspect.signature(call).parameters
-    inner = getattr(model, "estimator", None)  # a search hands them on
+    inner = getattr(model, "estimator", None)  # a search passes the weights to its estimator
     if "sample_weight" in names or (inner is not None and any(p.kind is p.VAR_KEYWORD for p in names.values())):
         return "sample_weight" if inner is None or "sample_weight" in names else _weight_name(inner)
     what = type(model).__name__ if is_estimator(model) else "the function model"
-    raise RefusedError(f"{what} takes no sample_weight: leave sample_weight out, or let its fit take it")
+    raise RefusedError(f"{what} takes no sample_weight: omit sample_weight, or add that argument to its fit")
 
 
 def rows_of(X: Any, rows: Indices) -> Any:
@@ -185,7 +185,7 @@ def rows_of(X: Any, rows: Indices) -> Any:
 
 
 def as_rows(X: Any) -> Any:
-    """Something whose rows can be taken by their positions."""
+    """X in a form whose rows can be selected by position."""
     if hasattr(X, "iloc") or hasattr(X, "tocsr") or hasattr(X, "__array_interface__"):
         return X
     if type(X).__module__.partition(".")[0] == "polars":
@@ -199,12 +199,12 @@ def count_of(X: Any) -> int:
 
 
 def features_of(X: Any) -> int | None:
-    """How many predictors there are; None where X is no table."""
+    """The number of predictors; None if X is not a table."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else None
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of an error, for a sentence about it."""
+    """The type and the first line of an error, for a sentence."""
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return plain(f"{type(error).__name__}: {first}" if first else type(error).__name__, 300)

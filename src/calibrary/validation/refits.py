@@ -1,4 +1,4 @@
-"""All refits of a validation: run one after the other or in several processes, with a bar, and failures counted."""
+"""Run all refits of a validation, in one or several processes, with a progress bar, and count failures."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.resampling import ProgressBar
 from calibrary.validation.procedure import Procedure, Refit
 
-#: The rows to fit to with their weights, and the rows to predict (None: all of them).
+#: The rows to fit with their weights, and the rows to predict (None: all rows).
 Task = tuple[tuple[Indices, Array | None], Indices | None]
-#: A larger share of failed refits is worth a warning.
+#: A larger share of failed refits than this gives a warning.
 _MANY_FAILED = 0.05
 
 
 @dataclass
 class Tally:
-    """How many refits were made, how many failed and why the first did, and the seconds of CPU they took."""
+    """The number of refits, of failed ones, the reason of the first failure, and the CPU time in seconds."""
 
     n: int = 0
     n_failed: int = 0
@@ -41,7 +41,7 @@ class Tally:
 
     @property
     def sentence(self) -> Sentence:
-        """How many refits failed, and why; empty where none did."""
+        """The number of failed refits and the first reason, in words; empty if none failed."""
         if not self.n_failed:
             return Sentence("")
         said = (
@@ -51,7 +51,7 @@ class Tally:
         return Sentence(said, measured(said, refits=self.n, failed=self.n_failed))
 
     def refuse_or_warn(self) -> None:
-        """An error where every refit failed, a warning where many did."""
+        """Raise an error if every refit failed, and a warning if many did."""
         if self.n and self.n_failed == self.n:
             raise RefusedError(f"every one of {counted(self.n, 'refit')} failed; the first: {self.failure}")
         if self.n_failed > _MANY_FAILED * self.n:
@@ -60,7 +60,7 @@ class Tally:
 
 @dataclass
 class Runner:
-    """Refits a procedure to many parts of the rows."""
+    """Refit a procedure to many samples of the rows."""
 
     procedure: Procedure
     X: Any

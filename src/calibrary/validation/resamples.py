@@ -1,4 +1,4 @@
-"""Which rows a model is refitted to: bootstrap samples, folds, and a part that is held out."""
+"""The samples to which a model is refitted: bootstrap samples, folds, or all rows but a held-out part."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calibrary.numerics.draw import generator, row_counts, shuffled
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a validation, as they are drawn.
+    """The rows of a validation with the information for resampling.
 
     Attributes
     ----------
     label : the class of each row as a number
-    weight : its weight; None where each row counts once
-    unit : its patient, site or prompt as a number; None where each row is drawn by itself
+    weight : the weight of each row; None without weights
+    unit : the patient, site or prompt of each row as a number; None if rows are drawn one by one
     """
 
     label: Indices
@@ -38,13 +38,13 @@ class Rows:
 
     @property
     def copies(self) -> bool:
-        """Are weights whole numbers, which count copies of rows?"""
+        """Whether the weights are whole numbers, which count equal rows."""
         return self.weight is not None and bool((self.weight == np.rint(self.weight)).all())
 
     # -- bootstrap ------------------------------------------------------------------------------
 
     def bootstrap(self, n_resamples: int, rng: Any) -> Array:
-        """What each row weighs in each bootstrap sample; 0 for those that were not drawn."""
+        """The weight of each row in each bootstrap sample; 0 for rows that were not drawn."""
         source = generator(rng, "bootstrap samples")
         if self.unit is not None:
             drawn = row_counts(np.ones(self.n_units, dtype=np.int64), n_resamples, source)[:, self.unit]
@@ -55,14 +55,14 @@ class Rows:
         return drawn.astype(np.float64) if self.weight is None else drawn * self.weight
 
     def to_fit(self, drawn: Array) -> tuple[Indices, Array | None]:
-        """The rows of a bootstrap sample as a model takes them: repeated, or with weights where rows have some."""
+        """The rows of a bootstrap sample for fitting: repeated, or with weights if rows have weights."""
         if self.weight is None:
             return np.repeat(np.arange(self.n), drawn.astype(np.intp)), None
         rows = np.flatnonzero(drawn)
         return rows, drawn[rows]
 
     def all_but(self, held: Indices) -> tuple[Indices, Array | None]:
-        """All rows but these, as a model takes them."""
+        """All rows except these, for fitting."""
         rows = np.setdiff1d(np.arange(self.n), held, assume_unique=True)
         return rows, None if self.weight is None else self.weight[rows]
 
@@ -73,13 +73,11 @@ class Rows:
     # -- folds ----------------------------------------------------------------------------------
 
     def folds(self, folds: int, repeats: int, rng: Any) -> Iterator[list[Indices]]:
-        """For each repeat the rows of each fold; classes are spread evenly, and units stay whole."""
+        """For each repeat, the rows of each fold; folds are stratified by class, and units are not divided."""
         k = whole("folds", folds, 2)
         if k > self.n_units:
             what = "rows" if self.unit is None else "units"
-            raise RefusedError(
-                f"folds={k} needs at least as many {what}, and there are {self.n_units}: use fewer folds"
-            )
+            raise RefusedError(f"folds={k} needs at least {k} {what}, and there are {self.n_units}: use fewer folds")
         source = generator(rng, "folds of validation")
         stratum = self.label if self.unit is None else self._largest_label()
         for _ in range(whole("repeats", repeats)):
@@ -98,7 +96,7 @@ class Rows:
     # -- held out -------------------------------------------------------------------------------
 
     def held_out(self, holdout: Any, rng: Any) -> Indices:
-        """The rows that are held out: as marked, or a share of the rows (or units), spread evenly over the classes."""
+        """The held-out rows: as marked, or a random share of the rows (or units), stratified by class."""
         if np.ndim(holdout) > 0:
             return self._marked(as_array(holdout, "holdout"))
         if isinstance(holdout, bool) or not isinstance(holdout, float) or not 0.0 < holdout < 1.0:
@@ -109,7 +107,7 @@ class Rows:
         stratum = self.label if self.unit is None else self._largest_label()
         order = shuffled(self.n_units, rng, "rows held out")
         order = order[np.argsort(stratum[order], kind="stable")]
-        # evenly spaced places along the classes: each gives its share
+        # evenly spaced positions in rows sorted by class, so that each class has its share
         place = np.arange(self.n_units)
         taken = np.floor((place + 1) * holdout) > np.floor(place * holdout)
         held = np.zeros(self.n_units, dtype=bool)
@@ -123,7 +121,9 @@ class Rows:
             )
         held = np.flatnonzero(marks)
         if not 0 < len(held) < self.n:
-            raise RefusedError(f"holdout marks {len(held)} of {self.n} rows: rows must be on both sides")
+            raise RefusedError(
+                f"holdout marks {len(held)} of {self.n} rows: some rows must be held out, and some must not"
+            )
         if self.unit is not None and len(np.intersect1d(self.unit[held], self.unit[~marks])):
-            raise RefusedError("holdout parts the rows of a unit: hold out whole units")
+            raise RefusedError("holdout divides the rows of a unit: hold out whole units")
         return held

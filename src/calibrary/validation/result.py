@@ -1,4 +1,4 @@
-"""What a validation found: the table, the corrected curve, the instability of the predictions, and the words."""
+"""The result of a validation: table, corrected calibration curve, instability of the predictions, and sentences."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from calibrary.validation.measures import SPOKEN
 from calibrary.validation.shown import Instability, ValidationCurve
 from calibrary.validation.tripod import TripodTable
 
-#: Places of the curve.
+#: The number of points of the curve.
 _PLACES = 50
-#: So many of the lowest and of the highest predictions lie outside of the curve, as in R's ``rms::calibrate``.
+#: The number of lowest and of highest predictions that the curve leaves out, as R's ``rms::calibrate`` does.
 _OUTSIDE = 5
-#: The row that is computed from the intercept and the slope.
+#: The row of the table that is computed from intercept and slope.
 EMAX_LOGISTIC = "emax_logistic"
 
 
 @dataclass(frozen=True)
 class ValidationRow:
-    """One number of a validation.
+    """One value of a validation.
 
     Attributes
     ----------
-    metric, method : the metric's name in the catalogue; how it was corrected
-    apparent : the value on the rows the model was fitted to
-    training, test : means over the refits, on their own rows and on others
-    optimism, corrected : what the apparent value shows too well; what new rows would show
-    low, high : interval of the value on new rows; NaN where there is none
-    name : what a sentence calls the metric
+    metric, method : the metric's id, and the method of correction
+    apparent : the value on the rows to which the model was fitted
+    training, test : means over the refits, on their own rows and on other rows
+    optimism, corrected : the estimated difference between own and new rows; the estimated value on new rows
+    low, high : interval of the value on new rows; NaN if there is none
+    name : the metric's name in a sentence
     """
 
     metric: str
@@ -61,7 +61,7 @@ class ValidationRow:
 
 
 def table_rows(rows: list[ValidationRow]) -> tuple[ValidationRow, ...]:
-    """The rows, and the largest distance of the logistic recalibration where intercept and slope are among them."""
+    """The rows, with the largest error of the logistic recalibration added if intercept and slope are among them."""
     found = {row.metric: row for row in rows}
     slope, intercept = found.get("calibration slope"), found.get("calibration intercept")
     if slope is None or intercept is None or slope.method != intercept.method:
@@ -78,7 +78,7 @@ def table_rows(rows: list[ValidationRow]) -> tuple[ValidationRow, ...]:
 
 @dataclass(frozen=True)
 class Refits:
-    """Predictions of the refits for all rows, and what each row weighed in each sample."""
+    """The predictions of the refits for all rows, and the weight of each row in each sample."""
 
     probability: Array
     drawn: Array
@@ -87,18 +87,18 @@ class Refits:
 
 @dataclass(frozen=True)
 class Validation:
-    """What :func:`calibrary.validate` returns. Print it, or ask ``sentence``; index by metric for a row.
+    """The result of :func:`calibrary.validate`. Print it, use ``sentence``, or index by metric for a row.
 
     Attributes
     ----------
-    table : one :class:`ValidationRow` for each number
-    method, model : how it was validated, and what the model is called
-    n, n_units, n_features : rows, units (None: each row by itself), predictors
-    classes, n_of_class : the classes, and how many rows each has
-    n_resamples, folds, repeats, n_held_out : of the resampling; 0 where not used
-    n_refits, n_failed, failure : refits, those that failed, and the first reason
-    seconds_refitting, seconds_measuring : seconds of CPU
-    predictions : the model's predictions of its own rows (with "holdout": of the rows held out)
+    table : one :class:`ValidationRow` for each value
+    method, model : the method of validation, and the name of the model
+    n, n_units, n_features : numbers of rows, of units (None without units) and of predictors
+    classes, n_of_class : the classes, and the number of rows of each
+    n_resamples, folds, repeats, n_held_out : the settings of the resampling; 0 if not used
+    n_refits, n_failed, failure : numbers of refits and of failed refits, and the first reason of failure
+    seconds_refitting, seconds_measuring : CPU time in seconds
+    predictions : the model's predictions of its own rows (with "holdout": of the held-out rows)
     """
 
     table: tuple[ValidationRow, ...]
@@ -141,16 +141,16 @@ class Validation:
         return len(self.table)
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame, one row per number."""
+        """A pandas DataFrame with one row for each value."""
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.table])
 
-    # -- what the refits say ----------------------------------------------------------------------
+    # -- results of the refits ---------------------------------------------------------------------
 
     @once
     def curve(self) -> ValidationCurve:
-        """The calibration curve, apparent and corrected for optimism at each place, as R's ``rms::calibrate``."""
+        """The calibration curve, apparent and corrected for optimism at each point, as in R's ``rms::calibrate``."""
         p, refits = self._refitted("a corrected curve")
         rows = np.sort(p.c)
         skip = min(_OUTSIDE, (len(rows) - 1) // 2)
@@ -175,23 +175,23 @@ class Validation:
     def _refitted(self, what: str) -> tuple[Predictions, Refits]:
         if self.refits is None or self.predictions is None:
             raise RefusedError(
-                f"{what} comes from bootstrap refits: use method='optimism' with a metric that it corrects"
+                f"{what} needs bootstrap refits: use method='optimism' with a metric that the bootstrap can correct"
             )
         if not self.predictions.binary:
-            raise RefusedError(f"{what} is shown for two classes, and there are {len(self.classes)}")
+            raise RefusedError(f"{what} is available for two classes only, and there are {len(self.classes)}")
         return self.predictions, self.refits
 
     @property
     def unstable(self) -> bool:
-        """Are there bootstrap refits of two classes, which a curve and instability are made of?"""
+        """Whether there are bootstrap refits of two classes, from which curve and instability are computed."""
         made = self.refits is not None and self.predictions is not None and self.predictions.binary
-        return made or "instability" in self.__dict__  # which a saved file holds
+        return made or "instability" in self.__dict__  # a saved file contains these
 
     # -- words --------------------------------------------------------------------------------------
 
     @property
     def how(self) -> str:
-        """How the values were corrected, in words."""
+        """The method of correction in words."""
         if self.method == "holdout":
             return f"measured on {counted(self.n_held_out, 'row')} held out, of {self.n:,}"
         ways = []
@@ -222,15 +222,15 @@ class Validation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else one should know."""
+        """Further remarks."""
         said = [
-            "Every refit repeats the whole modelling procedure that was passed, selection and tuning included; what "
-            "was chosen on these data before is not corrected for."
+            "Every refit repeats the whole modelling procedure that was passed, selection and tuning included; choices "
+            "made on these data before the validation are not corrected for."
         ]
         if any(row.method == "cross-validation" for row in self.table) and self.method == "optimism":
             said.append(
-                "Metrics that count bins or smooth are corrected by cross-validation: repeated rows of a bootstrap "
-                "sample would add a bias of their own."
+                "Metrics that use bins or smoothing are corrected by cross-validation: repeated rows of a bootstrap "
+                "sample would add a further bias."
             )
         if self.n_failed:
             said.append(
@@ -241,7 +241,7 @@ class Validation:
 
     @property
     def size(self) -> str:
-        """Rows and the rows of each class, in words."""
+        """The number of rows, in total and of each class, in words."""
         classes = ", ".join(f"{n:,} of class {name}" for name, n in zip(self.classes, self.n_of_class, strict=True))
         units = "" if self.n_units is None else f" of {counted(self.n_units, 'unit')}"
         return f"{counted(self.n, 'row')}{units} ({classes})"
@@ -254,7 +254,9 @@ class Validation:
             for row in self.table
         )
         per = (
-            "" if not self.n_features else f"; {number(rarest / self.n_features)} rows of the rarest class a predictor"
+            ""
+            if not self.n_features
+            else f"; {number(rarest / self.n_features)} rows of the rarest class per predictor"
         )
         held = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
         use = (
@@ -271,8 +273,8 @@ class Validation:
         units = (
             ""
             if self.n_units is None
-            else f"rows of one unit were drawn together ({counted(self.n_units, 'unit')}); differences between units "
-            "were not measured"
+            else f"rows of one unit were resampled together ({counted(self.n_units, 'unit')}); differences between "
+            "units were not measured"
         )
         return TripodTable.of(
             {
@@ -290,7 +292,7 @@ class Validation:
         )
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells of the table that is printed."""
+        """The heading and the cells of the printed table."""
         head = ["metric", "method", "apparent", "training", "test", "optimism", "corrected", "interval"]
         body = [
             [row.metric, row.method]
@@ -312,7 +314,7 @@ class Validation:
     # -- keeping ------------------------------------------------------------------------------------
 
     def without_rows(self) -> Validation:
-        """The same result without the rows and the refits, which a saved file does not hold."""
+        """The result without rows and refits, which are not saved in a file."""
         return replace(self, predictions=None, refits=None)
 
     def save(self, path: str | Path) -> None:
@@ -321,7 +323,7 @@ class Validation:
 
     @classmethod
     def load(cls, path: str | Path) -> Validation:
-        """Read what :meth:`save` wrote."""
+        """Read a result from a file that :meth:`save` wrote."""
         return file.load(cls, path)
 
 
@@ -330,12 +332,12 @@ def _first(text: str) -> str:
 
 
 def _repeated(p: Predictions, drawn: Array) -> Predictions:
-    """The rows of a bootstrap sample one by one, because a smoother counts rows; weights that are no counts stay."""
+    """The rows of a bootstrap sample repeated one by one for the smoother; importance weights are kept."""
     if (drawn == np.rint(drawn)).all():
         return Predictions(*(np.repeat(x, drawn.astype(np.intp)) for x in (p.y, p.c)), classes=p._classes)
     return p.reweighted(drawn.astype(np.float64))
 
 
 def _smooth(p: Predictions, grid: Array) -> Array:
-    """The calibration curve of predictions; NaN beyond the lowest and the highest of them."""
+    """The calibration curve of predictions; NaN outside the range of the predictions."""
     return Lowess().fit(p).predict(grid)

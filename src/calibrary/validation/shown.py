@@ -1,4 +1,4 @@
-"""What the refits of a model show together: the corrected curve, and how unstable its predictions are."""
+"""Summaries of all refits of a model: the corrected calibration curve, and the instability of predictions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class ValidationCurve:
     Attributes
     ----------
     grid : predicted probabilities
-    apparent, corrected : frequency of the event there, on the model's own rows and corrected
+    apparent, corrected : frequency of the event at the grid, on the model's own rows and corrected
     optimism : their difference
-    refits : the curve of every refit on the original rows, one a row; NaN where it predicted nothing
+    refits : the curve of every refit on the original rows, one per row; NaN outside its range of predictions
     """
 
     grid: Array
@@ -38,15 +38,15 @@ class ValidationCurve:
 
 @dataclass(frozen=True)
 class Instability:
-    """How much predictions of the same rows change when the model is fitted to other rows of the same kind.
+    """How much the predictions of the same rows change if the model is fitted to other samples of the same population.
 
     Attributes
     ----------
     apparent : the model's prediction for each row
-    predictions : those of the refits, one refit a row
-    by_row : mean absolute difference of the refits from the model, for each row
-    overall : its mean over the rows
-    low, high : limits between which 95% of the refits predict, for each row
+    predictions : the predictions of the refits, one refit per row
+    by_row : mean absolute difference between refits and model, for each row
+    overall : the mean of ``by_row``
+    low, high : limits that contain 95% of the refits' predictions, for each row
     """
 
     apparent: Array
@@ -59,7 +59,7 @@ class Instability:
     def changed(self, threshold: float) -> Array:
         """For each row, the share of refits that put it on the other side of a threshold.
 
-        A saved file keeps the refits' predictions for some rows; the share of the others is then NaN.
+        A saved file stores the refits' predictions for some rows only; for other rows the share is NaN.
         """
         if not (isinstance(threshold, int | float | np.number) and 0.0 <= threshold <= 1.0):
             raise RefusedError(f"threshold={threshold!r} must be a probability: a number from 0 to 1")
@@ -67,7 +67,7 @@ class Instability:
         return np.where(np.isnan(self.predictions).all(axis=0), np.nan, share)
 
     def sentence_at(self, threshold: float) -> Sentence:
-        """How many rows change sides of a threshold, in words."""
+        """The share of rows that refits put on the other side of a threshold, in words."""
         share = self.changed(threshold)
         share = share[~np.isnan(share)]
         changed, often = float(share.mean()), float((share > 0.1).mean())

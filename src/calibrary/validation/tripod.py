@@ -1,4 +1,4 @@
-"""The items of the TRIPOD+AI checklist that numbers can answer, filled from what was computed."""
+"""The items of the TRIPOD+AI checklist that can be answered from the computed results."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from calibrary.base.markup import html_table
 
-#: What stands where an item has no answer here.
+#: The text for an item without an answer.
 NOT_GIVEN = "not given"
 
 
 class TripodItem(NamedTuple):
-    """One item: its number in the checklist, what it asks in our words, and the answer."""
+    """One item: its number in the checklist, a paraphrase of its question, and the answer."""
 
     item: str
     asks: str
     answer: str
 
 
-#: The items that a validation or a report may answer, with what they ask.
+#: The items that a validation or a report may answer, with their questions.
 ASKED = {
     "10": "how many rows there are, and whether they suffice",
     "12a": "how the data were used to develop and to evaluate the model",
@@ -38,27 +38,27 @@ ASKED = {
 
 @dataclass(frozen=True)
 class TripodTable:
-    """Items of TRIPOD+AI with the answers that were computed; the others say that none is given."""
+    """Items of TRIPOD+AI with the computed answers; the other items are marked as not given."""
 
     rows: tuple[TripodItem, ...]
 
     @classmethod
     def of(cls, answers: dict[str, str]) -> TripodTable:
-        """The table with these answers by the number of the item."""
+        """The table with these answers, given by the number of the item."""
         return cls(tuple(TripodItem(item, asks, answers.get(item, "") or NOT_GIVEN) for item, asks in ASKED.items()))
 
     def __getitem__(self, item: str) -> str:
         for row in self.rows:
             if row.item == item:
                 return row.answer
-        raise KeyError(f"item {item!r} is not among those that numbers can answer: {', '.join(ASKED)}")
+        raise KeyError(f"item {item!r} cannot be answered from results; the possible items are: {', '.join(ASKED)}")
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells of the table."""
+        """The heading and the cells of the table."""
         return ["TRIPOD+AI item", "asks for", "answer"], [list(row) for row in self.rows]
 
     def to_markdown(self) -> str:
-        """The table for a paper's supplement."""
+        """The table in Markdown, for a paper's supplement."""
         head, body = self.cells()
         lines = [head, ["---"] * len(head), *body]
         return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

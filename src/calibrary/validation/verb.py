@@ -1,4 +1,4 @@
-"""``validate``: fit the whole modelling procedure again and again, and say what it would do on new rows."""
+"""``validate``: refit the whole modelling procedure to resamples, and estimate its performance on new rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from calibrary.validation.resamples import Rows
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
 METHODS = ("optimism", "632", "632+", "cv", "holdout")
-#: Predictions of refits that are kept in memory, in all: for the curve and the instability.
+#: The largest number of refits' predictions in memory, for the curve and the instability.
 _KEPT = 20_000_000
 
 
@@ -48,18 +48,18 @@ def validate(
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], Any] | None = None,
 ) -> Validation:
-    """How a model would do on new data of the same kind: its own measures, corrected for optimism.
+    """Estimate a model's performance on new rows of the same population, by refitting it to resamples.
 
-    A model looks better on the rows it was fitted to than on others; a logistic regression fitted by maximum
-    likelihood has a calibration slope of exactly 1 there. The whole procedure is fitted again to resamples, and what
-    each refit shows too well on its own sample is subtracted.
+    A model performs better on the rows to which it was fitted than on new rows; a logistic regression fitted by maximum
+    likelihood has a calibration slope of exactly 1 there. The whole procedure is refitted to resamples, and the mean
+    difference between a refit's own sample and the original rows (the optimism) is subtracted.
 
     Parameters
     ----------
     model : classifier, or function
-        Anything with scikit-learn's ``fit`` and ``predict_proba``; a pipeline or a search is refitted whole, its
-        selection included. Or a function ``(X, y)`` (with ``sample_weight`` where weights are given) that returns a
-        function of X, which gives probabilities. The model given is never changed.
+        Anything with scikit-learn's ``fit`` and ``predict_proba``; a pipeline or a search is refitted completely,
+        including its selection. Or a function ``(X, y)`` (with ``sample_weight`` if weights are given) that returns a
+        function from X to probabilities. The given model is never changed.
     X, y
         The predictors (a data frame, an array or a sparse matrix) and the outcome of each row.
     metrics : str, list of str, or mapping of names to options, optional
@@ -68,25 +68,26 @@ def validate(
     method : "optimism", "632", "632+", "cv" or "holdout"
         Harrell's optimism bootstrap (default); Efron's .632 and Efron and Tibshirani's .632+ (Brier score, log loss,
         AUROC and slope); repeated cross-validation, pooled within a repeat; one part of the rows held out. With
-        "optimism", metrics that count bins or smooth (ECE, smECE, ICI, Emax) are corrected by cross-validation, because
-        the repeated rows of a bootstrap sample add a bias of their own. Each row of the table says its method.
+        "optimism", metrics that use bins or smoothing (ECE, smECE, ICI, Emax) are corrected by cross-validation,
+        because the repeated rows of a bootstrap sample add a further bias. The table states the method of each row.
     n_resamples, folds, repeats : int
-        Bootstrap samples; folds of a cross-validation (classes spread evenly), and how often it is repeated.
+        Number of bootstrap samples; number of folds (stratified by class) and of repetitions of a cross-validation.
     holdout : float or array of bool
-        Of ``method="holdout"``: the share of the rows held out, or True for each row held out (the last years, say).
+        For ``method="holdout"``: the share of held-out rows, or True for each held-out row (for example the last
+        years).
     units : array-like of shape (N,), optional
-        The patient or site of each row: whole units are drawn, and stay in one fold.
+        The patient or site of each row: whole units are resampled, and stay in one fold.
     sample_weight : array-like of shape (N,), optional
-        Given to ``fit`` and to the metrics. Whole numbers are copies of rows; others are factors, as those of
-        :func:`calibrary.horizon`, and rows of weight zero are left out.
+        Passed to ``fit`` and to the metrics. Whole numbers count equal rows; other weights are importances, such as
+        those of :func:`calibrary.horizon`. Rows of weight zero are left out.
     confidence_level : float
-        Of the intervals.
+        Level of the intervals.
     rng : int, Generator or None
-        Seed of the resamples; give the model a ``random_state`` of its own where it is random itself.
+        Seed of the resamples; a model that uses random numbers needs its own ``random_state``.
     n_jobs : int, optional
         Processes for the refits, as in scikit-learn (-1: all cores). The result does not depend on it.
     progress : bool or function, optional
-        Show a bar (default: on a terminal), or a function of how many refits are done and how many there are.
+        Show a progress bar (default: on a terminal), or a function of the number of finished and of all refits.
 
     Returns
     -------
@@ -152,12 +153,12 @@ def validate(
     )
 
 
-# -- what comes in ----------------------------------------------------------------------------------
+# -- input ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Given:
-    """The checked input: the procedure, the rows of X that count, their labels, and how they are drawn."""
+    """The checked input: the procedure, the rows of X with positive weight, and their labels, weights and units."""
 
     procedure: Procedure
     X: Any
@@ -165,7 +166,7 @@ class _Given:
     rows: Rows
 
     def facts(self) -> dict[str, Any]:
-        """What a validation says of the model and of the rows."""
+        """The facts about model and rows that the result contains."""
         rows, classes = self.rows, self.procedure.classes
         return {
             "model": self.procedure.name,
@@ -177,7 +178,7 @@ class _Given:
         }
 
     def predictions(self, probability: Array, rows: Indices | None = None) -> Predictions:
-        """Predictions of all rows, or of some, with the names of the classes."""
+        """Predictions of all rows, or of some rows, with the names of the classes."""
         label, weight = self.rows.label, self.rows.weight
         if rows is not None:
             label, weight = label[rows], None if weight is None else weight[rows]
@@ -190,10 +191,10 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
         labels = labels[:, 0]
     n = count_of(X)
     if labels.ndim != 1 or len(labels) != n:
-        raise RefusedError(f"y has shape {labels.shape} and X has {n} rows: give one outcome for each")
+        raise RefusedError(f"y has shape {labels.shape} and X has {n} rows: pass one outcome for each row")
     unit = None if units is None else as_array(units, "units")
     if unit is not None and unit.shape != (n,):
-        raise RefusedError(f"units has shape {unit.shape} and X has {n} rows: name the unit of each")
+        raise RefusedError(f"units has shape {unit.shape} and X has {n} rows: pass the unit of each row")
     weight = None if sample_weight is None else checked_weights(sample_weight, n)
     if weight is not None and (weight == 0.0).any():
         kept = np.flatnonzero(weight)
@@ -205,11 +206,11 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
 
 
 def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
-    """The classes in order, and the place of each row's class among them."""
+    """The classes in order, and the index of each row's class."""
     if labels.dtype.kind == "O" and any(v is None or v != v for v in labels.tolist()):
         raise RefusedError("y holds missing outcomes: drop the rows without one")
     if labels.dtype.kind == "f" and not (np.isfinite(labels).all() and (labels == np.rint(labels)).all()):
-        raise RefusedError("y holds fractions or missing numbers: it must hold the class that occurred in every row")
+        raise RefusedError("y holds fractions or missing numbers: pass the class that occurred in every row")
     found, label = np.unique(labels, return_inverse=True)
     if len(found) < 2:
         raise RefusedError(
@@ -219,7 +220,7 @@ def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
 
 
 def _fit_to_all(given: _Given) -> Predictions:
-    """The model fitted to all rows; what it raises is one sentence."""
+    """The model fitted to all rows; an error of the model becomes one sentence."""
     fit = given.rows.everything
     try:
         predict = given.procedure.fitted(given.X, given.y, fit[1])
@@ -233,7 +234,7 @@ def _fit_to_all(given: _Given) -> Predictions:
 
 @dataclass
 class _Study:
-    """One validation at work: refits are drawn, measured and summed up."""
+    """One running validation: it draws samples, refits, computes the metrics and summarizes."""
 
     given: _Given
     measures: Measures
@@ -301,7 +302,7 @@ class _Study:
             held, p = np.concatenate([h for h, _ in known]), np.concatenate([q for _, q in known])
             order = np.argsort(held)
             pooled[r] = self.measured(measures, self.given.predictions(p[order], held[order]))
-        next(made, None)  # lets the bar end
+        next(made, None)  # completes the progress bar
         self.runner.tally.refuse_or_warn()
         apparent, test = self.measured(measures, self.whole), means(pooled)
         found = Corrected(np.full(len(test), np.nan), test, apparent - test, test)
@@ -330,14 +331,14 @@ def _rows(
 
 
 def _spoken(name: Measured) -> str:
-    """What a sentence calls a number: the name that it was asked by, where that name carries settings."""
+    """The name of a value in a sentence: the requested name, if that name implies settings."""
     entry = name.entry
     words = entry.key if entry.called is not None else entry.spoken or entry.name
     return f"{words} ({name.part})" if name.part else words
 
 
 def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng: Any) -> Validation:
-    """One model fitted to a part of the rows, measured there and on the rest, where the interval is one of rows."""
+    """One model fitted to a part of the rows, evaluated there and on the held-out rows, with an interval there."""
     held = given.rows.held_out(holdout, rng)
     fit = given.rows.all_but(held)
     made = given.procedure.refit(given.X, given.y, fit, None)

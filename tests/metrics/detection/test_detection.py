@@ -186,7 +186,7 @@ def test_heat_map_adds_up_to_the_error():
 
 def test_a_map_without_a_full_bin_says_so():
     demo = cal.datasets.detections()
-    with pytest.warns(cal.CalibrationWarning, match="no bin holds 8 detections, so the map shows nothing"):
+    with pytest.warns(cal.CalibrationWarning, match="no bin has 8 detections, so the map is empty"):
         assert cal.d_ece_map(demo).kept_share == 0
 
 

@@ -1,1 +1,1 @@
-"""Replicates of the data: what is measured on each, the loops over random numbers, and fast ways through them."""
+"""Random replicates of the data: how they are drawn, and how a metric is computed on each of them quickly."""

@@ -1,7 +1,7 @@
-"""Curves on redrawn data: what a curve is by chance, and the band in which it lies.
+"""Curves computed on redrawn data, and the pointwise band that contains most of them.
 
-Cases of equal confidence are drawn together, as counts. A *reading* makes a curve of how many cases, or how many
-events, there are at every place.
+Rows of equal confidence are drawn together, as counts. A *curve function* computes a curve from the number of rows,
+or of events, at every distinct confidence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import quantiles
 from calibrary.numerics.draw import generator, redrawn_labels
 
-#: A band is made of at most so many curves, and of so many counts at once.
+#: The largest number of curves for a band, and the largest number of counts in memory at a time.
 MOST_CURVES, _AT_ONCE = 100_000, 1 << 24
 
 
@@ -28,9 +28,9 @@ def on_labels(
     n_resamples: int,
     rng: Any,
 ) -> Array:
-    """Readings of the events at every place, with labels drawn from their chances: a row for each draw.
+    """Curves computed from labels that are drawn from their probabilities: one row for each draw.
 
-    Without ``copies`` there is one case at each place.
+    Without ``copies`` there is one row at each confidence.
     """
     draws = bounded("n_resamples", n_resamples, MOST_CURVES)
     return np.array([reading(events[0]) for events in redrawn_labels(chance, copies, draws, rng)])
@@ -43,9 +43,9 @@ def on_rows_and_labels(
     n_resamples: int,
     rng: Any,
 ) -> Array:
-    """Readings of samples drawn anew, rows with replacement and then their labels: a row for each draw.
+    """Curves computed from resampled rows (with replacement) and newly drawn labels: one row for each draw.
 
-    A reading is given the places that have cases, and the numbers of cases and of events there.
+    The curve function gets the confidences that have rows, and the numbers of rows and of events there.
     """
     source = generator(rng, "rows and labels")
     n, share = max(round(weight.sum()), 1), weight / weight.sum()
@@ -58,20 +58,20 @@ def on_rows_and_labels(
 
 
 def on_rows(reading: Callable[[Array], Array], weight: Array, n_resamples: int, rng: Any) -> Array:
-    """Readings of many resamples at once: of numbers of cases at every place, a row for each resample."""
+    """Curves computed from the numbers of resampled rows at every confidence: one row for each resample."""
     source = generator(rng, "rows")
     n, share = max(round(weight.sum()), 1), weight / weight.sum()
     block = max(_AT_ONCE // max(len(weight), 1), 1)
     curves = []
     for start in range(0, bounded("n_resamples", n_resamples, MOST_CURVES), block):
         counts = source.multinomial(n, share, size=min(block, n_resamples - start))
-        with heard(), np.errstate(all="ignore"):  # what a map says of a resample is no news
+        with heard(), np.errstate(all="ignore"):  # warnings of a calibration map about a resample are not shown
             curves.append(reading(counts.astype(np.float64)))
     return np.concatenate(curves)
 
 
 def pointwise(curves: Array, level: float) -> tuple[Array, Array]:
-    """The ends between which so many of the curves lie at each place; a curve that is NaN there does not count."""
+    """The pointwise limits that contain this share of the curves; a curve that is NaN at a point is ignored there."""
     ends = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     if np.isnan(curves).any():
         low, high = np.array([quantiles(column, ends) for column in curves.T]).T

@@ -1,10 +1,11 @@
-"""Large samples: rows with nearly equal confidence are drawn together, so that a draw costs cells and not rows.
+"""Large samples: rows of nearly equal confidence form a cell and are drawn together, which makes a draw much faster.
 
-In a cell of n rows the number of events is Binomial(n, q) at one uniform number for every truth q. Bins and cumulative
-sums of a metric are made of whole cells (a cell never straddles a bin), so only the spread of q inside a cell is left
-out: at most 1/240 (for bins of fewer than 20,000 rows 1/48), and sixteen times less near 0 and 1. Inside a cell a
-cumulative sum varies by its own standard deviation divided by the root of the number of cells: a sixteenth of the noise
-or less, however many rows there are. So cells serve where they are fewer than the rows, from a few thousand rows on.
+In a cell of n rows the number of events is Binomial(n, q), drawn from the same uniform number for every true
+probability q. A metric's bins and cumulative sums consist of whole cells (no cell lies in two bins), so the only
+approximation is that q is constant inside a cell, whose width is at most 1/240 (1/48 for binned metrics below 20,000
+rows), and sixteen times less near 0 and 1. Inside a cell a cumulative sum varies by its standard deviation divided by
+the root of the number of cells: a sixteenth of the noise or less for any number of rows. Cells are used from a few
+thousand rows on, where there are fewer cells than rows.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
 
-#: From this many rows on.
+#: Cells are used from this many rows on.
 LARGE = 2_500
 _COARSE, _GRID, _FINE, _FINEST = Grid(48), Grid(240), Grid(960), Grid(4800)
-#: Up to this many rows cells of 1/240 hold a few rows each and cost as much: a metric of bins, whose sums end at bins,
-#: is drawn in cells of 1/48, in which the variance of a label is off by a share of 0.0001.
+#: Up to this many rows, cells of 1/240 would hold only a few rows each. A binned metric is therefore drawn in cells of
+#: 1/48, in which the relative error of a label's variance is 0.0001.
 _MANY_A_CELL = 20_000
-#: Above this many rows.
+#: Above this many rows, drawing each row hundreds of times would take minutes.
 _VERY_LARGE = 100_000
-#: Readings of rows and of cells are the same when they differ by less than this many standard deviations of chance.
+#: Values on rows and on cells count as equal if they differ by less than this many null standard deviations.
 _SAME = 0.1
 
 
 def celled(statistic: Statistic) -> Statistic | None:
-    """The metric on a table of cells in place of very many rows, where it reads that as well; else None."""
+    """The metric on a table of cells instead of very many rows, if its value there is the same; else None."""
     entry, sample = statistic.entry, statistic.sample
     if entry is None or not entry.reads_cells or sample.p.n <= _VERY_LARGE:
         return None
@@ -48,22 +49,22 @@ def celled(statistic: Statistic) -> Statistic | None:
 
 
 def grids_for(n: int) -> tuple[Grid, ...]:
-    """The cells in which so many rows are drawn, coarse ones first; none where rows themselves are cheap enough."""
+    """The grids of cells for this many rows, coarse ones first; empty if drawing the rows themselves is fast."""
     if n < LARGE:
         return ()
     return _GRID, (_FINE if n <= _VERY_LARGE else _FINEST)
 
 
 def very_large(n: int) -> bool:
-    """Are there so many rows that hundreds of draws of each row take minutes for a metric?"""
+    """Whether there are so many rows that hundreds of draws of each row would take minutes for a metric."""
     return n > _VERY_LARGE
 
 
 def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> Statistic | None:
-    """The metric on the cells of a large sample, for draws by the hundred; None where it cannot be read from them.
+    """The metric on the cells of a large sample, for hundreds of draws; None if it cannot be computed from cells.
 
-    Whether it then reads the same as on the rows is to be seen (:func:`reads_alike`). ``made`` keeps the tables of the
-    views that metrics share.
+    The caller checks that the values agree with those on rows (:func:`reads_alike`). ``made`` stores the tables of
+    cells, which several metrics share.
     """
     if statistic.entry is None or statistic.listed:
         return None
@@ -77,7 +78,7 @@ def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> S
 
 
 def reads_alike(rows: Array, cells: Array, draws: Array) -> bool:
-    """Are the readings of rows and of cells the same, beside what chance alone does to them?"""
+    """Whether the values on rows and on cells agree, compared with their chance variation."""
     with np.errstate(invalid="ignore"):
         near = np.abs(rows - cells) <= _SAME * np.nanstd(draws, axis=0)
     return bool(np.all(near | (rows == cells) | (np.isnan(rows) & np.isnan(cells))))
@@ -88,7 +89,7 @@ def _on(sample: RowSample, statistic: Statistic) -> Statistic:
 
 
 def _one_view(statistic: Statistic) -> Predictions | None:
-    """The binary view of all rows that the metric uses, if that is all it uses and rows are drawn one by one."""
+    """The binary view of all rows that the metric uses, if it uses only this view and rows are drawn one by one."""
     entry, sample, question = statistic.entry, statistic.sample, statistic.question
     assert entry is not None
     if not sample.row_by_row or sample.weight_type == "importance" or sample.p.fractional:
@@ -100,7 +101,7 @@ def _one_view(statistic: Statistic) -> Predictions | None:
 
 
 def _counted(view: Predictions, grid: Grid) -> tuple[Array, Array, Array]:
-    """Cells in order of confidence: their mean confidence, and how many rows have label 0 and label 1."""
+    """Cells in order of confidence: the mean confidence and the numbers of rows with label 0 and with label 1."""
     place, _ = grid.locate(view.c)
     n = np.bincount(place, weights=view.w)
     total = np.bincount(place, weights=view.c if view.w is None else view.c * view.w)
@@ -111,9 +112,9 @@ def _counted(view: Predictions, grid: Grid) -> tuple[Array, Array, Array]:
 
 
 def _table(c: Array, zeros: Array, ones: Array, every: bool = False) -> Predictions:
-    """A cell is two rows, one for each label, weighted by their number; ``every``: also those that no row has.
+    """Write each cell as two rows, one for each label, weighted by counts; ``every`` includes counts of 0.
 
-    Both are at the cell's mean confidence: equal confidences are never torn apart by bins or sums that go by order.
+    Both rows have the cell's mean confidence, and rows of equal confidence are never separated by bins or sums.
     """
     both = np.column_stack([zeros, ones]).ravel()
     kept = np.arange(len(both)) if every else np.flatnonzero(both > 0)
@@ -124,7 +125,7 @@ def _table(c: Array, zeros: Array, ones: Array, every: bool = False) -> Predicti
 
 @dataclass(frozen=True)
 class CellSample(RowSample):
-    """The cells of one view of a large sample: draws are counts of each cell."""
+    """The cells of one view of a large sample; a draw is a count of events for each cell."""
 
     cells: tuple[Array, Array, Array] = field(default_factory=tuple)  # type: ignore[assignment]
 
@@ -146,7 +147,7 @@ class CellSample(RowSample):
         return False
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
-        """How many rows of each cell are events, drawn from the cell's mean confidence."""
+        """The number of events in each cell, drawn from the cell's mean confidence."""
         c, zeros, ones = self.cells
         n = np.rint(zeros + ones).astype(np.int64)
         both = _table(c, zeros, ones, every=True)
@@ -159,9 +160,9 @@ class CellSample(RowSample):
 
 
 class CellProblem:
-    """One metric on the cells of a large sample: its reading, draws for any truth, and the truth's own error.
+    """One metric on the cells of a large sample: its value, draws for any true probabilities, and their true error.
 
-    Truths have one probability for each cell.
+    A *truth* is one true probability for each cell.
     """
 
     def __init__(self, statistic: Statistic, view: Predictions, n_draws: int, rng: np.random.Generator) -> None:
@@ -180,16 +181,16 @@ class CellProblem:
         self.z = normal_quantile(self.u)
 
     def draw(self, truth: Array | None, n: int) -> Replicated:
-        """The metric on labels drawn from a truth (None: the predictions), n times."""
+        """The metric on n sets of labels drawn from true probabilities (None: from the predictions)."""
         q = self.c if truth is None else truth
         return Replicated(self.value(coupled_counts(self.u[:n], self.z[:n], self.n, q))[:, None])
 
     def theta(self, truth: Array) -> float:
-        """The metric of the truth itself."""
+        """The true value of the metric under these true probabilities."""
         return float(self.value((self.n * truth)[None])[0])
 
     def lines(self) -> list[Line]:
-        """The lines of truths, for cells."""
+        """The lines of true probabilities for inversion, one probability for each cell."""
         found = []
         m = len(self.n)
         both = np.concatenate([self.n - self.events, self.events])
@@ -202,18 +203,18 @@ class CellProblem:
         return found
 
     def rare(self, alpha: float) -> list[Array]:
-        """Truths at the ends of what the number of events says, where few happened."""
+        """The extreme true probabilities that agree with the number of events, if there were few events."""
         return shifted_by_count(self.c, self.n, self.events, alpha)
 
 
 def cell_problem(statistic: Statistic, n_draws: int, rng: np.random.Generator) -> CellProblem | None:
-    """The metric on cells, where the sample is large and the metric uses bins or cumulative sums; else None."""
+    """The metric on cells, if the sample is large and the metric uses bins or cumulative sums; else None."""
     view = _view(statistic)
     return None if view is None else CellProblem(statistic, view, n_draws, rng)
 
 
 def takes_cells(statistic: Statistic) -> bool:
-    """Is the sample large, and can the metric be read from cells?"""
+    """Whether the sample is large and the metric can be computed from cells."""
     return _view(statistic) is not None
 
 
@@ -232,11 +233,11 @@ def _view(statistic: Statistic) -> Predictions | None:
 
 
 def _cells(view: Predictions, bins: Any) -> Any:
-    """The number of each row's cell, 0, 1, ... in order of confidence; a cell never straddles a bin."""
+    """The number of each row's cell, 0, 1, ... in order of confidence; no cell lies in two bins."""
     grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
     place, _ = grid.locate(view.c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
-    return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # as numpy.unique would number them, without sorting
+    return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # the same numbers as from numpy.unique, without sorting
 
 
 def _of_cells(bins: Any, cell: Any, n_cells: int) -> Any:

@@ -1,8 +1,8 @@
-"""Values on replicates without building their predictions.
+"""Compute a metric on replicates without constructing each replicate's predictions.
 
-A replicate differs from the sample only in the weights or the labels of its rows. A path prepares what does not change
-(sorting, grouping, row losses) once, and then gives the value for new weights or labels of the same rows. A metric
-declares its own as ``replicate=``; any mean of row losses has one here. This file looks through the lens and averages.
+A replicate differs from the sample only in the weights or the labels of its rows. A *path* computes what does not
+change (sorting, grouping, row losses) once, and then returns the value for new weights or labels of the same rows. A
+metric declares its path as ``replicate=``; means of row losses have one here. This file applies the lens and averages.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Path = Callable[[Replicate], Array]
 
 @dataclass(frozen=True)
 class BlockPath:
-    """A path that also reads several replicates at once.
+    """A path that can also evaluate several replicates at once.
 
-    ``block`` gives one row of numbers for each replicate of a block, or None where one of them fails and they have to
-    be read one by one; ``many`` reads labels alone, as rows came, and is None where there is no such form.
+    ``block`` returns one row of values for each replicate of a block, or None if one fails and they must be evaluated
+    one by one; ``many`` evaluates new labels only, for rows in their original order, and is None if not available.
     """
 
     one: Path
@@ -45,21 +45,25 @@ class BlockPath:
     def block(self, block: Block) -> Array | None:
         try:
             return self.together(block)
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # the one that is at fault says so by itself
+        except (
+            ValueError,
+            ArithmeticError,
+            np.linalg.LinAlgError,
+        ):  # evaluating one by one shows which replicate fails
             return None
 
 
-#: Row losses are tabulated for every possible label up to this many classes.
+#: Up to this many classes, row losses are tabulated for every possible label.
 _MOST_LABELS = 12
 
 
 def fast(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> Path | None:
-    """A faster function with the same values as measuring each replicate, or None.
+    """A fast function with the same values as computing the metric on each replicate, or None.
 
     ``observed`` is the value on the sample.
     """
     if entry.replicate is not None:
-        # rows as they came first; paths that need them in ascending order answer None and get them so
+        # the original order is tried first; a path that needs ascending order returns None and gets sorted rows
         return _prepared(entry, question, scheme, scheme.rows, "row_weights", "row_labels") or _prepared(
             entry, question, scheme, scheme.base, "weights", "labels"
         )
@@ -76,12 +80,12 @@ def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Ar
     views = views_of(entry, rows, question)
     plain = isinstance(question.average, str) and question.average in ("auto", "uniform", "macro")
     if views.several and not (plain and all(view.n == rows.n for view in views.views)):
-        return None  # the average over views is no mean over rows, or its weights change with the replicate
+        return None  # the average over views is not a mean over rows, or its weights change with the replicate
     losses = _losses(entry, question, rows)
-    # consistency resampling has rows of its own: every row with every label
+    # consistency resampling uses other rows: every row with every label
     value = observed if scheme.unsorted is not None else measure(entry, rows, question)
     if losses is None or (not scheme.relabels and not np.allclose(rows.mean(losses), value, rtol=1e-9)):
-        return None  # infinite losses, or a score that is no mean of rows
+        return None  # some losses are infinite, or the score is not a mean over rows
     if not scheme.relabels:
         return _weighted_mean(losses, rows)
     if rows.k > _MOST_LABELS:
@@ -93,7 +97,7 @@ def _mean_of_rows(entry: Entry, question: Question, scheme: Scheme, observed: Ar
 
 
 def _losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
-    """The loss of every row, or None where there is none for each."""
+    """The loss of every row, or None if the metric is not a mean of row losses."""
     with np.errstate(all="ignore"):
         each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
     return each if each.shape == (p.n,) and np.isfinite(each).all() else None
@@ -102,7 +106,7 @@ def _losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
 def _weighted_mean(losses: Array, rows: Predictions) -> Path:
     def mean(replicate: Replicate) -> Array:
         if replicate.drawn is not None and rows.w is None:
-            # taking the drawn rows is cheaper than counting them
+            # indexing with the drawn rows is faster than counting them
             return np.array([losses.take(replicate.drawn).mean()])
         w: Any = replicate.row_weights
         return np.array([np.einsum("n,n", w, losses) / w.sum()])
@@ -136,7 +140,7 @@ def _mean_by_label(table: Array, rows: Predictions) -> Path:
 def _prepared(
     entry: Entry, question: Question, scheme: Scheme, rows: Predictions, weights: str, labels: str
 ) -> Path | None:
-    """The declared form on these rows, whose new weights and labels a replicate has under these names."""
+    """The metric's declared path, prepared for these rows."""
     lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
     if any(view.n != rows.n for view in views.views):
         return None
@@ -167,7 +171,7 @@ def _prepared(
 
 
 def _as_rows(numbers: Array) -> Array:
-    """One row of numbers for each replicate."""
+    """An array with one row of values for each replicate."""
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
@@ -177,7 +181,7 @@ def _class_by_class(
     form = entry.replicate
     assert form is not None
     if form.labels_only or _by_prevalence(question) or entry.fields:
-        return None  # one kernel for all classes, weights that change with the labels, or a result for each class
+        return None  # classes share one kernel, weights depend on the labels, or each class has its own result
     each = [form.prepare(view, **question.options) for view in views.views]
     if any(value is None for value in each):
         return None
@@ -213,7 +217,7 @@ def _with_weights(entry: Entry, question: Question, views: Views, weights: Calla
     if any(value is None for value in each):
         return None
     if views.several and _by_prevalence(question):
-        return None  # weights by prevalence change with the replicate
+        return None  # weights by prevalence differ between replicates
 
     def value(replicate: Replicate) -> Array:
         w = weights(replicate)

@@ -1,10 +1,10 @@
-"""Lines of truths from "calibrated" to "as the data show", on which an interval is found by inverting a test.
+"""Lines of true probabilities from "calibrated" to "as observed", along which a test is inverted to get an interval.
 
-A truth is what the labels would have been drawn from: one probability for each prediction, or one row of them. At t = 0
-it is the prediction itself, at t = 1 what the data show, as seen along a few directions: the gaps of equal-mass bins,
-which follow any shape coarsely, the gaps of the metric's own bins, which follow what alternates from bin to bin, and a
-logistic map, which follows the usual shapes finely. Of several columns (class-wise, or the whole row of probabilities)
-also the gaps that noise does not explain, which follow errors of few classes.
+A *truth* is a set of true probabilities from which labels could have been drawn: one for each prediction, or one row of
+them. At t = 0 the truth is the prediction itself, at t = 1 what the data show. There are a few directions: the gaps of
+equal-mass bins, which follow any shape coarsely; the gaps of the metric's own bins, which follow errors that alternate
+from bin to bin; and a logistic map, which follows the usual shapes finely. For several columns (class-wise, or the
+whole row of probabilities) there are also the gaps that noise does not explain, which follow errors of few classes.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from calibrary.maps.likelihood import Platt, Temperature
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.solve.newton import Evaluated, minimize
 
-#: Equal-mass bins whose gaps make a direction.
+#: The number of equal-mass bins whose gaps define a direction.
 _BINS = 15
 #: The options that choose a metric's bins.
 _BIN_OPTIONS = ("binning", "n_bins", "closed", "mass_rule", "edges", "points_per_bin", "strategy")
-#: Above this many classes the logistic direction has a temperature and no class biases.
+#: Above this many classes the logistic direction has a temperature but no class biases.
 _FEW_CLASSES = 30
-#: Where fewer events (or non-events) happened, the truths that agree with their number widen the interval.
+#: With fewer events (or non-events) than this, the interval includes all shifts that agree with their number.
 _FEW_EVENTS = 10
-#: Log odds are shifted by this much at most, and so often is that range halved.
+#: The largest shift of log odds, and the number of bisection steps within that range.
 _FARTHEST, _HALVINGS = 40.0, 50
-#: Lenses that show one pair (confidence, outcome) for each row, whatever the labels.
+#: Lenses with one pair (confidence, outcome) for each row, independent of the labels.
 _ONE_VIEW = ("binary", "top-label", "rth", "within-top-r")
 
 
 @dataclass(frozen=True)
 class Line:
-    """Truths along one direction: ``line(t)`` has the shape of the predictions."""
+    """True probabilities along one direction: ``line(t)`` is an array of the shape of the predictions."""
 
     name: str
     truth: Callable[[float], Array]
@@ -54,7 +54,7 @@ class Line:
 
 
 def lines_of(statistic: Statistic) -> list[Line]:
-    """The lines for a metric, made in the view it uses."""
+    """The lines for a metric, constructed in the view that the metric uses."""
     p = statistic.sample.p
     view, lift = looked_at(statistic)
     total = p.n if statistic.sample.weight_type == "importance" else p.total
@@ -63,9 +63,9 @@ def lines_of(statistic: Statistic) -> list[Line]:
 
 
 def directions(view: Predictions, total: float, own: Grouping | None = None) -> list[tuple[str, Array]]:
-    """From "calibrated" to "as the data show", in a view of ``total`` rows: one for each way of looking.
+    """The directions from "calibrated" to "as observed" in a view of ``total`` rows, one for each kind of gap.
 
-    ``own`` are the bins of the metric, if it has any that do not depend on the labels.
+    ``own`` are the metric's bins, if it has bins that do not depend on the labels.
     """
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
     found = [("gaps", _gaps(view, total, EqualMass(n_bins)))]
@@ -80,7 +80,7 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
 
 
 def own_bins(statistic: Statistic) -> Grouping | None:
-    """The bins that a metric uses with these options, where neither labels nor weights choose them."""
+    """The bins that a metric uses with these options, if they depend neither on labels nor on weights."""
     entry, options = statistic.entry, statistic.question.options
     if entry is None or not {"n_bins", "binning"} <= set(entry.options):
         return None
@@ -100,7 +100,7 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
         q = np.clip(start + t * direction, 0.0, 1.0)
         if q.ndim == 2:
             total = q.sum(axis=1, keepdims=True)
-            # a row that clips to nothing keeps its predictions
+            # a row whose probabilities are all clipped to 0 keeps its predictions
             q = np.where(total > 0.0, q / np.where(total > 0.0, total, 1.0), start)
         return lift(q)
 
@@ -108,7 +108,7 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
 
 
 def looked_at(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
-    """The view in which directions are made, and how a truth of that view becomes one of the predictions."""
+    """The view in which directions are constructed, and the function from its truths to class probabilities."""
     p = statistic.sample.p
     if statistic.entry is None or not statistic.entry.of_labels:
         return p, lambda q: q
@@ -123,7 +123,7 @@ def looked_at(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Arra
 
 
 def _counting(statistic: Statistic, p: Predictions) -> NDArray[np.bool_]:
-    """Which classes of each row make the outcome of the view true."""
+    """The classes of each row for which the view's outcome is 1."""
     assert statistic.entry is not None
     if statistic.entry.lens_for(p, statistic.question).name == "top-label":
         mask: NDArray[np.bool_] = np.arange(p.k) == p.top[:, None]
@@ -136,12 +136,12 @@ def _counting(statistic: Statistic, p: Predictions) -> NDArray[np.bool_]:
 
 
 def _lifted(q: Array, c: Array, p: Predictions, counts: NDArray[np.bool_]) -> Array:
-    """Class probabilities that give the outcome probability q and keep their proportions on either side."""
+    """Class probabilities for which the outcome has probability q, with unchanged proportions on either side."""
     truth = np.empty(counts.shape)
     for side, now, before in ((counts, q, c), (~counts, 1.0 - q, 1.0 - c)):
         known = before > 0.0
         scale = np.where(known, now / np.where(known, before, 1.0), 0.0)
-        alike = now / np.maximum(side.sum(axis=1), 1)  # nothing to be in proportion to: all alike
+        alike = now / np.maximum(side.sum(axis=1), 1)  # all probabilities on this side are 0: they become equal
         np.copyto(truth, np.where(known[:, None], p.p * scale[:, None], alike[:, None]), where=side)
     truth = np.clip(truth, 0.0, 1.0)
     return truth[:, 1] if p.binary else truth
@@ -151,11 +151,11 @@ def _lifted(q: Array, c: Array, p: Predictions, counts: NDArray[np.bool_]) -> Ar
 
 
 def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
-    """Truths at the ends of what the number of events says of a shift of all log odds, where few happened.
+    """The extreme shifts of all log odds that agree with the number of events, if there were few events.
 
-    A metric that grows with the size of a gap shows no event as a gap downwards, and no line from the data points
-    upwards; yet the probabilities may have been too low, as Clopper and Pearson's interval says. Empty where ten events
-    and ten non-events happened, or rows show no single outcome.
+    Without any event the observed gap points downwards, and so does every line from the data; yet the probabilities may
+    have been too low, as Clopper and Pearson's interval shows. The result is empty if there were ten events and ten
+    non-events, or if rows have no single outcome.
     """
     view, lift = looked_at(statistic)
     if not view.binary or view.fractional:
@@ -165,10 +165,10 @@ def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
 
 
 def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Array]:
-    """The same for n rows at each confidence, of which so many were events."""
+    """The same for n rows at each confidence, given the number of events at each."""
     found = []
     inside = (c > 0.0) & (c < 1.0)
-    # rows of probability 0 or 1 have no log odds: how many of them came out otherwise bounds how often they do
+    # rows of probability 0 or 1 have no log odds: their true error rate is bounded by the number of wrong ones
     wrong = np.where(c == 0.0, events, n - events)[~inside].sum()
     certain = n[~inside].sum()
     if certain > 0.0 and wrong < _FEW_EVENTS:
@@ -190,9 +190,9 @@ def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Ar
 
 
 def _shift(odds: Array, n: Array, seen: float, tail: float, more: bool) -> float:
-    """The shift of log odds at which so few events (or with ``more=False`` so many) have this chance.
+    """The shift of log odds at which at most this many events (at least, with ``more=False``) have this probability.
 
-    The number of events has nearly the binomial law of the same mean and variance.
+    The number of events is approximated by the binomial distribution of the same mean and variance.
     """
     low, high = -_FARTHEST, _FARTHEST
     for _ in range(_HALVINGS):
@@ -212,7 +212,7 @@ def _shift(odds: Array, n: Array, seen: float, tail: float, more: bool) -> float
 # -- directions -------------------------------------------------------------------------------------
 
 
-#: From the gaps of bins, the variance that noise gives them, and the bins' shares of the rows: other gaps.
+#: A function that adjusts the gaps of bins, given their noise variances and the bins' shares of the rows.
 Reshaped = Callable[[Array, Array, Array], Array]
 
 
@@ -221,10 +221,10 @@ def _as_seen(gap: Array, noise: Array, share: Array) -> Array:
 
 
 def _evened(gap: Array, noise: Array, share: Array) -> Array:
-    """Sizes drawn to their mean by the share of their spread that noise explains.
+    """Shrink the sizes of the gaps to their mean, by the share of their variance that noise explains.
 
-    Noise makes gaps of one size unequal, and unequal gaps read higher on new labels than equal ones of the same mean:
-    without this the upper end of waves is too low.
+    Noise makes equal gaps unequal, and on new labels unequal gaps give a higher error than equal ones of the same
+    mean. Without the shrinkage the upper end of the interval would be too low for wave-shaped errors.
     """
     middle = float(share @ np.abs(gap))
     spread = float(share @ (np.abs(gap) - middle) ** 2)
@@ -234,18 +234,19 @@ def _evened(gap: Array, noise: Array, share: Array) -> Array:
 
 
 def _clear(gap: Array, noise: Array, share: Array) -> Array:
-    """Each gap less what noise explains of it: what is left lies in few bins, as errors of one class among many do.
+    """Subtract from each gap the part that noise explains; the rest lies in few bins, as errors of few classes do.
 
-    The same error in few bins reads higher on new labels than spread over all: without this the lower end is too high.
+    On new labels the metric is higher if the same error is concentrated in few bins than if it is spread over all.
+    Without this direction the lower end of the interval would be too high.
     """
     result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(gap == 0.0, 1.0, gap) ** 2)
     return result
 
 
 def _gaps(view: Predictions, total: float, bins: Grouping, reshaped: Reshaped = _as_seen) -> Array:
-    """What happened minus what was predicted, on average over the row's bin; for each column.
+    """The observed frequency minus the mean prediction in each row's bin, for each column.
 
-    The weights stand for ``total`` rows, which says how large the noise is.
+    The weights represent ``total`` rows, from which the noise is computed.
     """
     if view.binary:
         return _binned_gap(view.y.astype(np.float64), view.c, view, total, bins, reshaped)
@@ -266,13 +267,13 @@ def _binned_gap(outcome: Array, c: Array, view: Predictions, total: float, bins:
 
 
 def _logistic(view: Predictions) -> Array | None:
-    """A logistic map minus the predictions: intercept and slope; or temperature and class biases."""
+    """The fitted logistic map minus the predictions: intercept and slope, or temperature and class biases."""
     try:
         with heard(), np.errstate(all="ignore"):
             if view.binary:
                 y = view.y.astype(bool)
                 if y.all() or not y.any():
-                    return None  # one class only: the map would be a constant at an end
+                    return None  # only one class occurs: the fitted map would be constant at 0 or 1
                 fitted = Predictions(view.y, view.c, view.w)
                 return Platt().fit(fitted)(view.c) - view.c
             return _softmax_map(view) - view.p
@@ -290,7 +291,7 @@ def _softmax_map(view: Predictions) -> Array:
 
 
 def _softmax_loss(z: Array, view: Predictions) -> Callable[[Array], Evaluated]:
-    """Mean log loss of softmax(a z + b), with a ridge that settles the one direction b leaves free."""
+    """Mean log loss of softmax(a z + b), with a ridge penalty that makes b unique."""
     share, ridge, hot = view.weight / view.total, 1e-6, view.one_hot
     pull = np.append(1.0, np.zeros(view.k))
 

@@ -1,4 +1,4 @@
-"""The rows the overall test uses: one binary view of the data, weights, and what belongs together."""
+"""The rows of the overall test: one binary view of the data, with weights and units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
 from calibrary.question import Question
 
-#: Places on the scale at which the smooth error is read.
+#: The number of points on the probability scale at which the smooth error is computed.
 PLACES = 100
 
 
@@ -27,11 +27,11 @@ class Look:
 
     Attributes
     ----------
-    view, lens : the one binary view, and how it was made
-    c, w, v : confidence, weight, and the weight that enters variances
-    unit : what belongs together; None: each row by itself
-    p, classes : the predictions of all classes and their sums, where there are several
-    importance : are weights how much a row counts, rather than copies?
+    view, lens : the one binary view, and the lens that gives it
+    c, w, v : confidence, weight, and the weight in variances
+    unit : the unit of each row; None if rows are independent
+    p, classes : the predictions of all classes and their sums, if there are several classes
+    importance : whether weights are relative importances rather than numbers of equal rows
     """
 
     view: Predictions
@@ -61,7 +61,7 @@ class Look:
 
     @property
     def design_effect(self) -> float:
-        """How many times more the sum of all residuals varies by unit than it would by row."""
+        """The variance of the sum of residuals by units, divided by its variance for independent rows."""
         assert self.unit is not None
         return float((np.bincount(self.unit, self.residual) ** 2).sum()) / (float(self.v @ self.spread) or 1.0)
 
@@ -71,12 +71,12 @@ class Look:
 
     @property
     def lean(self) -> Array:
-        """The weights of slope, mean and Spiegelhalter, one column each."""
+        """The linear weights of the residuals for slope, mean and Spiegelhalter's z, one column each."""
         inside = (self.c > 0.0) & (self.c < 1.0)
         odds = np.where(inside, logit(np.where(inside, self.c, 0.5)), 0.0)
         weight = self.v * self.spread
         middle = float(weight @ odds) / (weight.sum() or 1.0)
-        # rows of probability 0 or 1 have no log odds: like Cox's slope, this one leaves them out
+        # rows of probability 0 or 1 have no log odds and are left out, as in Cox's slope
         slope = np.where(inside, odds - middle, 0.0)
         return np.column_stack([slope, np.ones_like(self.c), 1.0 - 2.0 * self.c])
 
@@ -87,7 +87,7 @@ def place_of(c: Array) -> Indices:
 
 @dataclass(frozen=True)
 class Classes:
-    """Sums over rows of each class: occurred, expected, and of squares; ``scale`` is what one case weighs."""
+    """For each class: observed count, expected count and sum of squares; ``scale`` is the weight of one row."""
 
     names: tuple[Any, ...]
     occurred: Array
@@ -97,24 +97,24 @@ class Classes:
 
     @property
     def trials(self) -> Array:
-        """Trials of the binomial law with the same mean and variance, in cases."""
+        """The number of trials of the binomial distribution with the same mean and variance."""
         mean, variance = self.expected / self.scale, self.variance / self.scale**2
         with np.errstate(divide="ignore", invalid="ignore"):
             n = mean / np.maximum(1.0 - variance / mean, 1e-9)
         return np.where(mean > 0.0, np.maximum(np.rint(n), np.ceil(mean)), 1.0)
 
 
-# -- looking ---------------------------------------------------------------------------------------
+# -- the view --------------------------------------------------------------------------------------
 
 
 def headline_view(p: Predictions, question: Question) -> tuple[Predictions, str]:
-    """The one binary view that decision, sentences and figures are about, and its lens."""
+    """The one binary view that the overall test, the sentences and the figures use, and its lens."""
     views, lens = _one_view(p, question)
     return views.views[0], lens
 
 
 def _one_view(p: Predictions, question: Question) -> tuple[Views, str]:
-    """What the question's lens shows if that is one binary view, else the top label."""
+    """The view of the question's lens if that is a single binary view, else the top label."""
     usual = "binary" if p.k == 2 else "top-label"
     lens = as_lens(usual) if question.lens == "auto" else as_lens(question.lens, question.r)
     views = p.through(lens)
@@ -125,7 +125,7 @@ def _one_view(p: Predictions, question: Question) -> tuple[Views, str]:
 
 
 def look_at(data: Data, question: Question) -> Look:
-    """The one binary view with its weights and units."""
+    """The rows of the overall test for these data: the binary view with weights and units."""
     importance = question.weight_type == "importance"
     sample = sample_of(data, question.weight_type)
     own = sample.own_view(importance)
@@ -135,22 +135,24 @@ def look_at(data: Data, question: Question) -> Look:
         return Look(view, str(data.own_view), view.c, view.weight, v, image, None, None, importance)
     p = sample.p
     views, lens = _one_view(p, question)
-    # rows of a state that differ in their label only have one confidence: so do cumulative metrics show them
+    # two rows of a state with different labels share one confidence, as in cumulative metrics
     view = views.read_by(catalogue["ecce_mad"], {}).views[0]
     v = view.variance_weight(question.weight_type, "the decision")
     unit = sample.unit
-    if lens == "pooled":  # the classes of a row belong together
+    if lens == "pooled":  # the classes of one row form a unit
         case = np.repeat(np.arange(p.n), p.k)
         unit = case if unit is None else unit[case]
     elif unit is None and (view.fractional or p.y.ndim == 2):
-        unit = np.arange(view.n)  # labels that are shares, or several a row, cannot be drawn: they are flipped
+        unit = np.arange(
+            view.n
+        )  # labels that are shares, or several per row, cannot be redrawn: the signs of residuals are flipped
     classes = _classes(p, view, importance) if lens == "top-label" and p.y.ndim == 1 and not p.fractional else None
     return Look(view, lens, view.c, view.weight, v, unit, p if classes else None, classes, importance)
 
 
 def _classes(p: Predictions, view: Predictions, importance: bool) -> Classes | None:
-    """How often each class occurred, and how often it was expected."""
-    if p.n_predictions != p.n or abs(view.total - p.total) > 1e-9 * p.total:  # a state: its classes were kept apart
+    """The observed and expected number of rows of each class."""
+    if p.n_predictions != p.n or abs(view.total - p.total) > 1e-9 * p.total:  # a state stores counts for each class
         views = p.through(as_lens("class-wise")).views
         if len(views) != p.k or any(abs(one.total - view.total) > 1e-9 * view.total for one in views):
             return None

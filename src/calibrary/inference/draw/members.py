@@ -1,4 +1,4 @@
-"""Members of an ensemble as truths: which member is the truth of a row is drawn, and labels from it."""
+"""Draw, for each row, one member of an ensemble as the true distribution, and labels from it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from calibrary.data.checks import Array, Indices
 from calibrary.numerics.draw import batches
 
-#: Numbers that are drawn at once.
+#: The number of random numbers drawn at a time.
 _AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
 class RedrawnTruths:
-    """Which member is the truth of each row is drawn, and as many labels from it as the row has.
+    """For each row a randomly drawn member, and as many labels drawn from it as the row has.
 
     Attributes
     ----------
     p : (rows, members, columns) probabilities; one column is that of class 1
     labels : (rows,) number of labels
     weight : (rows,)
-    by_others : the row is judged by the other members; else all members judge it together
+    by_others : whether a row is compared with the other members only, rather than with all members
     """
 
     p: Array
@@ -32,7 +32,7 @@ class RedrawnTruths:
     by_others: bool
 
     def draws(self, n_resamples: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Array]]:
-        """Batches of places, (draws, rows), and counts of labels, (draws, rows, columns)."""
+        """Batches of member indices, (draws, rows), and counts of labels, (draws, rows, columns)."""
         n, m, columns = self.p.shape
         flat = self.p.reshape(n * m, columns)
         row = np.arange(n)
@@ -47,7 +47,7 @@ class RedrawnTruths:
 
 
 def _ones(chance: Array, labels: Indices, rng: np.random.Generator) -> Array:
-    """How many of the labels are 1."""
+    """The number of labels that are 1."""
     most = int(labels.max())
     if most > 4:
         return rng.binomial(labels, chance).astype(np.float64)

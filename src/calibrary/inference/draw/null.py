@@ -1,4 +1,4 @@
-"""Is it more than chance? The distribution of any metric when the predictions are calibrated."""
+"""The null distribution of any metric: its values by chance if the predictions are calibrated."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ ALTERNATIVES = ("greater", "less", "two-sided")
 
 @dataclass(frozen=True)
 class NullDistribution(Result):
-    """Values of a metric on redrawn data.
+    """The values of a metric on data redrawn from the predictions.
 
     Attributes
     ----------
     values : (n_resamples,) array, or (n_resamples, n_numbers) for a metric of several numbers
     method : "monte-carlo" or "consistency"
-    n_failed : replicates that gave no number
+    n_failed : number of replicates on which the metric is undefined
     """
 
     values: Array
@@ -78,16 +78,16 @@ class MonteCarloResult(TestResult):
     Attributes
     ----------
     statistic, pvalue : the metric; (1 + number of redraws at least as extreme) / (n_resamples + 1), never 0. A metric
-        with several numbers has one p-value: the largest of them, in standard deviations from its null mean, is
+        with several values has one p-value: the largest value, in standard deviations from its null mean, is
         compared with the largest of every redraw
-    pvalues : of each number by itself, for a metric that has several
+    pvalues : the p-value of each value by itself, for a metric with several values
     standard_error : Monte Carlo error of the p-value
     null_mean, null_sd : the metric on calibrated predictions with these confidences
     excess : statistic - null_mean, the part that chance does not explain
-    null : the whole distribution, with ``quantile``
-    alternative, method, n_resamples, n_failed : how it was done
-    path : what was drawn: "rows", or "cells" of rows with nearly equal confidence, from which the statistic is read too
-    around : what labels were drawn from: "calibrated predictions", or "the fitted map"
+    null : the whole null distribution, with ``quantile``
+    alternative, method, n_resamples, n_failed : the settings, and the number of undefined replicates
+    path : what was drawn: "rows", or "cells" of rows with nearly equal confidence (the statistic then uses cells too)
+    around : the probabilities of the redrawn labels: "calibrated predictions", or "the fitted map"
     """
 
     standard_error: Any
@@ -105,7 +105,7 @@ class MonteCarloResult(TestResult):
 
     @property
     def null_distribution(self) -> NullDistribution:
-        """The whole distribution, as in scipy's results."""
+        """The array of null values, named as in scipy's results."""
         return self.null
 
     def __repr__(self) -> str:
@@ -125,9 +125,9 @@ class MonteCarlo:
     rng : int, Generator or None
         Seed or source of the one stream of random numbers.
     alternative : "greater", "less", "two-sided" or None
-        The tail that counts against calibration; None is the metric's own.
+        The tail that is evidence against calibration; None is the metric's default.
     calibration_map : str, object or callable, optional
-        Draw labels from the predictions after this map instead: a name, an object with ``fit`` and ``predict``, or a
+        Draw labels from the predictions transformed by this map: a name, an object with ``fit`` and ``predict``, or a
         function.
     workers : int, optional
         Threads; the values are the same for any number.
@@ -140,7 +140,7 @@ class MonteCarlo:
     workers: int | None = None
 
     name: ClassVar[str] = "monte-carlo"
-    #: Are rows themselves never drawn twice?
+    #: Whether only labels are redrawn, so that no row occurs twice.
     keeps_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -171,11 +171,11 @@ class MonteCarlo:
 
     @property
     def around(self) -> str:
-        """What labels are drawn from."""
+        """The name of the probabilities from which labels are drawn."""
         return CALIBRATED if self.calibration_map is None else "the fitted map"
 
     def redraw(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
-        """All statistics on their sample, and on the same redrawn samples: one column per number."""
+        """The values of all statistics on the sample and on shared redrawn samples, one column for each value."""
         for statistic in statistics:
             entry = statistic.entry
             if entry is not None and not entry.null:
@@ -208,7 +208,7 @@ METHODS.update({"monte-carlo": MonteCarlo, "consistency": Consistency})
 
 
 def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:
-    """A way of redrawing by name or as an object, which then carries its own settings."""
+    """The method of redrawing from its name or as an object, which has its own settings."""
     if isinstance(method, MonteCarlo):
         return method
     one_of("method", str(method).replace("_", "-"), tuple(METHODS))
@@ -228,7 +228,7 @@ def null_distribution(
     workers: int | None = None,
     **options: Any,
 ) -> NullDistribution:
-    """How large the metric is by chance, on perfectly calibrated predictions with these confidences.
+    """The distribution of a metric by chance, for perfectly calibrated predictions with these confidences.
 
     Parameters
     ----------
@@ -237,16 +237,16 @@ def null_distribution(
     y_prob : array-like of shape (N,) or (N, K)
         The predictions; or predictions made by :func:`calibrary.predictions`, or matched detections.
     method : "monte-carlo", "consistency", MonteCarlo or Consistency
-        Redraw the labels from the predictions; or draw rows of predictions with replacement first; or an object that
-        holds the settings below.
+        "monte-carlo" redraws the labels from the predictions; "consistency" first draws rows of predictions with
+        replacement; an object holds the settings below.
     n_resamples : int
         Number of redraws.
     rng : int, Generator or None
         Seed or source of the one stream of random numbers.
     calibration_map : str, object or callable, optional
-        Draw labels from the predictions after this map instead: the uncertainty of the metric around a fitted map,
-        not a null distribution. What ``map=`` takes everywhere: a name ("isotonic") or an object with ``fit`` and
-        ``predict``, fitted to the labels (``y_prob`` is then made by :func:`calibrary.predictions`), or a function.
+        Draw labels from the predictions transformed by this map: this gives the variation of the metric around a
+        fitted map, not a null distribution. As for ``map=`` elsewhere: a name ("isotonic") or an object with ``fit``
+        and ``predict``, fitted to the labels (pass ``calibrary.predictions(y, p)`` as ``y_prob``), or a function.
     weight_type : "frequency" or "importance"
         With frequency weights every copy of a row is redrawn.
     workers : int, optional
@@ -287,7 +287,7 @@ def _mapped(calibration_map: Any, sample: Sample) -> Array:
 
 
 def pvalues(observed: Array, values: Array, alternative: str) -> Array:
-    """Monte Carlo p-value of each column, among its replicates that gave a number."""
+    """The Monte Carlo p-value of each column, from its replicates that are defined."""
     one_of("alternative", alternative, ALTERNATIVES)
     n = (~np.isnan(values)).sum(axis=0)
     upper = (1.0 + (values >= observed - slack(observed)).sum(axis=0)) / (n + 1.0)
@@ -300,11 +300,11 @@ def pvalues(observed: Array, values: Array, alternative: str) -> Array:
 
 
 def joint_pvalue(observed: Array, values: Array, alternative: str) -> float:
-    """One p-value of several numbers: the most extreme one among the most extreme of every redraw.
+    """One p-value for several values: the most extreme value is compared with the most extreme of every redraw.
 
-    Each is measured in standard deviations from its mean over the redraws. A redraw without a number is never extreme,
-    and a number that does not vary takes no part beside one that does. Where none varies, the smallest p-value of
-    them counts, times their number.
+    Values are standardized by their mean and standard deviation over the redraws. An undefined redraw is never extreme,
+    and a value that does not vary is ignored if another one varies. If none varies, the result is the smallest p-value
+    times the number of values.
     """
     spread = standard_errors(values)
     tested = np.isfinite(spread) & (spread > 0.0) & ~np.isnan(observed)
@@ -321,7 +321,7 @@ def joint_pvalue(observed: Array, values: Array, alternative: str) -> float:
 def summarized(
     observed: Array, drawn: Replicated, alternative: str, method: str, path: str = "rows"
 ) -> MonteCarloResult:
-    """The test result of observed numbers and their null replicates."""
+    """The test result from observed values and their null replicates."""
     values = drawn.values
     one = values.shape[1] == 1
     each = pvalues(observed, values, alternative)

@@ -1,8 +1,8 @@
-"""The value of a metric when the truth is known: labels replaced by the probabilities they are drawn from.
+"""The true value of a metric if the true probabilities are known: labels are replaced by their probabilities.
 
-Every row stands once for each label it may have, as often as that label is likely: with weights q and 1 - q for two
-classes. Weights are whole numbers in the millions, so a metric that subtracts the noise of single labels (a debiased
-square, a mean over pairs of distinct rows) finds none to subtract, and what is left is its target.
+Every row is written once for each possible label, weighted by the probability of that label: q and 1 - q for two
+classes. Weights are whole numbers in the millions, so that a metric that subtracts the noise of single labels (a
+debiased square, a mean over pairs of distinct rows) subtracts almost nothing, and the result is its target.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from calibrary.data.views import Views
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.metrics.machinery.measure import combined, each_view, measure, views_of
 
-#: Copies a row stands for; weights are whole numbers of them.
+#: The total weight of a row; weights are whole numbers.
 _COPIES = 1e6
-#: Largest table of rows, labels and classes that is written out.
+#: The largest number of entries (rows times labels times classes) of the table.
 _MOST_NUMBERS = 30_000_000
-#: Lenses whose views have every row, whatever the labels, and one outcome each.
+#: Lenses whose views have every row, independent of the labels, with one outcome each.
 _PAIRS = ("binary", "top-label", "class-wise", "rth", "within-top-r", "cumulative")
 
 
@@ -32,7 +32,7 @@ class NoPopulationError(ValueError):
 
 
 def population(statistic: Statistic, truth: Array) -> Array:
-    """The numbers of the metric if labels had the probabilities ``truth``, conditional on the predictions."""
+    """The true values of the metric if labels had the probabilities ``truth``, given the predictions."""
     entry = statistic.entry
     if entry is not None and (entry.weights == "none" or not entry.of_labels):
         raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
@@ -52,7 +52,7 @@ def _by_pairs(statistic: Statistic) -> bool:
 
 
 def _of_pairs(statistic: Statistic, truth: Array) -> Any:
-    """Each view by itself, every row with both outcomes."""
+    """Compute the metric on each view, in which every row has both outcomes."""
     entry, p, question = statistic.entry, statistic.sample.p, _scaled_up(statistic)
     assert entry is not None
     views = views_of(entry, p, question)
@@ -77,12 +77,12 @@ def _of_pairs(statistic: Statistic, truth: Array) -> Any:
 
 
 def _of_all(statistic: Statistic, truth: Array) -> Any:
-    """The data themselves, every row with every label."""
+    """Compute the metric on the data in which every row has every label."""
     p = statistic.sample.p
     table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
     if p.n * p.k * (1 if p.binary else p.k) > _MOST_NUMBERS:
         raise NoPopulationError(
-            f"{p.n:,} rows with each of {p.k} labels are too many to write out: no value for a known truth"
+            f"{p.n:,} rows with each of {p.k} labels are too many for a table: no value for a known truth"
         )
     row = np.repeat(np.arange(p.n), p.k)
     weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))
@@ -96,13 +96,13 @@ def _of_all(statistic: Statistic, truth: Array) -> Any:
 
 
 def _share(statistic: Statistic) -> Array:
-    """How much each row counts, one on average."""
+    """The relative weight of each row, with mean 1."""
     p = statistic.sample.p
     return p.weight * (p.n / p.total)
 
 
 def _both(view: Predictions, q: Array, share: Array) -> Predictions:
-    """Every row of a view with both outcomes, weighted by how likely they are."""
+    """Every row of a view with both outcomes, weighted by their probabilities."""
     weight = _whole(np.concatenate([(1.0 - q) * share, q * share]))
     kept = np.flatnonzero(weight > 0.0)
     row, y = kept % view.n, (kept >= view.n).astype(np.intp)
@@ -116,7 +116,7 @@ def _whole(weight: Array) -> Array:
 
 
 def _scaled_up(statistic: Statistic) -> Any:
-    """The question for such weights, which count copies."""
+    """The question, changed to frequency weights."""
     question = statistic.question
     if statistic.entry is not None and "weight_type" in statistic.entry.options:
         question = replace(question, options={**question.options, "weight_type": "frequency"})

@@ -1,4 +1,4 @@
-"""Sums of residuals and the same sums redrawn: labels from the confidences, or the signs of whole units."""
+"""Sums of residuals, observed and redrawn: labels from the confidences, or random signs of whole units."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from calibrary.numerics.cells import Grid
 from calibrary.numerics.draw import batches, generator
 from calibrary.numerics.laws.coupled import coupled_counts
 
-#: Above so many different confidences (or units) they are drawn in cells (or together).
+#: With more distinct confidences (or units) than this, they are grouped into cells (or share a sign).
 MOST_DRAWN = 20_000
-#: Cells of 1/400: each lies in one place of the smooth error.
+#: Cells of width 1/400, each of which lies at one point of the smooth error.
 _GRID = Grid(400)
-#: Numbers drawn at a time.
+#: The number of random numbers drawn at a time.
 _AT_ONCE = 4_000_000
-#: Up to so many classes it shows that they exclude each other.
+#: Up to this many classes, the negative correlation of their counts is taken into account.
 _FEW_CLASSES = 30
 
 
 class ResidualSums(NamedTuple):
-    """Sums of residuals, one row for each redraw: by place, with the linear weights, and of each class (or None)."""
+    """Sums of residuals, one row for each redraw: by point of the scale, by linear weights, and by class (or None)."""
 
     places: Array
     linear: Array
     classes: Array | None
 
 
-Sums = ResidualSums  # its name in 0.2, which pickles and imports may have
+Sums = ResidualSums  # the name in version 0.2, which pickles and imports may use
 
 
 def observed_sums(look: Look) -> ResidualSums:
-    """The sums of the data themselves."""
+    """The sums of residuals in the data."""
     r = look.residual
     places: Array = np.bincount(look.place, r, minlength=PLACES).astype(np.float64)
     classes = None if look.classes is None else (look.classes.occurred - look.classes.expected)[None]
@@ -48,9 +48,9 @@ def observed_sums(look: Look) -> ResidualSums:
 
 
 class Null(NamedTuple):
-    """Redrawn sums a few at a time, and their spread where it is not that of labels drawn one by one.
+    """Redrawn sums, a few at a time, and their variance if it is not that of independent labels.
 
-    ``df`` are the degrees of freedom of that spread.
+    ``df`` are the degrees of freedom of that variance.
     """
 
     draws: Iterator[ResidualSums]
@@ -59,7 +59,7 @@ class Null(NamedTuple):
 
 
 def null_of(look: Look, n_resamples: int, rng: np.random.Generator) -> tuple[Null, str]:
-    """The redraws and what is drawn in them."""
+    """The redraws, and the name of what is drawn: rows, cells or units."""
     if look.unit is not None:
         return _flips(look, n_resamples, rng), "units"
     if look.classes is None:
@@ -74,7 +74,7 @@ def null_of(look: Look, n_resamples: int, rng: np.random.Generator) -> tuple[Nul
 
 @dataclass(frozen=True)
 class Atoms:
-    """Rows of one confidence (or cell), ascending: copies, weight of a copy, probability, linear weights."""
+    """Rows grouped by confidence (or cell), ascending: number of rows, weight of a row, probability, linear weights."""
 
     n: NDArray[np.int64]
     weight: Array
@@ -101,7 +101,7 @@ def atoms_of(look: Look) -> Atoms:
     pull = look.v[order] * c * (1.0 - c)
     pulled = np.add.reduceat(pull, first)
     leaning = np.add.reduceat(pull[:, None] * lean, first, axis=0) / np.where(pulled > 0.0, pulled, 1.0)[:, None]
-    # weights that are no counts: as many cases as have the same variance
+    # the weights are not counts: use the number of rows that has the same variance
     n = np.maximum(np.rint(total**2 / square if look.importance else total), 1.0)
     return Atoms(n.astype(np.int64), total / n, np.clip(q, 0.0, 1.0), leaning, "cells")
 
@@ -109,7 +109,7 @@ def atoms_of(look: Look) -> Atoms:
 def counts_of(
     atoms: Atoms, n_resamples: int, rng: np.random.Generator, truth: Array | None = None
 ) -> Iterator[ResidualSums]:
-    """Labels drawn from the confidences (or from other probabilities), counted for each atom."""
+    """The number of events in each group, drawn from the confidences (or from other probabilities)."""
     q = atoms.q if truth is None else truth
     place = place_of(atoms.q)
     first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
@@ -127,11 +127,11 @@ def counts_of(
 
 
 def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[ResidualSums]:
-    """Classes drawn from whole rows of probabilities, each copy by itself."""
+    """Classes drawn from whole rows of probabilities, independently for each copy of a row."""
     assert look.p is not None
     assert look.classes is not None
     p = look.p
-    order = np.lexsort([*p.p.T[:8], p.top, look.c])  # so that the order of the rows does not matter
+    order = np.lexsort([*p.p.T[:8], p.top, look.c])  # sorted, so that the order of the rows does not matter
     if not look.importance:
         order = np.repeat(order, np.rint(look.w[order]).astype(np.intp))
     w = look.w[order] if look.importance else np.ones(len(order))
@@ -154,9 +154,9 @@ def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[
 
 
 def _with_class_counts(look: Look, sums: Iterator[ResidualSums], rng: np.random.Generator) -> Iterator[ResidualSums]:
-    """Large samples: how often each class occurs is drawn from the binomial law of its mean and variance.
+    """For large samples: draw the count of each class from the binomial distribution of its mean and variance.
 
-    Classes exclude each other, which shows where there are few: their counts are then drawn as correlated as they are.
+    The counts of exclusive classes are negatively correlated; with few classes they are drawn with that correlation.
     """
     assert look.classes is not None
     classes = look.classes
@@ -178,19 +178,19 @@ def _root_of_correlation(look: Look) -> Array:
     covariance = -(p.p * look.v[:, None]).T @ p.p
     covariance[np.diag_indices(p.k)] += look.v @ p.p
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    sd[sd == 0.0] = 1.0  # a class that nobody expects has no variance
+    sd[sd == 0.0] = 1.0  # a class of probability 0 has no variance
     values, vectors = np.linalg.eigh(np.clip(covariance / np.outer(sd, sd), -1.0, 1.0))
     root: Array = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     return root
 
 
 def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
-    """The residuals of whole units with random signs."""
+    """Sums of residuals with a random sign for each unit."""
     assert look.unit is not None
     law = law_of_look(look)
     law.say_few("the decision is")
     n = int(look.unit.max()) + 1
-    unit = look.unit % MOST_DRAWN  # many units: some share a sign, which is as good
+    unit = look.unit % MOST_DRAWN  # with many units, groups of units share a sign, which has the same distribution
     n = min(n, MOST_DRAWN)
     r, own = look.residual, look.v * look.spread
     every = scipy.sparse.csr_array((r, (unit, look.place)), shape=(n, PLACES))
@@ -213,7 +213,7 @@ def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
 
 
 def largest_of_flips(parts: Array, n_resamples: int, rng: Any, law: UnitLaw) -> Array:
-    """The largest absolute sum over units, of all columns, with the signs of whole units drawn: one number a draw."""
+    """The largest absolute sum over columns, with random signs of whole units: one value for each draw."""
     source = generator(rng, "signs")
     drawn = [
         np.abs((2.0 * source.integers(0, 2, (size, len(parts))) - 1.0) @ parts).max(axis=1, initial=0.0)
@@ -224,7 +224,7 @@ def largest_of_flips(parts: Array, n_resamples: int, rng: Any, law: UnitLaw) -> 
 
 
 def law_of_look(look: Look) -> UnitLaw:
-    """The law of the units that the overall test uses."""
+    """The distribution of unit sums that the overall test uses."""
     assert look.unit is not None
     own = look.v * look.spread
     return unit_law(look.c, look.residual, look.w, own, look.unit, shares=look.view.fractional)
@@ -237,14 +237,14 @@ def some_of(table: Array, n: int, rng: np.random.Generator) -> Array:
 
 
 def widened(flipped: Array, own: Array, look: Look, law: UnitLaw) -> Array:
-    """By how much flipped sums must be stretched to vary at least as much as labels of calibrated units would.
+    """The factor by which flipped sums are multiplied to vary at least as much as labels of calibrated units.
 
-    Where nearly every prediction is right, residuals are many and small but for a rare large one; a sample without any
-    of those has small residuals only, and signs alone would make them look certain. ``own`` is the variance of
-    independent labels; that of units is larger by the design effect, which all rows together show. No sum is stretched
-    less than the law of the units says.
+    Where nearly every prediction is right, most residuals are small and a few are large. A sample without a large one
+    has small residuals only, and random signs alone would underestimate the variance. ``own`` is the variance of
+    independent labels; that of units is larger by the design effect, estimated from all rows. The factor is never less
+    than the one of the distribution of unit sums.
     """
-    if look.view.fractional:  # shares vary less than labels do
+    if look.view.fractional:  # labels that are shares vary less than single labels
         return np.ones_like(flipped)
     least = max(look.design_effect, 1.0) * own
     short = (flipped > 0.0) & (flipped < least)
@@ -261,5 +261,5 @@ def of_classes_by_unit(look: Look, unit: Indices, n: int) -> Array:
 
 
 def chunks(n_resamples: int, numbers: int) -> Iterator[int]:
-    """Redraws at a time, so that memory stays small."""
+    """The sizes of batches of redraws, so that memory stays small."""
     return batches(n_resamples, max(1, _AT_ONCE // max(numbers, 1)))

@@ -1,4 +1,4 @@
-"""Many replicates of a sample from one stream of random numbers, on any number of workers, and their summaries."""
+"""Draw many replicates of a sample from one stream of random numbers, evaluate them in parallel, and summarize them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.sample import Block, Scheme
 
-#: Fewer units than this are not worth a second thread: Python itself, which runs on one core, dominates.
+#: With fewer units than this, a second thread does not help, because most time is spent in Python itself.
 _THREADS_FROM = 20_000
-#: Numbers in a block of replicates that are read at once; with more rows than this they are read one by one.
+#: The most random numbers in a block of replicates; with more rows than this, replicates are evaluated one by one.
 _IN_BLOCKS = 1 << 16
-#: At least so many blocks, whatever the number of workers: the last digit of a value may depend on the block it is in.
+#: The fewest blocks, independent of the workers, because the last digit of a value may depend on its block.
 _SHARES = 4
 
 
 class WorkDone:
-    """How much of a long computation is done, from 0 to 1, for the code that shows it.
+    """The progress of a long computation, from 0 to 1, for a progress bar.
 
-    A computation has ``pieces`` (one a model), each made of parts with their shares of it. ``hide`` takes away what is
-    shown of it, so that something can be printed.
+    A computation has ``pieces`` (one for each model), and each piece has parts with given shares of its time. ``hide``
+    removes the bar, so that something can be printed.
     """
 
     def __init__(self, pieces: int = 1) -> None:
@@ -44,32 +44,32 @@ class WorkDone:
         self._ended, self._share, self._drawn, self._expected = 0.0, 0.0, 0.0, 0.0
 
     def part(self, share: float, draws: float = 0.0) -> None:
-        """A part begins that is this share of a piece; ``draws`` is about how many numbers it will draw."""
+        """Begin a part that is this share of a piece and will draw about ``draws`` numbers."""
         self._ended += self._share
         self._share = share / self.pieces
         self._drawn, self._expected = 0.0, draws
         self.at(0.0)
 
     def at(self, fraction: float) -> None:
-        """So much of the part is done."""
+        """Set the finished share of the current part."""
         self.done = min(max(self.done, self._ended + self._share * min(fraction, 1.0)), 1.0)
 
     def drew(self, numbers: int) -> None:
-        """So many numbers were drawn."""
+        """Add a number of draws that are finished."""
         self._drawn += numbers
         if self._expected:
             self.at(self._drawn / self._expected)
 
     def piece(self, k: int) -> None:
-        """The first k pieces are done."""
+        """Set the number of finished pieces."""
         self._share, self._ended = 0.0, k / self.pieces
         self.done = max(self.done, self._ended)
 
 
-Work = WorkDone  # its name in 0.2, which pickles and imports may have
+Work = WorkDone  # the name in version 0.2, which pickles and imports may use
 
 
-#: Set by whoever shows a bar for the whole of the work: the parts then show none, and tell how far they are.
+#: Set by code that shows one bar for the whole work; the parts then show no bar and report their progress here.
 WATCHED: ContextVar[WorkDone | None] = ContextVar("WATCHED", default=None)
 
 
@@ -78,14 +78,14 @@ WATCHED: ContextVar[WorkDone | None] = ContextVar("WATCHED", default=None)
 
 @dataclass
 class Replicated:
-    """Values of one or several numbers on each replicate: (n_resamples, n_numbers), NaN where it failed."""
+    """The values on each replicate: an array (n_resamples, n_numbers), NaN where the metric failed."""
 
     values: Array
     failure: str = ""
 
     @property
     def n_failed(self) -> NDArray[np.intp]:
-        """Failed replicates of each number."""
+        """The number of failed replicates for each value."""
         count: NDArray[np.intp] = np.isnan(self.values).sum(axis=0)
         return count
 
@@ -94,7 +94,7 @@ class Replicated:
         worst = int(self.n_failed.max(initial=0))
         if worst:
             why = f": {self.failure}" if self.failure else ""
-            warn(f"{worst} of {len(self.values)} replicates gave no number and were left out{why}")
+            warn(f"{worst} of {len(self.values)} replicates have no value and were left out{why}")
 
 
 def replicate(
@@ -105,10 +105,10 @@ def replicate(
     rng: np.random.Generator,
     workers: int | None = None,
 ) -> Replicated:
-    """Draw ``n_resamples`` times from one stream and evaluate each replicate, on several cores if that helps.
+    """Draw ``n_resamples`` replicates from one stream and evaluate each, on several cores if that is faster.
 
-    Replicates are drawn in turn, so that replicate b sees the same random numbers whatever the number of workers;
-    evaluating runs side by side. A replicate that raises counts as failed.
+    Replicates are drawn one after the other, so that each gets the same random numbers for any number of workers;
+    they are evaluated in parallel. A replicate on which the metric raises an error counts as failed.
     """
     many = getattr(value, "many", None)
     if many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
@@ -148,19 +148,22 @@ def replicate(
     return result
 
 
-#: Evaluate the replicates at these places; True where whoever watches was told by the metrics themselves.
+#: A function that evaluates the replicates at these indices; True if it has reported its progress itself.
 Evaluate = Callable[[list[int], list[Any]], bool]
 
 
 def _on_threads(
     threads: int, blocks: list[list[int]], draw: Callable[[], Any], evaluate: Evaluate, progress: ProgressBar
 ) -> None:
-    """Draw the blocks in turn and evaluate them side by side, on threads."""
+    """Draw the blocks one after the other and evaluate them in parallel threads."""
     turn, stop = threading.Lock(), threading.Event()
     left = iter(blocks)
 
     def work(report: bool) -> None:
-        with heard(), np.errstate(all="ignore"):  # of this thread: what a metric says of a replicate is no news
+        with (
+            heard(),
+            np.errstate(all="ignore"),
+        ):  # for this thread: warnings of a metric about a replicate are not shown
             while not stop.is_set():
                 with turn:
                     places = next(left, [])
@@ -175,7 +178,7 @@ def _on_threads(
             helper.start()
         work(True)
     except BaseException:
-        stop.set()  # Ctrl-C: nobody starts another replicate
+        stop.set()  # after Ctrl-C no further replicate is started
         raise
     finally:
         for helper in helpers:
@@ -183,10 +186,10 @@ def _on_threads(
 
 
 def _processes(workers: int | None, value: Any, blocks: int) -> int:
-    """How many processes are worth starting: those that the user asked for, for metrics of ours.
+    """The number of processes to start: as many as the user requested, but only for the library's own metrics.
 
-    A process that has threads of its own cannot be copied safely, and a function of the user's may not bear it: there
-    the workers are threads.
+    A process with several threads cannot be forked safely, and a user's function may not tolerate forking; in both
+    cases the workers are threads.
     """
     if workers is None or workers < 2 or not getattr(value, "ours", False):
         return 1
@@ -203,7 +206,7 @@ def _in_processes(
     value: Any,
     progress: ProgressBar,
 ) -> None:
-    """Every process draws all blocks, so that each sees the same random numbers, and evaluates its share of them."""
+    """Every process draws all blocks, so that all use the same random numbers, and evaluates a share of them."""
     faults: dict[str, str] = getattr(value, "faults", {})
 
     def share(number: int) -> list[int]:
@@ -235,19 +238,21 @@ def _in_processes(
             with open(out, "rb", closefd=False) as pipe:
                 said = pipe.read()
             if not said:
-                raise RuntimeError("a process that evaluates resamples ended early: there may be too little memory")
+                raise RuntimeError(
+                    "a process that evaluates resamples ended early, perhaps for lack of memory: use fewer workers"
+                )
             mine, values, failure, theirs = pickle.loads(said)
             result.values[mine] = values
             result.failure = result.failure or failure
             faults.update({name: error for name, error in theirs.items() if name not in faults})
     finally:
         for child, out in children:
-            os.close(out)  # one that still writes ends by it
+            os.close(out)  # a child process that is still writing ends when its pipe is closed
             os.waitpid(child, 0)
 
 
 def _answer(into: int, work: Callable[[], Any]) -> NoReturn:
-    """The whole life of a child process: work, write the answer, end; an answer that is missing says that it failed."""
+    """Run the child process: compute, write the result, exit; a missing result shows that it failed."""
     try:
         with open(into, "wb") as pipe:
             pickle.dump(work(), pipe)
@@ -256,13 +261,13 @@ def _answer(into: int, work: Callable[[], Any]) -> NoReturn:
 
 
 def say_faults(faults: Mapping[str, str]) -> None:
-    """Show the faults of ours among resamples as what they are."""
+    """Warn about bugs of this library that occurred on resamples."""
     for name, error in faults.items():
-        warn(f"{name} failed on some resamples, which were left out for it: {FAULT}: {error}")
+        warn(f"{name} failed on some resamples, which were left out: {FAULT}: {error}")
 
 
 def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, rng: np.random.Generator) -> Replicated:
-    """The same replicates, read many at a time: with few rows Python would take most of the time."""
+    """Evaluate the replicates in blocks; with few rows a Python loop would take most of the time."""
     n = scheme.rows.n
     blocks = []
     with heard(), np.errstate(all="ignore"):
@@ -281,7 +286,7 @@ def _workers(workers: int | None, n_units: int) -> int:
 
 
 class ProgressBar:
-    """A progress bar on stderr, shown only on a terminal and only when it will take more than two seconds."""
+    """A progress bar on stderr, shown only on a terminal and only if the work will take more than two seconds."""
 
     def __init__(self, total: int, what: str, numbers: int = 1, shown: bool | None = None) -> None:
         self.total, self.what, self.numbers = total, what, numbers
@@ -295,7 +300,7 @@ class ProgressBar:
         self.count += replicates
         if (
             self.watch is not None and self.numbers > 1 and not told
-        ):  # what is inverted by itself is a small part of many draws
+        ):  # an interval that is inverted separately is a small part of many draws
             self.watch.drew(self.numbers * replicates)
         if not (report and self.wanted):
             return
@@ -304,7 +309,7 @@ class ProgressBar:
             try:
                 from rich.console import Console
                 from rich.progress import Progress
-            except ModuleNotFoundError:  # a bar is worth no dependency
+            except ModuleNotFoundError:  # without the optional package there is no progress bar
                 self.wanted = False
                 return
             self.bar = Progress(console=Console(stderr=True), transient=True)
@@ -322,12 +327,12 @@ class ProgressBar:
 
 
 # Replicates may be infinite (a log loss of a certain prediction that failed): sums of them are infinite, differences
-# of two infinities NaN, and neither is worth a warning.
+# of two infinities are NaN, and neither needs a warning.
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def means(values: Array) -> Array:
-    """Mean of each column over the replicates that gave a number; NaN where none did."""
+    """Mean of each column over the defined replicates; NaN if there is none."""
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     return np.where(n > 0, np.sum(values, axis=0, where=known) / np.maximum(n, 1), np.nan)
@@ -335,7 +340,7 @@ def means(values: Array) -> Array:
 
 @np.errstate(invalid="ignore", over="ignore")
 def standard_errors(values: Array) -> Array:
-    """Standard deviation of each column, ddof 1, over the replicates that gave a number; NaN if one is infinite."""
+    """Standard deviation of each column (ddof 1) over the defined replicates; NaN if one is infinite."""
     known = ~np.isnan(values)
     n = known.sum(axis=0)
     squares = np.sum((values - means(values)) ** 2, axis=0, where=known)
@@ -344,10 +349,10 @@ def standard_errors(values: Array) -> Array:
 
 @np.errstate(invalid="ignore", over="ignore")
 def quantiles(values: Array, q: Any) -> Array:
-    """Quantiles of the numbers by linear interpolation.
+    """Quantiles by linear interpolation.
 
-    Infinite values are ranked like others; between a number and an infinity lies that infinity, between the two
-    infinities nothing (NaN).
+    Infinite values are ranked like others. Interpolation between a number and an infinity gives that infinity, between
+    the two infinities NaN.
     """
     x = np.sort(values[~np.isnan(values)])
     if not len(x):
@@ -360,14 +365,14 @@ def quantiles(values: Array, q: Any) -> Array:
 
 
 def slack(x: Any) -> Any:
-    """How far values may differ by rounding alone and count as equal: 1e-12, relative above 1."""
+    """The largest difference by rounding at which values count as equal: 1e-12, relative above 1."""
     size = np.abs(x)
     return 1e-12 * np.where(np.isfinite(size), np.maximum(1.0, size), 0.0)
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def difference(a: Array, b: Array) -> Array:
-    """a - b; NaN where both are the same infinity."""
+    """The difference a - b; NaN if both are the same infinity."""
     return a - b
 
 
@@ -381,12 +386,12 @@ def check_resamples(n_resamples: int) -> int:
 
 
 def least_draws(alpha: float) -> int:
-    """So many draws give a p-value of ``alpha``."""
+    """The smallest number of draws for which a p-value of ``alpha`` is possible."""
     return int(np.ceil(1.0 / alpha - 1e-9)) - 1
 
 
 def check_draws(n_resamples: int, alpha: float) -> int:
-    """At least as many draws as a p-value of ``alpha`` needs."""
+    """Warn if there are too few draws for a p-value of ``alpha``."""
     n = check_resamples(n_resamples)
     least = least_draws(alpha)
     if n < least:
@@ -404,7 +409,7 @@ def check_level(confidence_level: float) -> float:
 
 
 def alpha_of(confidence_level: float) -> float:
-    """The level of a test that goes with an interval: 0.1 for 0.9, which plain subtraction misses by a digit."""
+    """The level of the test that corresponds to an interval: exactly 0.1 for 0.9, without rounding error."""
     return round(1.0 - confidence_level, 12)
 
 
@@ -415,5 +420,5 @@ def monte_carlo_error(pvalue: Array, n_resamples: Any) -> Array:
 
 
 def as_given(values: NDArray[Any], scalar: bool) -> Any:
-    """A float where the metric is one number, else the array."""
+    """A float if the metric is a single value, else the array."""
     return values if not scalar else values[0].item() if len(values) else math.nan

@@ -1,4 +1,4 @@
-"""What is measured on every replicate: a metric with its question, or any function of the user's."""
+"""The statistic that is computed on every replicate: a metric with its options, or a user's function."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.question import Question
 
-#: Metrics that are random themselves see the same random numbers in every replicate.
+#: The seed of metrics that use random numbers themselves, the same in every replicate.
 _INNER_SEED = 0
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One metric, made ready to be measured on a sample and its replicates.
+    """One metric, prepared to be computed on a sample and its replicates.
 
-    ``of`` takes data. ``listed`` says that the metric needs the rows of a replicate written out, not weighted;
-    ``reads`` and ``link`` are the kind of data it takes and what calibrated means to it.
+    ``of`` is a function of data. ``listed`` says that the metric needs the rows of a replicate one by one instead of
+    weighted; ``reads`` is the type of data it takes, and ``link`` the definition of "calibrated" that it uses.
     """
 
     name: str
@@ -48,21 +48,21 @@ class Statistic:
 
     @once
     def value(self) -> Any:
-        """The value on the sample itself, as the metric gives it; computed once."""
+        """The value on the sample in the metric's own form; computed once."""
         return self.of(self.sample.data)
 
     @once
     def named(self) -> dict[str, float]:
-        """The numbers on the sample by name."""
+        """The values on the sample by name."""
         return numbers(self.value, self._fields)
 
     @property
     def observed(self) -> Array:
-        """The numbers on the sample."""
+        """The values on the sample as an array."""
         return np.array(list(self.named.values()))
 
     def on(self, replicate: Replicate) -> Array:
-        """The numbers on one replicate."""
+        """The values on one replicate."""
         return self.flat(self.of(replicate.read(self.reads, self.listed, self.link)))
 
     def flat(self, value: Any) -> Array:
@@ -76,36 +76,36 @@ class Statistic:
         return () if self.entry is None else self.entry.fields
 
     def when_redrawn(self) -> Statistic:
-        """The same for replicates in which only labels change, so that more can be chosen once."""
+        """The statistic for replicates in which only labels change, so that more can be computed in advance."""
         if self.entry is None or self.entry.fixed is None:
             return self
         question = _fixed(self.entry, replace(self.question, fixed={}), self.sample, redrawn=True)
         entry = self.entry
         same = replace(self, question=question, of=lambda data: measure(entry, data, question))
-        same.__dict__["value"] = self.value  # what is chosen depends on the confidences alone
+        same.__dict__["value"] = self.value  # the chosen options depend on the confidences only
         return same
 
-    # -- facts that decide how an interval or a p-value is read -----------------------------------
+    # -- properties on which intervals and p-values depend -----------------------------------------
 
     @property
     def range(self) -> tuple[float, float]:
-        """Where the value can lie with these options; unlimited for callables and metrics of several numbers."""
+        """The possible range of the value with these options; unlimited for callables and metrics of several values."""
         return ANYWHERE if self.entry is None else range_of(self.entry, self.question, self.sample.data)
 
     @property
     def perfect_value(self) -> float | None:
-        """The value of a calibrated model with these options; None where there is none, or for several numbers."""
+        """The value of a calibrated model with these options; None if there is none, or for several values."""
         if self.entry is None:
             return self.given_perfect
         if self.entry.fields or self.entry.perfect is None:
             return None
-        if self.entry.perfect == self.entry.range[0]:  # the end moves with the options
+        if self.entry.perfect == self.entry.range[0]:  # the end of the range depends on the options
             return self.range[0] if np.isfinite(self.range[0]) else self.entry.perfect
         return self.entry.perfect
 
     @property
     def perfect(self) -> float:
-        """The same where it is known to exist."""
+        """The value of a calibrated model; an error if the metric has none."""
         value = self.perfect_value
         if value is None:
             raise RefusedError(f"{self.name} has no perfect value")
@@ -113,12 +113,12 @@ class Statistic:
 
     @property
     def one_sided(self) -> bool:
-        """Is it an error that grows from its perfect value in one direction?"""
+        """Whether the metric is an error that grows in one direction from its perfect value."""
         return self.perfect_value is not None and self.tail != "two-sided"
 
     @property
     def square(self) -> bool:
-        """Is it the square of a norm, with these options?"""
+        """Whether the metric is a squared norm with these options."""
         if self.entry is None:
             return False
         options = self.question.options
@@ -129,7 +129,7 @@ class Statistic:
 
     @once
     def undrawable(self) -> str:
-        """Why the labels of these data cannot be drawn from the predictions, or nothing."""
+        """The reason why labels cannot be drawn from the predictions; empty if they can."""
         try:
             self.sample.p.check_redrawing()
         except RefusedError as error:
@@ -138,12 +138,12 @@ class Statistic:
 
     @property
     def at_its_end(self) -> bool:
-        """Is the perfect value an end of the range, so that estimates are biased away from it?"""
+        """Whether the perfect value is an end of the range, so that estimates are biased away from it."""
         return self.entry is not None and self.entry.at_its_end
 
     @property
     def tail(self) -> str:
-        """The side of the null distribution that counts against calibration."""
+        """The tail of the null distribution that is evidence against calibration."""
         return "greater" if self.entry is None else self.entry.tail
 
 
@@ -165,9 +165,9 @@ def entry_of(metric: Any) -> Entry | None:
 def read_call(
     metric: Any, y_true: Any, y_prob: Any, keywords: dict[str, Any], **settings: Any
 ) -> tuple[Sample, Question]:
-    """The two nouns of a call of ``interval``, ``test`` or ``compare``: its data, ready to be drawn from, and question.
+    """Parse the arguments of ``interval``, ``test`` or ``compare`` into data and a question.
 
-    ``keywords`` are those of the data, the lens and the metric; ``units`` or ``blocks`` say which rows belong together.
+    ``keywords`` are the options of the data, the lens and the metric; ``units`` or ``blocks`` define dependent rows.
     """
     entry = entry_of(metric)
     keywords = dict(keywords)
@@ -186,16 +186,18 @@ def read_call(
 def as_statistic(
     metric: Any, sample: Sample, question: Question, *, redrawn: bool = False, perfect: float | None = None
 ) -> Statistic:
-    """A statistic from an id, a catalogue entry, a public metric function or any callable.
+    """Make a statistic from an id, a catalogue entry, a public metric function or any callable.
 
-    ``redrawn`` says that only labels will change, so that rows are never drawn twice; ``perfect`` is the value of a
-    callable when the predictions are calibrated.
+    ``redrawn`` says that only labels will change, so that no row occurs twice; ``perfect`` is the value of a callable
+    if the predictions are calibrated.
     """
     entry = entry_of(metric)
     if entry is None:
         return replace(_of_callable(metric, sample, question), given_perfect=perfect)
     if perfect is not None:
-        raise RefusedCallError(f"perfect={perfect!r} is for functions of your own: {entry.id} has its own")
+        raise RefusedCallError(
+            f"perfect={perfect!r} is only for your own functions: {entry.id} has a fixed perfect value"
+        )
     name, question = entry.key, entry.settled(question)
     entry, options = entry.specialized(question.options)
     question = question.changed(options=options)
@@ -206,7 +208,7 @@ def as_statistic(
     listed = listed or not entry.order_free
     if "weight_type" in entry.options and sample.p.w is not None:
         question = question.with_options(**{"weight_type": sample.weight_type, **question.options})
-        # counts of drawn rows are frequencies, which importance weights would not be
+        # counts of drawn rows are frequency weights
         listed = sample.weight_type != "frequency"
     link = question.options.get("link", "threshold") if entry.link == "option" else entry.link
     link = link if isinstance(link, str) else "function"
@@ -217,9 +219,9 @@ def as_statistic(
 
 
 def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Question:
-    """The question with the options that are chosen once, for each view of the lens, on the original data.
+    """The question with data-dependent options fixed on the original data, for each view of the lens.
 
-    If labels are ``redrawn``, only options that do not depend on them.
+    If labels are ``redrawn``, only options that do not depend on the labels are fixed.
     """
     if entry.fixed is None or question.by is not None or len(sample.data.versions) > 1:
         return question
@@ -234,7 +236,7 @@ def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Q
 
 
 def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Question) -> bool:
-    """Does the lens show the same confidences whatever the labels?"""
+    """Whether the confidences of this lens are independent of the labels."""
     if not entry.of_labels:
         return True
     p = sample.p
@@ -247,8 +249,8 @@ def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Ques
 def _of_callable(metric: Callable[..., Any], sample: Sample, question: Question) -> Statistic:
     """The statistic of a user's ``metric(y_true, y_prob, **options)``.
 
-    Options with one entry per prediction follow the rows of each replicate. A metric that takes
-    ``sample_weight`` is given counts, otherwise rows are written out.
+    Options with one entry per prediction are resampled with the rows. A metric that accepts ``sample_weight`` gets
+    counts, any other gets repeated rows.
     """
     p = sample.p
     options = question.options
@@ -257,7 +259,7 @@ def _of_callable(metric: Callable[..., Any], sample: Sample, question: Question)
     weighted = _takes_weights(metric)
     if p.w is not None and not weighted:
         raise RefusedError(
-            "sample_weight was given but the metric has no sample_weight argument: add it, or repeat rows"
+            "sample_weight was given but the metric has no sample_weight argument: add the argument, or repeat rows"
         )
     names = None if p._classes is None else np.array(p.classes)
 
@@ -285,7 +287,7 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
     array = as_array(value, name)
     rows = len(array) if array.ndim else 0
     if name in ("features", "groups") and rows != p.n_input:
-        raise RefusedError(f"{name} has {rows} rows but y_true has {p.n_input}: give one row per prediction")
+        raise RefusedError(f"{name} has {rows} rows but y_true has {p.n_input}: pass one row per prediction")
     return rows == p.n_input
 
 
@@ -293,10 +295,9 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
 
 
 def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callable[[Replicate], Array]]:
-    """All numbers of all statistics on the sample, and the function that gives them on a replicate.
+    """The values of all statistics on the sample, and a function that computes them on a replicate.
 
-    Where there are several, one that fails on a replicate gives NaN there and leaves the others alone; a single one
-    may raise.
+    If one of several statistics fails on a replicate, its values are NaN there; a single statistic may raise.
     """
     observed = [s.observed for s in statistics]
     paths = [_path(s, scheme) for s in statistics]
@@ -323,7 +324,7 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
 
 
 def _of_block(path: Callable[[Replicate], Array], block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
-    """The numbers on every replicate of a block, at once where the path can; one by one where a replicate refuses."""
+    """The values on every replicate of a block, computed together if possible, else one by one."""
     found = path.block(block) if isinstance(path, BlockPath) else None
     if found is not None:
         return found
@@ -331,7 +332,7 @@ def _of_block(path: Callable[[Replicate], Array], block: Block, n: int, name: st
 
 
 def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None:
-    """One worker for callables of the user's, which may not be made for threads, unless asked otherwise."""
+    """The number of workers: one for a user's function, which may not be thread-safe, unless requested otherwise."""
     return 1 if workers is None and any(s.entry is None for s in statistics) else workers
 
 
@@ -346,7 +347,7 @@ def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
 def _watched(
     statistic: Statistic, path: Callable[[Replicate], Array], faults: dict[str, str]
 ) -> Callable[[Replicate], Array]:
-    """The path of a single metric, which may raise; what is a fault of ours is kept, so that it can be shown."""
+    """The fast path of a single metric, which may raise; bugs of this library are recorded to be shown later."""
     if statistic.entry is None:
         return path
 
@@ -371,9 +372,9 @@ def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:
 def value_or_nan(
     path: Callable[[Replicate], Array], replicate: Replicate, n: int, name: str, faults: dict[str, str]
 ) -> Array:
-    """The numbers on a replicate, NaN where the metric has none there because it refuses the rows.
+    """The values on a replicate; NaN if the metric is not defined for its rows.
 
-    Any other error is a fault of ours, which is kept in ``faults`` and shown as one when all is drawn.
+    Any other error is a bug of this library; it is recorded in ``faults`` and shown at the end.
     """
     try:
         return path(replicate)

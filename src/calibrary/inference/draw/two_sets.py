@@ -1,7 +1,7 @@
-"""Two sets drawn again together: a labelled source, and a target without labels for which its rows are weighted.
+"""Resample a labelled source and a target without labels together; the source's rows are weighted to match the target.
 
-What the weights need of the target is a sum over its rows, of one vector for each. A draw of both sets is therefore
-which rows (and labels) of the source are drawn, and that sum for the drawn target; the weights are estimated again.
+The weights depend on the target only by the sum of one vector over its rows. A draw of both sets therefore consists of
+the drawn rows (and labels) of the source and that sum for the drawn target; the weights are then estimated again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from calibrary.numerics.draw import generator
 
 
 class Weighting(Protocol):
-    """How rows of a source are weighted so that they stand for a target.
+    """How the rows of a source are weighted so that they represent a target.
 
-    ``kinds`` holds the vectors of the different rows of the target and ``law`` how frequent each is; ``own`` holds the
+    ``kinds`` holds the vectors of the distinct rows of the target and ``law`` their frequencies; ``own`` holds the
     vectors that the rows of the source would have in the target.
     """
 
@@ -39,12 +39,12 @@ class Weighting(Protocol):
     def n_target(self) -> int: ...
 
     def weights(self, row: Indices, label: Indices, target: Array) -> Array:
-        """The weight of each drawn row of the source, with the label it was drawn with; ``target`` is the sum."""
+        """The weight of each drawn row of the source, given its drawn label and the target's sum ``target``."""
 
 
 @dataclass(frozen=True)
 class TwoSets:
-    """Rows of a source, in the order they came, and what weights them."""
+    """The rows of a source, in their original order, and their weighting."""
 
     rows: Predictions
     weighting: Weighting
@@ -54,7 +54,7 @@ class TwoSets:
         return self.rows.n
 
     def bootstrap(self, observed: Array) -> Scheme:
-        """Both sets drawn with replacement; ``observed`` are the weights of the rows as they came."""
+        """Draw both sets with replacement; ``observed`` are the weights of the original rows."""
         p, n, weighting = self.rows, self.n, self.weighting
         sample = RowSample(_weighted(p, observed), "importance")
         draw_target = self._target(weighting.law)
@@ -76,10 +76,10 @@ class TwoSets:
         )  # fmt: skip
 
     def null(self, chance: Array, law: Array | None = None, written_out: bool = False) -> Scheme:
-        """Rows drawn with replacement, their labels drawn from ``chance`` (rows, classes), and the target drawn.
+        """Draw rows with replacement, their labels from the probabilities ``chance`` (rows, classes), and the target.
 
-        ``law`` says how frequent the kinds of rows are in the target of this world; None is as they were seen. Of very
-        many classes draws are only ``written_out``, because a row with every label in turn would take much memory.
+        ``law`` holds the frequencies of the target's distinct rows under the null; None is as observed. For very many
+        classes draws are ``written_out`` row by row, because a table of every row with every label would be too large.
         """
         n, k, weighting = self.n, self.rows.k, self.weighting
         sample = RowSample(self.rows, "importance")
@@ -110,9 +110,9 @@ class TwoSets:
         return draw
 
     def both_from_source(self, observed: Array, n_resamples: int, rng: object) -> Iterator[tuple[Array, Array]]:
-        """Both sets drawn from the source, the target from its weighted rows, where the assumption is true.
+        """Draw both sets from the source, the target from its weighted rows, so that the assumption is true.
 
-        Each draw is the weights of the source's rows, estimated again, and how often the target has each row.
+        Each draw consists of the re-estimated weights of the source's rows, and the count of each row in the target.
         """
         source = generator(rng, "assumption")
         n, m, p, weighting = self.n, self.weighting.n_target, self.rows, self.weighting
@@ -125,13 +125,13 @@ class TwoSets:
 
 
 def _added(place: Indices, each: Array, n: int) -> Array:
-    """The sum at each of n places."""
+    """The sum of the values at each of n indices."""
     total: Array = np.bincount(place, each, minlength=n).astype(np.float64, copy=False)
     return total
 
 
 def _weighted(p: Predictions, w: Array) -> Predictions:
-    """The rows with these weights; a weight of 0 is kept as next to nothing, because a draw may give the row one."""
+    """The rows with these weights; a weight of 0 becomes tiny, because a draw may give the row a positive one."""
     return Predictions(
         p.y, p.probability, np.maximum(w, 1e-12 * w.max()), classes=p._classes, rows=p.rows, n_input=p.n_input,
         origin=p.origin,
@@ -139,7 +139,7 @@ def _weighted(p: Predictions, w: Array) -> Predictions:
 
 
 def _listed(p: Predictions, row: Indices, label: Indices, each: Array) -> Predictions:
-    """Drawn rows one by one, with drawn labels and weights; rows that weigh nothing are left out."""
+    """The drawn rows one by one, with drawn labels and weights; rows of weight 0 are left out."""
     kept = np.flatnonzero(each > 0.0)
     child = p.subset(row[kept], label[kept], p.probability[row[kept]], classes=p._classes, origin=p.origin)
     child.w = each[kept]

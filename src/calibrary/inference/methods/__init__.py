@@ -1,1 +1,1 @@
-"""How an interval or a p-value is made: bootstraps, inversion, laws of large samples, and adjustment for many."""
+"""Methods for intervals and p-values: bootstraps, inversion, asymptotic formulas, and adjustment for many tests."""

@@ -1,4 +1,4 @@
-"""Intervals from laws of large samples, where a metric has one: no draws, and the same answer every time."""
+"""Intervals by asymptotic formulas, for metrics that have one: no random draws, so the result is deterministic."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 
-#: Log odds are moved by at most this much: further away every outcome is certain.
+#: The largest shift of log odds; beyond it every outcome is practically certain.
 _FARTHEST = 40.0
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Lower and upper ends of every number of a metric, their standard errors, and what law was used."""
+    """Lower and upper ends for every value of a metric, the standard errors, and the name of the formula."""
 
     low: Array
     high: Array
@@ -40,15 +40,15 @@ class Ends:
 
 @dataclass(frozen=True)
 class Asymptotic:
-    """Interval by a law of large samples: ``method="asymptotic"``.
+    """Interval by an asymptotic formula: ``method="asymptotic"``.
 
     - ``ce2_db`` (and ``tcal``): normal, with the variance of Sun, Chaudhari, Barnett and Dobriban (2024, "A confidence
-      interval for the l2 expected calibration error") for miscalibrated models plus the one that is left for calibrated
-      ones, cut at 0;
+      interval for the l2 expected calibration error") for miscalibrated models plus the variance that remains for
+      calibrated models, cut at 0;
     - means of row losses (``bs``, ``nll``, ...): normal;
-    - ``spiegelhalter``: normal, with the variance that the data show;
-    - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the law of a sum
-      of different Bernoulli numbers;
+    - ``spiegelhalter``: normal, with the variance estimated from the data;
+    - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the distribution
+      of a sum of independent Bernoulli variables (Poisson binomial);
     - ``cis``: profile likelihood (Wald through ``lens="full"``).
     """
 
@@ -75,35 +75,35 @@ class Asymptotic:
 
 
 def why_not(statistic: Statistic) -> str:
-    """Why the metric has no interval by a law of large samples, or nothing."""
+    """The reason why the metric has no asymptotic interval; empty if it has one."""
     entry = statistic.entry
     if statistic.sample.grouped:
-        return "its laws take rows to be independent; with units or blocks use method='auto'"
+        return "its formulas assume independent rows; with units or blocks use method='auto'"
     if not statistic.sample.of_rows:
-        return "its laws are for predictions; detections have method='auto'"
+        return "its formulas are for predictions; for detections use method='auto'"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data; use method='auto'"
     if entry is None or (not entry.law and row_losses(statistic) is None):
         known = ", ".join(e.id for e in ENTRIES.values() if e.law)
-        return f"laws are known of {known} and of means of row losses; use method='auto'"
+        return f"formulas exist for {known} and for means of row losses; use method='auto'"
     if entry.law in ("", "profile likelihood"):
         return ""
     views = views_of(entry, statistic.sample.p, statistic.question)
     if views.several:
         return "its classes depend on each other; use method='auto', or lens='top-label'"
     if entry.law == "debiased square" and not views.views[0].binary:
-        return "its law is that of one confidence for each row; use lens='top-label'"
+        return "its formula needs one confidence for each row; use lens='top-label'"
     return ""
 
 
 def ends_of(statistic: Statistic, level: float) -> Ends:
-    """The ends by the metric's law."""
+    """The ends of the interval by the metric's formula."""
     assert statistic.entry is not None
     return LAWS[statistic.entry.law](statistic, level) if statistic.entry.law else _mean_of_rows(statistic, level)
 
 
 def _z(level: float) -> float:
-    """How many standard errors an interval reaches to either side."""
+    """Half the width of an interval in standard errors."""
     return float(scipy.special.ndtri(0.5 + level / 2.0))
 
 
@@ -114,7 +114,7 @@ def _one_view(statistic: Statistic) -> Predictions:
 
 
 def own_pvalue(statistic: Statistic) -> float:
-    """The p-value of the metric's own test where that is a formula, not a simulation or a bound; else NaN."""
+    """The p-value of the metric's own test if that test is a formula, not a simulation or a bound; else NaN."""
     entry = statistic.entry
     own = None if entry is None else TESTS.get(entry.id)
     if entry is None or own is None or own.simulated:
@@ -122,18 +122,18 @@ def own_pvalue(statistic: Statistic) -> float:
     known = {*own_options(own.formula), *entry.extra_options}
     question = statistic.question.of(known).changed(fixed={})
     try:
-        with heard():  # whether the law can be trusted is said by ``test``
+        with heard():  # ``test`` warns if the formula is not reliable
             pvalue = getattr(own.run(entry, statistic.sample.data, question), "pvalue", math.nan)
     except RefusedError:
-        return math.nan  # a law that these weights do not have
-    return float(pvalue) if np.ndim(pvalue) == 0 else math.nan  # one test for each class
+        return math.nan  # the formula does not apply to these weights
+    return float(pvalue) if np.ndim(pvalue) == 0 else math.nan  # there is one test for each class
 
 
 # -- means of rows -----------------------------------------------------------------------------------
 
 
 def row_losses(statistic: Statistic) -> Array | None:
-    """The loss of every row, where the metric is their mean."""
+    """The loss of every row, if the metric is the mean of the losses."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     if entry is None or "reduction" not in entry.options or {"reduction", "skill"} & set(question.options):
         return None
@@ -160,7 +160,7 @@ def _error_of_mean(x: Array, p: Predictions, weight_type: str) -> float:
 
 
 def _spiegelhalter(statistic: Statistic, level: float) -> Ends:
-    """The excess of the Brier score varies as the data show; it is measured in what calibrated predictions show."""
+    """Spiegelhalter's z with the variance of the Brier score's excess estimated from the data."""
     view, z = _one_view(statistic), _z(level)
     weight_type = statistic.sample.weight_type
     v = view.variance_weight(weight_type, "a standard error")
@@ -180,7 +180,7 @@ def _spiegelhalter(statistic: Statistic, level: float) -> Ends:
 
 
 def _debiased_square(statistic: Statistic, level: float) -> Ends:
-    """Normal on the squared scale: the variance away from calibration, and the one that is left at it."""
+    """Normal interval on the squared scale, with the variances of miscalibrated and of calibrated models."""
     view, z = _one_view(statistic), _z(level)
     options = dict(statistic.question.options)
     root = bool(options.pop("root", False))
@@ -204,7 +204,7 @@ _SUN = "normal, with the variances of calibrated and of miscalibrated models (Su
 
 
 def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> float:
-    """Var of the sum over bins of share * (squared mean residual less its noise)."""
+    """The variance of the sum over bins of share * (squared mean residual minus its noise)."""
     effective = weight_type == "importance" and view.w is not None
     n = groups.weight**2 / groups.sum(view.weight) if effective else groups.weight
     gap = groups.gap
@@ -212,7 +212,7 @@ def _variance_of_square(groups: Groups, view: Predictions, weight_type: str) -> 
     total = view.total**2 / float(view.weight @ view.weight) if effective else view.total
     between = float(groups.share @ (4.0 * gap**2 * spread + gap**4)) - float(groups.share @ gap**2) ** 2
     several = n >= 2.0
-    # inside a bin a row varies as its confidence lets it, also where the few labels there are all alike
+    # the variance in a bin comes from the confidences, so that it is not 0 where the few labels are all equal
     noise = np.maximum(spread, groups.sum(view.c * (1.0 - view.c)) / groups.weight)
     left = float(np.sum((groups.share**2 * 2.0 * noise**2)[several] / (n * (n - 1.0))[several]))
     return max(between, 0.0) / total + left
@@ -235,11 +235,11 @@ def _ratio(statistic: Statistic, level: float) -> Ends:
 
 
 def observed_expected_ends(view: Predictions, level: float, weight_type: str) -> tuple[float, float]:
-    """The ratios of events to expected events that the data do not reject.
+    """The smallest and largest ratio of observed to expected events that the data do not reject.
 
-    The truth is the predictions with their log odds moved by a number; events are then a sum of Bernoulli numbers with
-    different probabilities. An end is where that many events, half of the chance of exactly so many counted, are as
-    unlikely as (1 - level) / 2. Importance weights: where the weighted number is as many standard deviations away.
+    The true probabilities are the predictions with shifted log odds; the number of events is then Poisson binomial. At
+    an end of the interval, the observed number of events has the tail probability (1 - level) / 2 (mid-p: half of the
+    probability of exactly this number counts). For importance weights the tail is that of the normal distribution.
     """
     v = view.variance_weight(weight_type, "an interval")
     observed, expected = float(view.sum(view.y)), float(view.sum(view.c))
@@ -267,7 +267,7 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
 
 
 def crossing(rising: Callable[[float], float], level: float) -> float:
-    """Where a rising function of the shift reaches a level."""
+    """The shift at which an increasing function reaches a level."""
     low, high = -0.5, 0.5
     while rising(low) > level and low > -_FARTHEST:
         low *= 2.0
@@ -282,7 +282,7 @@ def crossing(rising: Callable[[float], float], level: float) -> float:
 
 
 def _cox(statistic: Statistic, level: float) -> Ends:
-    """Profile likelihood for one confidence each, Wald for whole vectors."""
+    """The interval of intercept and slope: profile likelihood for one confidence per row, Wald for whole vectors."""
     assert statistic.entry is not None
     z = _z(level)
     found = statistic.value
@@ -295,13 +295,16 @@ def _cox(statistic: Statistic, level: float) -> Ends:
     both = [_profile(view, result, level, statistic) for view, result in zip(views, results, strict=True)]
     low, high = np.concatenate(both, axis=1)
     if np.isnan(low).any() and not np.isnan(statistic.observed).any():
-        warn("the profile likelihood of intercept and slope could not be followed to both ends: Wald's are given")
+        warn(
+            "the profile likelihood interval of intercept and slope could not be computed: a Wald interval is used "
+            "instead"
+        )
         return wald
     return Ends(low, high, error, "profile likelihood")
 
 
 def _profile(view: Predictions, result: CoxResult, level: float, statistic: Statistic) -> Array:
-    """Lower and upper ends of intercept and slope: where the likelihood ratio is as large as the level allows."""
+    """The ends for intercept and slope, at which the likelihood ratio statistic reaches its critical value."""
     if not np.isfinite([result.intercept, result.slope]).all():
         return np.full((2, 2), np.nan)
     inside = (view.c > 0.0) & (view.c < 1.0) if statistic.question.options.get("boundary") != "clip" else view.c >= 0.0
@@ -316,7 +319,7 @@ def _profile(view: Predictions, result: CoxResult, level: float, statistic: Stat
     lowest = logistic_loss(np.stack([ones, x]), wy, w)(best)[0]
 
     def fall(which: int, at: float) -> float:
-        """Twice the log likelihood lost when one of the two is held, less what is allowed."""
+        """The likelihood ratio statistic with one of the two parameters fixed, minus the critical value."""
         free, offset = (x, at * ones) if which == 0 else (ones, at * x)
         found = minimize(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
         return 2.0 * (found.value - lowest) - bound
@@ -337,7 +340,7 @@ def _edge(fall: Callable[[int, float], float], which: int, start: float, step: f
     return float(scipy.optimize.brentq(lambda at: fall(which, at), near, far, xtol=1e-10))
 
 
-#: The laws by the names under which metrics are declared with them.
+#: The formulas by the names under which metrics declare them.
 LAWS: dict[str, Callable[[Statistic, float], Ends]] = {
     "debiased square": _debiased_square,
     "Brier excess": _spiegelhalter,

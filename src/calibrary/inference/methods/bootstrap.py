@@ -1,4 +1,4 @@
-"""How far could the number be off? Bootstrap intervals for any metric."""
+"""Bootstrap intervals for any metric."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
-#: More units than this are left out in groups when BCa estimates its acceleration.
+#: With more units than this, the jackknife for BCa's acceleration leaves out groups of units.
 _JACKKNIFE_UNITS = 2000
 _JACKKNIFE_GROUPS = 200
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How an interval is found: rows (or images) drawn with replacement.
+    """A bootstrap interval: rows (or images) are drawn with replacement.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class Bootstrap:
         """The interval of one metric."""
         if self.kind in ("percentile", "bc", "bca") and statistic.one_sided:
             warn(
-                f"method={self.kind!r} intervals of {statistic.name} miss the truth far too often, because it is "
-                "biased away from its perfect value: use method='inversion'"
+                f"method={self.kind!r} intervals of {statistic.name} cover the true value far too rarely, because "
+                "the estimate is biased away from its perfect value: use method='inversion'"
             )
         least = int(np.ceil(2.0 / alpha_of(confidence_level) - 1e-9)) - 1
         if self.n_resamples < least and self.kind != "normal":
@@ -84,15 +84,16 @@ class Bootstrap:
         drawn.say_failures()
         if np.isinf(estimate).any():
             warn(
-                f"{statistic.name} is infinite on these data, and the difference of two infinities is no number: the "
-                "interval is unknown there"
+                f"{statistic.name} is infinite on these data, and the difference of two infinities is undefined: the "
+                "interval has undefined ends"
             )
         left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
         low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
         if ((np.isinf(low) | np.isinf(high)) & np.isfinite(estimate)).any():
             warn(
-                f"{statistic.name} is infinite on some of the draws, so that its interval has no end on one side: look "
-                "at the rows that make it so, or take a metric that stays finite"
+                f"{statistic.name} is infinite on some of the draws, so that its interval is unbounded on one side: "
+                "check "
+                "the rows with infinite values, or use a bounded metric"
             )
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
@@ -123,7 +124,7 @@ def ends(
 ) -> tuple[Array, Array]:
     """Lower and upper end for every column of replicates; replicates that failed are left out.
 
-    An end that would be the difference of two infinities is NaN: nothing is known about it.
+    An end that would be the difference of two infinities is NaN.
     """
     pairs = []
     for j, theta in enumerate(estimate):
@@ -148,7 +149,7 @@ def _ends(theta: float, values: Array, method: str, level: float, jack: Any) -> 
             return np.nan, np.nan
         shares = _corrected(theta, values, a, acceleration)
         if shares is None:
-            warn("every replicate lies on one side of the estimate, so the bias correction is infinite: no interval")
+            warn("all replicates lie on the same side of the estimate, so the bias correction is infinite: no interval")
             return np.nan, np.nan
         low, high = quantiles(values, shares)
         return float(low), float(high)
@@ -160,7 +161,7 @@ def _ends(theta: float, values: Array, method: str, level: float, jack: Any) -> 
 
 def _corrected(theta: float, values: Array, a: float, acceleration: float) -> Array | None:
     """The two quantile levels of a bias-corrected interval."""
-    # replicates equal to the estimate count half; rounding must not decide on which side they fall
+    # replicates equal to the estimate (up to rounding) count half on each side
     below = np.sum(values < theta - slack(theta)) + np.sum(values <= theta + slack(theta))
     z0 = scipy.special.ndtri(below / (2.0 * len(values)))
     if not np.isfinite(z0):
@@ -178,17 +179,19 @@ def _acceleration(left_out: Array, times: Array) -> float:
         return np.nan
     d = np.average(left_out, weights=times) - left_out
     spread = float(np.sum(times * d**2))
-    # differences that are rounding alone carry no acceleration
+    # differences by rounding alone give no acceleration
     if spread <= times.sum() * (1e-14 * max(1.0, float(np.abs(left_out).max(initial=0.0)))) ** 2:
         return 0.0
     return float(np.sum(times * d**3) / (6.0 * spread**1.5))
 
 
 def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
-    """Values with one unit left out at a time (or one of 200 groups), and how often each counts."""
+    """The values with one unit (or one of 200 groups) left out at a time, and the weight of each."""
     sample = statistic.sample
     n = sample.n_units
-    if not sample.grouped and sample.counted:  # so many copies that one more or less is no news: no acceleration
+    if (
+        not sample.grouped and sample.counted
+    ):  # with so many copies of each row, leaving one out changes nothing: no acceleration
         return (np.tile(statistic.observed, (2, 1)), np.ones(2)), "none"
     group = np.arange(n)
     times = np.ones(n)
@@ -198,7 +201,7 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
         times = np.ones(_JACKKNIFE_GROUPS)
         how = f"{_JACKKNIFE_GROUPS} groups"
     elif sample.unit_row is not None:
-        # copies of a row give the same value: leave out the first of them and count it as often
+        # all copies of a row give the same value: leave out the first and weight its value by their number
         _, first, copies = np.unique(sample.unit_row, return_index=True, return_counts=True)
         times = copies.astype(np.float64)
         group = np.full(n, -1)

@@ -1,11 +1,11 @@
-"""Which truths would not have been surprised by these data? Intervals by inverting the Monte Carlo test.
+"""Intervals by inverting the Monte Carlo test: all true errors that the data do not reject.
 
-A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from it;
-resampling rows adds that bias a second time. So labels are drawn from truths along a few lines (see
-:mod:`calibrary.inference.draw.lines`), the metric is read on them, and the interval holds the error of every truth
-under which the observed reading is not extreme. At "calibrated" the test is the one-sided Monte Carlo test, so the
-interval holds the perfect value exactly when that test does not reject. Where few events happened, the far end reaches
-the truths that agree with their number; where no truth on the lines agrees with the data, the interval is the triangle.
+The calibration error of a calibrated model is at the end of its range, and its estimate is biased away from that end;
+resampling rows adds the bias a second time. Labels are therefore drawn from sets of true probabilities ("truths") along
+a few lines (see :mod:`calibrary.inference.draw.lines`). The interval contains the error of every truth under which the
+observed value of the metric is not extreme. For the truth "calibrated" this is the one-sided Monte Carlo test, so the
+interval contains the perfect value exactly if that test does not reject. With few events, the far end includes the
+truths that agree with their number; if no truth on the lines agrees with the data, the triangle method is used.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from calibrary.inference.methods.triangle import triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 
-#: Where a line is looked at first, with few draws.
+#: The points of a line that are tested first, with few draws.
 _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
-#: And where it is looked at with all draws, when the interval is wanted at every level.
+#: The points of a line that are tested with all draws, if the interval is needed at every level.
 _FINE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.5, 8.0)
 _FEW_DRAWS = 199
-#: Steps of bisection for each end, all draws each: so many at least, and at most.
+#: The smallest and largest number of bisection steps for each end, with all draws each.
 _STEPS, _MOST_STEPS = 4, 30
-#: Truths whose mean readings differ by less than this share of their spread are near each other. Many rows make the
-#: accepted stretch of a line short, and the points of a grid far apart.
+#: Truths whose mean values of the metric differ by less than this share of their spread count as near. With many rows
+#: the accepted part of a line is short compared with the distance of the grid's points.
 _NEAR = 0.25
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the metric shows when labels are drawn from the truth at t: its draws, and the p-value of the data there."""
+    """The values of the metric on labels drawn from the truth at t, and the p-value of the observed value there."""
 
     t: float
     values: Array
@@ -69,17 +69,17 @@ class Reading:
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
 
     def near(self, other: Reading, share: float = _NEAR) -> bool:
-        """Do the draws of the two differ by less than this share of their spread? Also where that cannot be told."""
+        """Whether the draws at two truths differ by less than this share of their spread, or this is unknown."""
         return not abs(self.mean - other.mean) > share * max(self.spread, other.spread)
 
 
 @dataclass
 class Inverted:
-    """Ends of an interval by inversion, and what was found on the way.
+    """The ends of an interval by inversion, with intermediate results.
 
-    ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``best`` the reading at the most plausible truth and
-    ``theta`` the error there, ``null`` the readings of calibrated labels, ``observed`` that of the data. ``empty`` says
-    that no truth on the lines was accepted, so that the ends, the error of the nearest one, are no interval.
+    ``pvalue`` is that of "calibrated" (the Monte Carlo test), ``best`` the draws at the most plausible truth, ``theta``
+    the true error there, ``null`` the values on calibrated labels, and ``observed`` the value on the data. ``empty``
+    says that no truth on the lines was accepted; both ends are then the error of the nearest truth.
     """
 
     low: float
@@ -96,7 +96,7 @@ class Inverted:
 
 @dataclass
 class Inverter:
-    """The search for one metric on one sample; ``draw(truth, n)`` gives n readings on labels from that truth."""
+    """The search for one metric on one sample; ``draw(truth, n)`` returns n values on labels drawn from that truth."""
 
     observed: float
     perfect: float
@@ -117,12 +117,12 @@ class Inverter:
 
     @property
     def pvalue(self) -> float:
-        """Of "calibrated": the one-sided Monte Carlo test."""
+        """The p-value of "calibrated", by the one-sided Monte Carlo test."""
         tail = "greater" if self.sign > 0 else "less"
         return float(pvalues(np.array([self.observed]), self.null.values, tail)[0])
 
     def read(self, line: Line, t: float, n: int) -> Reading:
-        """Readings on labels from the truth at t, and the p-value there."""
+        """The values on labels drawn from the truth at t, and the p-value there."""
         values = self.sign * self.draw(line(t), n).values[:, 0]
         values = values[~np.isnan(values)]
         if not len(values):
@@ -131,7 +131,7 @@ class Inverter:
         surprise = _square(x, float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0)
         with np.errstate(invalid="ignore"):
             surprise = surprise - np.where(x < self.center, _square(x, self.center, self.spread), 0.0)
-        surprise = np.where(np.isnan(surprise), np.inf, surprise)  # infinitely far from both
+        surprise = np.where(np.isnan(surprise), np.inf, surprise)  # infinitely far from both ends
         hits = np.sum(surprise[:-1] >= surprise[-1] - slack(surprise[-1]))
         return Reading(t, self.sign * values, float((1.0 + hits) / (len(values) + 1.0)))
 
@@ -142,7 +142,7 @@ class Inverter:
         calibrated = Reading(0.0, self.null.values[:, 0], p0)
         accepted: list[float] = [self.perfect] if p0 > self.alpha else []
         best, best_theta = calibrated, self.perfect
-        nearest = (-1.0, self.perfect)  # of the truths that are not "calibrated"
+        nearest = (-1.0, self.perfect)  # only truths other than "calibrated"
         for line in lines:
             readings = self._ends(line, calibrated)
             for reading, inside in readings:
@@ -158,7 +158,7 @@ class Inverter:
         far = [self.theta(truth) for truth in self.rare]
         low, high = min(accepted), max(accepted)
         low, high = (low, max([high, *far])) if self.sign > 0 else (min([low, *far]), high)
-        if p0 <= self.alpha:  # the perfect value was rejected, whatever rounding says
+        if p0 <= self.alpha:  # the perfect value was rejected and must lie outside in spite of rounding
             if self.sign > 0:
                 low = max(low, float(np.nextafter(self.perfect, np.inf)))
             else:
@@ -180,7 +180,7 @@ class Inverter:
         return np.array(errors), np.array([reading.pvalue for reading in readings])
 
     def _between(self, line: Line, first: Reading, last: Reading) -> list[Reading]:
-        """Points half a spread apart around the truth that reads as the data do, if it lies between far points."""
+        """Further points around the truth with the observed mean value, if it lies between distant points."""
         if first.near(last, 2.0):
             return []
         center = self._crossing(line, first, last)
@@ -191,7 +191,7 @@ class Inverter:
         return [center, *(self.read(line, float(t), self.n_resamples) for t in places[places > 0.0])]
 
     def _crossing(self, line: Line, first: Reading, last: Reading) -> Reading | None:
-        """The truth between two that reads, on average, nearly what the data do; None if it is not between them."""
+        """The truth between two others whose mean value is nearly the observed one; None if there is none."""
         near, far = first, last
         if not (near.mean - self.observed) * (far.mean - self.observed) <= 0.0:
             return None
@@ -207,7 +207,7 @@ class Inverter:
         return None
 
     def along(self, tracks: list[tuple[Array, Array]], alpha: float) -> tuple[float, float]:
-        """The smallest and largest error accepted at this level; between points p and error change linearly."""
+        """The smallest and largest error accepted at this level; p-value and error are interpolated linearly."""
         accepted = [self.perfect] if self.pvalue > alpha else []
         for errors, p in tracks:
             inside = p > alpha
@@ -221,7 +221,7 @@ class Inverter:
         return float(min(accepted)), float(max(accepted))
 
     def _ends(self, line: Line, calibrated: Reading) -> list[tuple[Reading, bool]]:
-        """Readings at the ends of the accepted stretch of a line and in it, each with whether it is accepted."""
+        """The tested points at the ends of the accepted part of a line and inside it, and whether each is accepted."""
         coarse = self._coarse(line, calibrated)
         level = self.alpha
         inside = [i for i, r in enumerate(coarse) if r.pvalue > level]
@@ -253,13 +253,13 @@ class Inverter:
         return readings
 
     def _end(self, line: Line, inside: Reading, outside: Reading) -> list[tuple[Reading, bool]]:
-        """Where acceptance ends between two points, by bisection with all draws and a last linear step."""
+        """The end of the accepted part between two points, by bisection with all draws and a final linear step."""
         near, far = inside, outside
         for step in range(_MOST_STEPS):
             if step >= _STEPS and near.near(far):
                 break
             share = 0.5
-            if step == 0 and near.pvalue > far.pvalue:  # few draws already tell about where
+            if step == 0 and near.pvalue > far.pvalue:  # few draws give an approximate location
                 share = float(np.clip((near.pvalue - self.alpha) / (near.pvalue - far.pvalue), 0.1, 0.9))
             middle = self.read(line, near.t + share * (far.t - near.t), self.n_resamples)
             if middle.pvalue > self.alpha:
@@ -273,7 +273,7 @@ class Inverter:
 
 
 def _square(x: Array, center: float, spread: float) -> Array:
-    """Squared distance from the center in spreads; without spread, infinite away from it."""
+    """Squared distance from the center in standard deviations; infinite if the standard deviation is 0."""
     away = x - center
     if not spread > slack(center):
         return np.where(np.abs(away) <= slack(center), 0.0, np.inf)
@@ -321,7 +321,7 @@ class Inversion:
         )  # fmt: skip
 
     def invert(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverted:
-        """The ends, and all that was found on the way."""
+        """The ends of the interval with intermediate results."""
         check_draws(self.n_resamples, alpha)
         statistic = statistic.when_redrawn()
         return self._search(statistic, alpha, stream).interval()
@@ -329,10 +329,10 @@ class Inversion:
     def _triangle(
         self, statistic: Statistic, found: Inverted, stream: Stream, confidence_level: float, clip: bool
     ) -> IntervalResult:
-        """The interval of data that no truth on the lines agrees with, from the same draws of labels."""
+        """The triangle interval, from the same draws of labels, if no truth on the lines agrees with the data."""
         warn(
-            f"no truth between 'calibrated' and 'as the data show' agrees with {statistic.name} on these data: the "
-            "interval is the wider one of method='triangle'"
+            f"no set of true probabilities between 'calibrated' and 'as observed' agrees with {statistic.name} on "
+            "these data: the interval is the wider one of method='triangle'"
         )
         _, drawn = Bootstrap("normal", self.n_resamples, stream(), self.workers).resample([statistic])
         drawn.say_failures()
@@ -362,20 +362,20 @@ class Inversion:
         )  # fmt: skip
 
     def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
-        """The ends of the interval as a function of alpha, from one look along all lines."""
+        """The ends of the interval as a function of alpha, from one search along all lines."""
         search = self._search(statistic.when_redrawn(), 0.5)
         tracks = [search.track(line) for line in search.lines]
         return lambda alpha: search.along(tracks, alpha)
 
 
 class Stream:
-    """One stream of random numbers that can be had from its beginning again and again."""
+    """A stream of random numbers that can be restarted from its beginning."""
 
     def __init__(self, rng: Any) -> None:
         own = generator(rng, "labels").bit_generator
         self.kind, self.state = type(own), own.state
         if isinstance(rng, np.random.Generator):
-            rng.bit_generator.state = _jumped(self.kind, self.state)  # the next call sees other numbers
+            rng.bit_generator.state = _jumped(self.kind, self.state)  # the next call gets different numbers
 
     def __call__(self) -> np.random.Generator:
         again = self.kind()
@@ -390,12 +390,12 @@ def _jumped(kind: Any, state: Any) -> Any:
 
 
 def why_not(statistic: Statistic) -> str:
-    """Why the metric cannot be inverted, or nothing."""
+    """The reason why the test of the metric cannot be inverted; empty if it can."""
     entry = statistic.entry
     if statistic.perfect_value is None or statistic.tail == "two-sided":
-        return "it is not an error that grows from a perfect value, so there is no end to be biased away from"
+        return "it is not an error that grows from a perfect value"
     if len(statistic.observed) != 1:
-        return "it has several numbers here"
+        return "it has several values here"
     if not np.isfinite(statistic.observed[0]):
         return "it has no finite value on these data"
     if statistic.question.by is not None:

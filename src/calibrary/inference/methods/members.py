@@ -1,11 +1,11 @@
-"""Tests of what the members of an ensemble claim: by members that change places with the truth, and by redrawn truths.
+"""Tests of an ensemble's spread: members are exchanged with the truth, or truths are drawn from the members.
 
-If the truth is one more draw of the kind that the members are, then a member and the truth can change places. In every
-row one member is left out, each in turn, and as many labels are drawn from it as the row has. The other members judge
-both: what the row's own labels show less what the drawn ones show changes its sign with probability 1/2 whatever the
-others say. So random signs give the exact law, for any number of members, rows and events.
+If the truth is one more draw from the distribution of the members, a member and the truth are exchangeable. In every
+row each member is left out in turn, and as many labels are drawn from it as the row has. The other members give a
+statistic of the row's labels and of the drawn labels; given the other members, the difference of the two statistics is
+symmetric about 0. Random signs therefore give the exact null distribution, for any number of members, rows and events.
 
-If the truth of a row is one of its members, labels are drawn from a member that is drawn for each row.
+If the truth of a row is one of its members, labels are drawn from one randomly chosen member of each row.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.numerics.draw import coin_signs, generator
 
-#: Rows that a cell should have at least.
+#: The smallest number of rows in a cell.
 LEAST_IN_CELL = 20
-#: Signs that are drawn at once.
+#: The number of random signs drawn at a time.
 _AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What labels show in the eyes of those who judge them: each of several judges, or one.
+    """The statistics of labels given the members (the *judges*): each of several members, or all together.
 
     Attributes
     ----------
-    shown : places (row times judges plus judge) and counts of labels in, what they show out
-    claim : (rows, judges): what is claimed in its place
-    factor : (rows, judges, columns): each column of the test is a sum times its factor
+    shown : function of indices (row times judges plus judge) and counts of labels that returns the statistic
+    claim : (rows, judges): the expected value of the statistic according to the members
+    factor : (rows, judges, columns): the weights of the statistic in each column of the test
     cell, n_cells : (rows, judges): cells whose sums are squared and added up
     """
 
@@ -51,11 +51,11 @@ class Judged:
 
     @property
     def tails(self) -> list[str]:
-        """Of its statistics: each factor's, and the sum over cells."""
+        """The tails of the statistics: two-sided for each factor, and upper for the sum over cells."""
         return ["two-sided"] * self.n_factors + ["greater"]
 
     def columns(self, place: Indices) -> Array:
-        """(rows, columns and cells): what the contribution of each row is multiplied by, judged at these places."""
+        """An array (rows, columns and cells) of the weights of each row's contribution at these indices."""
         factor = self.factor.reshape(-1, self.n_factors)[place]
         cells = np.zeros((len(place), self.n_cells))
         cells[np.arange(len(place)), self.cell.reshape(-1)[place]] = 1.0
@@ -65,9 +65,9 @@ class Judged:
 def exchanged_pvalue(
     judged: Sequence[Judged], truths: RedrawnTruths, counts: Array, n_resamples: int, rng: Any
 ) -> float:
-    """The p-value of the hypothesis that the truth is one more member: every member left out in turn.
+    """The p-value of the hypothesis that the truth is one more member, with every member left out in turn.
 
-    Several things may be ``judged`` of the same labels; the p-value is that of the most extreme of all.
+    ``judged`` may hold several sets of statistics of the same labels; the p-value is that of the most extreme one.
     """
     source = generator(rng, "members")
     place, drawn = next(truths.draws(1, source))
@@ -101,7 +101,7 @@ def redrawn_pvalue(judged: Judged, truths: RedrawnTruths, counts: Array, n_resam
 
 
 def _statistics(sums: Array, squares: Array, n_factors: int) -> Array:
-    """The columns in their own standard errors, and the sum over cells of the squares of such numbers."""
+    """The standardized columns, and the sum over cells of squared standardized sums."""
     some = squares > 0.0
     z = np.where(some, sums / np.sqrt(np.where(some, squares, 1.0)), 0.0)
     return np.column_stack([z[:, :n_factors], (z[:, n_factors:] ** 2).sum(axis=1)])
@@ -114,7 +114,7 @@ def _largest(observed: Array, drawn: Array, tails: list[str]) -> float:
 
 
 def cells_by(first: Array, second: Array | None, n: int, most: tuple[int, int]) -> tuple[Indices, int]:
-    """Cells of nearly equal size by one number, and within them by another; as many as have enough of the n rows."""
+    """Cells of nearly equal size by one variable, and within them by another, each with enough of the n rows."""
     inner = most[1] if second is not None and second.max() > second.min() else 1
     outer = max(1, min(most[0], n // (LEAST_IN_CELL * inner)))
     inner = max(1, min(inner, n // (LEAST_IN_CELL * outer)))

@@ -1,4 +1,4 @@
-"""Many p-values from one data set: how small must the smallest be?"""
+"""Adjustment of several p-values from one data set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.inference.draw.resampling import slack
 
 ADJUSTMENTS = ("holm", "bonferroni", "bh", "by")
-#: Those that compare with the most extreme metric of every redraw.
+#: The methods that compare with the most extreme metric of every redraw.
 STEP_DOWN = ("max-t", "min-p")
 
 
@@ -21,10 +21,11 @@ def adjust_pvalues(pvalues: Any, method: str = "holm") -> Array:
     Parameters
     ----------
     pvalues : array-like
-        NaN (no test) stays NaN and does not count.
+        The p-values; NaN (no test) stays NaN and is not counted.
     method : "holm", "bonferroni", "bh" or "by"
-        Holm and Bonferroni bound the chance of any false alarm (Holm is never weaker). Benjamini-Hochberg bounds
-        the share of false alarms among the alarms, under positive dependence; Benjamini-Yekutieli under any.
+        Holm and Bonferroni bound the probability of any false rejection (Holm is never less powerful).
+        Benjamini-Hochberg bounds the expected share of false rejections among all rejections under positive
+        dependence, Benjamini-Yekutieli under any dependence.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def rank_pvalues(observed: Array, values: Array, alternatives: list[str]) -> Arr
 
 
 def _share_above(x: Array) -> Array:
-    """For each value, the share of values at least as large; rounding does not separate equal ones."""
+    """For each value, the share of values at least as large; values that differ by rounding only count as equal."""
     known = np.sort(x[~np.isnan(x)])
     below = np.searchsorted(known, x - slack(x), side="left")
     share: Array = np.where(np.isnan(x), 1.0, (len(known) - below) / max(1, len(known)))
@@ -82,11 +83,11 @@ def _share_above(x: Array) -> Array:
 def step_down_max_t(observed: Array, values: Array, alternatives: list[str]) -> tuple[Array, Array]:
     """Raw and adjusted p-values of several metrics tested on the same redraws, by the largest standardized value.
 
-    Each metric is measured in standard deviations from its mean over the redraws, in its own tail (two-sided: either).
+    Each metric is standardized by its mean and standard deviation over the redraws, in its own tail.
     The most extreme one is compared with the most extreme of every replicate, the next with the most extreme of the
-    remaining metrics, and so on (Westfall and Young). Unlike ranks, standardized values tell far from very far, so a
-    table of many metrics can reject with few draws: the smallest value is 1 / (n_resamples + 1), and never below the
-    metric's own p-value.
+    remaining metrics, and so on (Westfall and Young). Unlike ranks, standardized values distinguish
+    moderate from extreme deviations, so that a table of many metrics can reject with few draws. The smallest adjusted
+    p-value is 1 / (n_resamples + 1), and none is below the metric's unadjusted p-value.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def step_down_max_t(observed: Array, values: Array, alternatives: list[str]) -> 
     Returns
     -------
     raw, adjusted : (m,) arrays
-        NaN for a metric that has no value, or none on any redraw, or the same one on every redraw and on the data: it
-        was not tested and does not count.
+        NaN for a metric that is undefined on the data or on all redraws, or is constant: such a metric is not tested
+        and not counted.
     """
     raw = rank_pvalues(observed, values, alternatives)[0]
     table = _standardized(np.vstack([observed, values]), alternatives)
@@ -117,9 +118,9 @@ def step_down_max_t(observed: Array, values: Array, alternatives: list[str]) -> 
 
 @np.errstate(invalid="ignore", over="ignore", divide="ignore")
 def _standardized(table: Array, alternatives: list[str]) -> Array:
-    """Deviations from the null mean in null standard deviations, in each column's tail; the first row is observed.
+    """Deviations from the null mean in null standard deviations, in each column's tail; the first row is the data.
 
-    A redraw that failed is never extreme. A column without spread holds infinities where it differs from its constant.
+    A failed redraw is never extreme. In a column without spread, any value other than the constant is infinite.
     """
     drawn = np.where(np.isfinite(table[1:]), table[1:], np.nan)
     z = np.empty_like(table)
@@ -144,8 +145,8 @@ def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> 
     """Raw and adjusted p-values of several metrics tested on the same redraws (Westfall and Young).
 
     The smallest p-value is compared with the smallest p-value of every replicate, the next with the smallest of
-    the remaining metrics, and so on: the dependence between metrics, which Holm must assume the worst of, is in
-    the draws.
+    the remaining metrics, and so on: the draws contain the dependence between metrics, for which
+    Holm must assume the worst case.
 
     Parameters
     ----------
@@ -158,25 +159,25 @@ def step_down_min_p(observed: Array, values: Array, alternatives: list[str]) -> 
     Returns
     -------
     raw, adjusted : (m,) arrays
-        NaN for a metric that has no value, or none on any redraw: it was not tested and does not count. Infinite
+        NaN for a metric that is undefined on the data or on all redraws: it is not tested and not counted. Infinite
         values are ranked like others.
     """
     ranks = rank_pvalues(observed, values, alternatives)
     raw, drawn = ranks[0], ranks[1:]
     tested = np.flatnonzero(~np.isnan(observed) & ~np.isnan(values).all(axis=0))
     order = tested[np.argsort(raw[tested], kind="stable")]
-    # smallest p-value of each replicate among the columns that are still in
+    # smallest p-value of each replicate among the remaining columns
     smallest = np.minimum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
     hits = (smallest <= raw[order] + slack(raw[order])).sum(axis=0)
     adjusted = np.full(len(raw), np.nan)
-    # a metric that failed on some redraws is ranked among fewer, and never gains by it
+    # a metric that failed on some redraws has fewer ranks, which never makes its p-value smaller
     adjusted[order] = np.maximum.accumulate(np.maximum((1.0 + hits) / (len(values) + 1.0), raw[order]))
     untested = np.isnan(adjusted)
     return np.where(untested, np.nan, raw), adjusted
 
 
 def warn_if_powerless(adjust: str, n_metrics: int, n_resamples: int, alpha: float) -> None:
-    """Say so where no metric could be rejected, whatever the data."""
+    """Warn if there are too few draws for any metric to be rejected."""
     smallest = {"max-t": 1.0, "bh": 1.0, "by": float(np.sum(1.0 / np.arange(1, n_metrics + 1)))}
     times = smallest.get(adjust, float(n_metrics))
     if times / (n_resamples + 1) >= alpha:

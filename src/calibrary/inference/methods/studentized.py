@@ -1,10 +1,10 @@
-"""Intervals of smooth scores from the scores of rows (or units): Student's law, with the skewness taken out.
+"""Intervals of smooth scores by Student's t for the contributions of rows (or units), corrected for skewness.
 
-A mean of losses over its standard error is not normal where a few rows carry most of it: for rare outcomes the standard
-error is small just when few of them happened. Hall's transformation (1992, "On the removal of skewness by
-transformation") makes the ratio symmetric, and Student's law allows for the estimated variance. Where hardly any
-outcome was a surprise the losses themselves tell too little; then the truths that so few surprises do not contradict
-are kept as well.
+A mean of losses divided by its standard error is not normal if a few rows dominate it: for rare outcomes the standard
+error is small just when few of them occurred. Hall's transformation (1992, "On the removal of skewness by
+transformation") makes the ratio symmetric, and Student's t allows for the estimated variance. If there were hardly any
+surprises (outcomes of probability below one half), the losses contain too little information about their variance; the
+interval then also includes the true values that agree with so small a number of surprises.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 
-#: With fewer surprises than this the law of their number takes part.
+#: With fewer surprises than this, the distribution of their number is used as well.
 _FEW_SURPRISES = 5.0
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What each row (or unit) adds to each number of a metric, about 0, and how often it counts."""
+    """The centered contribution of each row (or unit) to each value of a metric, and the number of its copies."""
 
     each: Array
     times: Array
@@ -49,14 +49,14 @@ class Scores:
 
     @property
     def standard_error(self) -> Array:
-        """Of the mean of the scores."""
+        """The standard error of the mean of the contributions."""
         return (
             np.sqrt(self.squares / (self.n * (self.n - 1.0))) if self.n > 1.0 else np.full(self.each.shape[1], np.nan)
         )
 
     @property
     def skewness(self) -> Array:
-        """Of their sum: the sum of cubes over the sum of squares to the power 3/2."""
+        """The skewness of their sum: the sum of cubes over the sum of squares to the power 3/2."""
         squares = self.squares
         known = squares > 0.0
         return np.where(known, (self.times @ self.each**3) / np.where(known, squares, 1.0) ** 1.5, 0.0)
@@ -70,14 +70,14 @@ class Scores:
         return np.maximum(np.minimum(spread, self.n - 1.0), 1.0)
 
     def ends(self, estimate: Array, level: float) -> tuple[Array, Array]:
-        """The interval of each number."""
+        """The interval of each value."""
         t = scipy.special.stdtrit(self.df, 0.5 + level / 2.0)
         error, skewness = self.standard_error, self.skewness
         return estimate - error * untransformed(t, skewness), estimate - error * untransformed(-t, skewness)
 
 
 def untransformed(x: Array, skewness: Array) -> Array:
-    """The ratio whose transformation is x, if T + a T^2 / 3 + a^2 T^3 / 27 + a / 6 is symmetric, a the skewness."""
+    """The inverse of Hall's transformation T + a T^2 / 3 + a^2 T^3 / 27 + a / 6, where a is the skewness."""
     small = np.abs(skewness) < 1e-6
     a = np.where(small, 1.0, skewness)
     return np.where(small, x, 3.0 / a * (np.cbrt(1.0 + a * (x - a / 6.0)) - 1.0))
@@ -85,7 +85,7 @@ def untransformed(x: Array, skewness: Array) -> Array:
 
 @dataclass(frozen=True)
 class Studentized:
-    """Interval by Student's law of the rows' (or units') scores: ``method="studentized"``.
+    """Interval by Student's t for the contributions of rows (or units): ``method="studentized"``.
 
     For means of row losses; with units or blocks for every smooth metric, by leaving out one unit at a time.
     """
@@ -114,7 +114,7 @@ class Studentized:
 
 
 def why_not(statistic: Statistic) -> str:
-    """Why the metric has no such interval, or nothing."""
+    """The reason why the metric has no such interval; empty if it has one."""
     if not np.isfinite(statistic.observed).all():
         return "it has no finite value on these data"
     if statistic.sample.grouped:
@@ -122,12 +122,12 @@ def why_not(statistic: Statistic) -> str:
     if statistic.question.by is not None:
         return "it is a mean over parts of the data"
     if not statistic.sample.of_rows or row_losses(statistic) is None:
-        return "it is no mean of finite losses of rows; use method='auto'"
+        return "it is not a mean of finite row losses; use method='auto'"
     return ""
 
 
 def scores_of(statistic: Statistic) -> Scores:
-    """Scores of rows by their losses, of units by leaving out one at a time."""
+    """The contributions of rows from their losses, or of units by leaving out one at a time."""
     if statistic.sample.grouped:
         return left_out_scores(statistic)
     p, losses = statistic.sample.p, row_losses(statistic)
@@ -139,7 +139,7 @@ def scores_of(statistic: Statistic) -> Scores:
 
 
 def left_out_scores(statistic: Statistic) -> Scores:
-    """What each unit (or one of 200 groups of them) adds, from the values without it."""
+    """The contribution of each unit (or of each of 200 groups), from the values without it."""
     (values, times), _ = jackknife(statistic)
     known = np.isfinite(values).all(axis=1)
     values, times = values[known], times[known]
@@ -147,15 +147,15 @@ def left_out_scores(statistic: Statistic) -> Scores:
     return Scores((n - 1.0) * (times @ values / n - values), times)
 
 
-# -- hardly any surprise -------------------------------------------------------------------------------
+# -- few surprises -------------------------------------------------------------------------------------
 
 
 def _with_few_surprises(statistic: Statistic, low: Array, high: Array, alpha: float) -> tuple[Array, Array]:
-    """The interval widened to the truths that so few surprises do not contradict.
+    """The interval, widened to the true values that agree with so small a number of surprises.
 
-    A surprise is an outcome of probability below one half. The truths are the predictions with the log odds of a
-    surprise moved by a number. With units, one unit counts once, as if its rows depended on each other fully; so it
-    does where the law of the units misses variance (``draw/unit_law.py``).
+    A surprise is an outcome of probability below one half. The true probabilities are the predictions with the log
+    odds of a surprise shifted. Each unit counts once, as if its rows were fully dependent, also where the estimated
+    distribution of unit sums lacks variance (``draw/unit_law.py``).
     """
     p = statistic.sample.p
     if not p.binary or p.fractional:

@@ -1,8 +1,8 @@
 """Intervals of errors from one null simulation and one bootstrap, by the triangle inequality.
 
-An error that is a norm of residuals differs from its truth by at most the norm of the noise, whose law under
-calibration is nearly the worst case. So what a calibrated model shows by chance is subtracted below, and the bootstrap
-says how far the reading may lie below the truth.
+An estimate that is a norm of residuals differs from its true value by at most the norm of the noise, whose distribution
+under calibration is nearly the worst case. The lower end therefore subtracts what a calibrated model shows by chance,
+and the upper end uses the bootstrap's standard error.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from calibrary.inference.result import IntervalResult
 
 @dataclass(frozen=True)
 class Triangle:
-    """Interval from the null distribution and the bootstrap's standard error: ``method=Triangle(n_resamples=1999)``.
+    """Interval from the null distribution and a bootstrap standard error: ``method=Triangle(n_resamples=1999)``.
 
     Parameters
     ----------
     n_resamples : int
         Number of label draws, and of bootstrap replicates.
     rng : int, Generator or None
-        Seed of the two streams of random numbers, or the one source of labels first and then rows.
+        Seed of the two streams of random numbers, or one generator for the labels and then the rows.
     workers : int, optional
         Threads; the interval is the same for any number.
     """
@@ -80,7 +80,7 @@ def triangle_result(
     note: str = "",
     law: UnitLaw | None = None,
 ) -> IntervalResult:
-    """The interval from what was observed, redrawn labels (or flipped units), and redrawn rows (or units)."""
+    """The interval from the observed values, redrawn labels (or flipped units), and resampled rows (or units)."""
     alpha = alpha_of(confidence_level)
     low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha, law), alpha)
     if clip:
@@ -103,14 +103,14 @@ def triangle_ends(
     alpha: float,
     law: UnitLaw | None = None,
 ) -> tuple[Array, Array]:
-    """Lower and upper ends for every number of a metric; squares are taken to the scale of a norm and back.
+    """Lower and upper ends for every value of a metric; squared metrics are computed on the scale of the norm.
 
-    With units, ``law`` says how far standard errors reach, and what variance the units do not show.
+    With units, ``law`` gives the critical value of Student's t and the variance that the estimate lacks.
     """
     sign = -1.0 if statistic.tail == "less" else 1.0
     perfect = statistic.perfect
 
-    def away(x: Array) -> Array:  # how far from perfect, on the scale of a norm
+    def away(x: Array) -> Array:  # distance from the perfect value on the scale of the norm
         distance = sign * (x - perfect)
         return np.sign(distance) * np.sqrt(np.abs(distance)) if statistic.square else distance
 
@@ -125,9 +125,7 @@ def triangle_ends(
     if law is not None:
         error = np.hypot(error, math.sqrt(law.missing))
     above = reading + z * error
-    if (
-        statistic.square
-    ):  # signed roots of readings around 0 crowd on both sides of it: there the square itself tells more
+    if statistic.square:  # signed roots of values near 0 have two modes: the squared scale is used there
         plain = sign * (observed - perfect) + z * standard_errors(drawn.values)
         above = np.maximum(above, np.sqrt(np.maximum(plain, 0.0)))
     above = np.where(np.isnan(observed), np.nan, np.maximum(above, below))
@@ -136,9 +134,9 @@ def triangle_ends(
 
 
 def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float) -> tuple[Array, Array]:
-    """The ends, the far one moved to the truths that agree with the number of events where few happened.
+    """The ends of the interval; with few events the far end includes all truths that agree with their number.
 
-    The bootstrap of labels that are all alike has no spread, so that it says nothing of how far the truth may lie.
+    If all labels are equal, the bootstrap has no spread and does not show how far the true value may be.
     """
     if len(low) != 1 or not has_truths(statistic):
         return low, high
@@ -150,7 +148,7 @@ def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float
 
 
 def has_truths(statistic: Statistic) -> bool:
-    """Has the metric a value for a known truth of each row?"""
+    """Whether the metric has a true value for known true probabilities."""
     entry, sample = statistic.entry, statistic.sample
     if entry is None or sample.grouped or not sample.takes_truths or statistic.question.by is not None:
         return False
@@ -159,14 +157,14 @@ def has_truths(statistic: Statistic) -> bool:
 
 
 def _rank_from_top(values: Array, alpha: float) -> float:
-    """The floor(alpha (R + 1))-th largest: a reading above it is what the Monte Carlo test rejects."""
+    """The floor(alpha (R + 1))-th largest draw, above which the Monte Carlo test rejects."""
     known = np.sort(values[~np.isnan(values)])
     place = int(np.floor(alpha * (len(known) + 1) + 1e-9))
     return float(known[-place]) if 0 < place <= len(known) else np.inf
 
 
 def why_not(statistic: Statistic) -> str:
-    """Why the metric has no triangle interval, or nothing."""
+    """The reason why the metric has no triangle interval; empty if it has one."""
     if statistic.perfect_value is None or statistic.tail == "two-sided":
         return "it is not an error that grows from a perfect value"
     if statistic.entry is not None and not statistic.entry.null:

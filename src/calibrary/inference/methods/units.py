@@ -1,9 +1,9 @@
-"""Rows that belong together (patients, prompts, runs of time): the null flips the residuals of whole units.
+"""Dependent rows (of one patient, prompt or period): the null distribution flips the residuals of whole units.
 
-Labels cannot be redrawn one by one where outcomes of a unit depend on each other. But if the predictions are
-calibrated, the residuals of a unit are as likely as their negatives, as far as a metric that is a norm of averaged
-residuals can tell; so the signs of whole units are drawn, and what is dependent inside a unit stays so. How far flipped
-sums must be stretched, and how heavy their tails are with few units, says the law of the units (``draw/unit_law.py``).
+Labels cannot be redrawn one by one if the outcomes of a unit depend on each other. But if the predictions are
+calibrated, a norm of averaged residuals has nearly the same distribution when the signs of whole units are drawn at
+random, which preserves the dependence inside a unit. The scale of the flipped sums, and their tails with few units, are
+given in ``draw/unit_law.py``.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from calibrary.numerics.draw import generator
 
 
 def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
-    """The metric with the signs of whole units' residuals drawn at random, stretched as the law of the units says."""
+    """The metric with random signs for the residuals of whole units, scaled as in ``draw/unit_law.py``."""
     sample, entry = statistic.sample, statistic.entry
     if entry is None or not entry.residual_only:
         known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
         raise RefusedError(
-            f"{statistic.name} has no test with units: the signs of a unit's residuals are drawn, and it is not a "
-            f"function of residuals; use one of {known}"
+            f"{statistic.name} has no test with units: the test flips the signs of a unit's residuals, and this metric "
+            "is not "
+            f"a function of residuals; use one of {known}"
         )
     laws = laws_of(statistic)
     law = widest(laws)
@@ -55,7 +56,7 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
 
 
 def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) -> Callable[[Array], Array]:
-    """The metric's numbers when each row's residual is multiplied by a factor, and by its view's ``stretch``."""
+    """The metric's values if each row's residual is multiplied by a factor, and by its view's ``stretch``."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     assert entry is not None
     views = views_of(entry, p, question)
@@ -82,13 +83,13 @@ def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) ->
 
 
 def _ascending(view: Predictions) -> tuple[Predictions, Any]:
-    """A view in order of confidence, so that nothing is sorted by its labels."""
+    """The view sorted by confidence, with an order that does not depend on the labels."""
     order = np.argsort(view.c, kind="stable")
     return _labeled(view.subset(order, view.y[order], view.c[order], origin=view.origin), view.y[order]), order
 
 
 def _flipped(view: Predictions, signs: Array) -> Array:
-    """Labels, no longer 0 and 1, whose residuals have these signs."""
+    """Labels (other than 0 and 1) whose residuals are multiplied by these factors."""
     result: Array = view.c + signs * view.residual
     return result
 
@@ -101,9 +102,9 @@ def _labeled(view: Predictions, y: Any) -> Predictions:
 
 @dataclass(frozen=True)
 class Units:
-    """Interval where rows belong together: triangle with flipped residuals and the units' bootstrap.
+    """Interval with units: the triangle method with flipped residuals and a bootstrap of whole units.
 
-    Metrics that are no errors growing from a perfect value have Student's law of units left out one at a time.
+    Other metrics than errors that grow from a perfect value get Student's t with one unit left out at a time.
     """
 
     n_resamples: int = 999
@@ -127,9 +128,9 @@ class Units:
         if not (fits and self.kind in ("auto", "triangle")):
             law.say_few()
         if self.kind == "auto" and not fits:
-            why = "rows are drawn in units"
+            why = "rows are resampled in units"
             if statistic.one_sided:
-                why += ", and as it is no function of residuals it may miss a truth near the perfect value"
+                why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"
             return bootstrap.interval(statistic, confidence_level, clip, why)
         if self.kind not in ("auto", "triangle"):
             return bootstrap.interval(statistic, confidence_level, clip, note)
@@ -137,7 +138,7 @@ class Units:
         null = flips(statistic, self.n_resamples, self.rng)
         observed, drawn = bootstrap.resample([statistic])
         drawn.say_failures()
-        note = "residuals of whole units are flipped, and units are drawn"
+        note = "residuals of whole units are flipped, and units are resampled"
         return triangle_result(
             statistic, observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
         )
@@ -146,7 +147,7 @@ class Units:
 def unit_test(
     statistic: Statistic, n_resamples: int = 999, rng: Any = None, alternative: str | None = None
 ) -> MonteCarloResult:
-    """Test of calibration where rows belong together, by flipping the residuals of whole units."""
+    """Test of calibration with units, by flipping the signs of the residuals of whole units."""
     check_resamples(n_resamples)
     tail = statistic.tail if alternative is None else alternative
     one_of("alternative", tail, ALTERNATIVES)

@@ -1,1 +1,1 @@
-"""Many metrics or many looks at once: one decision, tables on shared draws, e-values and the monitor."""
+"""Tests of many metrics or at many times: the overall test, tables on shared draws, e-values and the monitor."""

@@ -1,23 +1,24 @@
-"""Is it calibrated? One decision from few statistics fixed in advance, whatever a table of ninety metrics shows.
+"""The overall test of calibration: one decision from a few statistics that are fixed in advance.
 
 All of them are sums of residuals y - c, so that a redraw of the labels costs one pass:
 
 =============  ============================================  ==================================================
 statistic      what it sums                                  what it detects
 =============  ============================================  ==================================================
-smooth         |residuals smoothed by a Gaussian|            a place on the scale where the probabilities err
-slope          residual times log odds, given the mean       probabilities too extreme or too timid (Cox)
-mean           residual                                      probabilities too high or too low on the whole
-spiegelhalter  residual times 1 - 2c                         more or less sure than right
-classes        the largest residual of a class               a class expected more or less often than it occurs
-certain        cases of probability 0 or 1 gone otherwise    certainty that is wrong more often than rounding allows
+smooth         |residuals smoothed by a Gaussian|            an error in some range of the probabilities
+slope          residual times log odds, given the mean       probabilities too extreme or not extreme enough (Cox)
+mean           residual                                      probabilities too high or too low on average
+spiegelhalter  residual times 1 - 2c                         over- or under-confidence
+classes        the largest residual of a class               a class that occurs more or less often than expected
+certain        rows of probability 0 or 1 that were wrong    certainty that is wrong more often than rounding allows
 =============  ============================================  ==================================================
 
-"classes" belongs to several classes, where the others read the predicted class. "certain" takes part where such a case
-was wrong: redrawn labels never do, so its p-value is that of a binomial test at half the unit to which the
-confidences are rounded, times the number of statistics. The largest of the others, each in its own
-standard deviations, is compared with the largest on labels redrawn from the predictions (max-T), and names the defect.
-Where rows belong together (units, blocks, the images of detections) the residuals of whole units are flipped instead.
+"classes" is used with several classes; the other statistics then refer to the predicted class. "certain" is used if a
+row of probability 0 or 1 was wrong. Redrawn labels are never wrong there, so its p-value is that of a binomial test
+with half the rounding unit of the confidences as probability, times the number of statistics. The largest of the
+others, each in its own standard deviations, is compared with the largest on labels redrawn from the predictions
+(max-T), and names the defect. With units, blocks or the images of detections, the residuals of whole units are flipped
+instead of redrawing labels.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ from calibrary.question import Question
 
 __all__ = ["Decision", "DecisionRow", "decide", "headline_view"]
 
-#: A decision is never made with fewer redraws: they cost little, and p-values below .005 need them.
+#: The fewest redraws of the overall test, because they are fast and p-values below .005 need them.
 LEAST_DRAWS = 999
 #: The width of the Gaussian of the smooth error.
 WIDTH = 0.08
-#: What would be found: how often, and by how many samples that is estimated.
+#: The power at which an error counts as detectable, and the number of samples that estimate it.
 _POWER, _POWER_DRAWS = 0.8, 299
-#: The plainest first: for rare events Spiegelhalter's z is nearly the mean, and "too low" says more than "too sure".
+#: The simplest description first: for rare events Spiegelhalter's z is nearly the mean, and "too low" is clearer.
 _PLAIN, _AS_STRONG = ("mean", "slope", "classes", "smooth", "spiegelhalter", "certain"), 0.9
-#: Confidences count as rounded to the first of these on which all of them lie, and to the last if they lie on none;
-#: where every prediction is certain, nothing shows it, and percent are usual.
+#: Confidences count as rounded to the first of these units of which all are multiples, else to the last one; if every
+#: prediction is 0 or 1, the unit is unknown, and percent is assumed.
 _ROUNDED_TO, _PERCENT = (0.1, 0.01, 0.001), 0.01
 _FARTHEST = 38.0
 
@@ -72,13 +73,14 @@ class DecisionRow(Result):
 
     Attributes
     ----------
-    id, name : "smooth", "slope", "mean", "spiegelhalter", "classes" or "certain", and in words
+    id, name : "smooth", "slope", "mean", "spiegelhalter", "classes" or "certain", and its name in words
     value : the smooth error and the mean residual in units of probability; z for slope and Spiegelhalter (above 0:
-        too timid; too sure); the largest standardized residual of a class; the share of certain cases that were wrong
+        under-confident; over-confident); the largest standardized residual of a class; the share of predictions of
+        0 or 1 that were wrong
     standardized : distance from the mean over the redraws, in their standard deviations
-    pvalue, pvalue_adjusted : by itself, and among the statistics of the overall test
-    law_pvalue : by the normal law (Student's where rows belong together), which knows no smallest value; NaN for those
-        that have none
+    pvalue, pvalue_adjusted : unadjusted, and adjusted for the statistics of the overall test
+    law_pvalue : by the normal distribution (Student's t with units), which has no smallest value; NaN for statistics
+        without such a distribution
     """
 
     id: str
@@ -92,24 +94,24 @@ class DecisionRow(Result):
 
 @dataclass(frozen=True)
 class Decision(Result):
-    """Whether the predictions are calibrated, as far as the data can tell.
+    """The result of the overall test of calibration.
 
     Attributes
     ----------
     calibrated : "Not calibrated" or "No evidence of miscalibration": the words a headline starts with
-    rejected : the same as a bool
-    pvalue, pvalue_text : of the whole set, and as it is printed ("p < 0.005" where no redraw came near)
-    decisive : the id of the statistic that is furthest from chance
-    defect : what that means, where it is rejected: "where", "spread", "direction", "too sure", "not sure enough",
-        "class bias" or "certain"; else ""
+    rejected : the same result as a bool
+    pvalue, pvalue_text : the overall p-value, and its printed form ("p < 0.005" if no redraw was nearly as extreme)
+    decisive : the id of the statistic that deviates most from chance
+    defect : the type of miscalibration, if calibration is rejected: "where", "spread", "direction", "too sure",
+        "not sure enough", "class bias" or "certain"; else ""
     rows : one for each statistic, in a fixed order
-    n_resamples, level, lens : redraws, confidence level, how several classes were looked at ("detections" for matches)
+    n_resamples, level, lens : redraws, confidence level, and the lens for several classes ("detections" for matches)
     path : what was drawn: "rows", "cells" of nearly equal confidence, or "units" with all their rows
-    worst_class : the class of the largest residual, where there are several
-    impossible : cases of probability exactly 0 or 1 that were wrong, which calibration excludes (but rounding
-        does not: they decide where there are more than confidences of half a rounding unit would give)
-    detectable : where nothing was found: how far off probabilities must be on average, by being too extreme, to be
-        detected in 4 of 5 such samples; infinite if none would be; NaN where rejected, or rows belong together
+    worst_class : the class of the largest residual, if there are several classes
+    impossible : number of predictions of exactly 0 or 1 that were wrong, which calibration excludes but rounding
+        allows: they lead to rejection if there are more than confidences of half a rounding unit would give
+    detectable : if calibration is not rejected, the mean error of too extreme probabilities that would be detected in
+        4 of 5 such samples; infinite if none would be; NaN if rejected, or with units
     """
 
     calibrated: str
@@ -132,31 +134,33 @@ class Decision(Result):
         for row in self.rows:
             if row.id == id:
                 return row
-        raise KeyError(f"{id!r} did not decide here: {', '.join(row.id for row in self.rows)} did")
+        raise KeyError(
+            f"{id!r} is not a statistic of this test: the statistics are {', '.join(row.id for row in self.rows)}"
+        )
 
 
 def decide(
     data: Data, question: Question, *, units: Any = None, blocks: Any = None, detectable: bool = True
 ) -> Decision:
-    """Are these predictions calibrated? One decision, the headline of every report.
+    """Test whether predictions are calibrated: the overall test, which is the headline of every report.
 
-    Few statistics, fixed in advance, are read at once: the smooth error, the slope, the mean, Spiegelhalter's z and,
-    where there are several classes, the largest error of a class; and how many cases of probability 0 or 1 were wrong.
-    The largest of them, each in its own standard
-    deviations, is compared with the largest on labels redrawn from the predictions (max-T).
+    A few statistics, fixed in advance, are tested together: the smooth error, the slope, the mean, Spiegelhalter's z,
+    for several classes the largest error of a class, and the number of predictions of 0 or 1 that were wrong. The
+    largest of them, each in its own standard deviations, is compared with the largest on labels redrawn from the
+    predictions (max-T).
 
     Parameters
     ----------
     data : Predictions or Matches
-        What was measured.
+        The checked data, from :func:`calibrary.predictions` or :func:`calibrary.match_detections`.
     question : Question
-        ``lens``, ``confidence_level``, ``weight_type``, ``rng``; ``n_resamples`` below 999 is raised to it.
+        ``lens``, ``confidence_level``, ``weight_type``, ``rng``; ``n_resamples`` below 999 is raised to 999.
     units : array-like of shape (N,), optional
-        Rows of one patient, user or document belong together; the same as ``data.in_units(units)``.
+        The patient, user or document of each row; the same as ``data.in_units(units)``.
     blocks : int or True, optional
-        Rows are in time order: length of the runs that belong together.
+        Rows are in time order: block length of the resampling.
     detectable : bool
-        Where nothing is found, also say how large an error would have been (about twice the time).
+        If calibration is not rejected, also compute how large an error would have been detected (doubles the time).
 
     Examples
     --------
@@ -189,15 +193,15 @@ def decide(
 
 
 class _Reading:
-    """The statistics of sums: columns smooth, slope, mean, Spiegelhalter, and classes where there are several."""
+    """The statistics of the sums: columns smooth, slope, mean, Spiegelhalter, and classes if there are several."""
 
     def __init__(self, look: Look, spread: tuple[Array, Array] | None, df: float = math.inf) -> None:
-        self.df = min(df, 1e9)  # of Student's law, where units tell the spread
+        self.df = min(df, 1e9)  # degrees of freedom of Student's t, if the variance is estimated from units
         self.total = look.total
         self.kernel = _reflected_gaussian()
         self.classes = look.classes
         own = np.sqrt((look.v * look.spread) @ look.lean**2)
-        # with units, the spread of the flipped sums; by rows, what calibrated labels have
+        # the standard deviation of flipped sums with units, of calibrated labels otherwise
         self.sd: Array = own if spread is None else spread[0]
         self.class_sd: Array | None = None if spread is None else spread[1]
         self.ids = ("smooth", *_LINEAR, *(() if look.classes is None else ("classes",)))
@@ -213,16 +217,16 @@ class _Reading:
         return np.hstack(columns)
 
     def pattern(self, observed: Array, drawn: Array) -> float:
-        """The sum over places with the signs that the data show, in standard deviations of the same sum redrawn."""
+        """The sum over points of the scale with the observed signs, in standard deviations of the redrawn sum."""
         signs = self.kernel @ np.sign(observed @ self.kernel)
         spread = float((drawn @ signs).std(ddof=1))
         return float(observed @ signs) / spread if spread > 0.0 else math.inf
 
     def of_classes(self, residual: Array) -> Array:
-        """The residual of each class in standard deviations, also where a class is rare.
+        """The standardized residual of each class, also for rare classes.
 
-        By rows it is the signed root of the deviance from the binomial law of the same mean and variance: one case
-        of a class that was expected .01 times is 2.7, where the plain residual would be 10 and drown all others.
+        Without units it is the signed root of the deviance from the binomial distribution of the same mean and
+        variance: one row of a class that was expected .01 times gives 2.7, while the plain residual would be 10.
         """
         assert self.classes is not None
         if self.class_sd is not None:
@@ -237,7 +241,7 @@ class _Reading:
 
 
 def _reflected_gaussian() -> Array:
-    """What a residual at each place (row) adds to every place (column): a Gaussian, reflected at 0 and 1."""
+    """The weight of a residual at each point (row) for every point (column): a Gaussian, reflected at 0 and 1."""
     x = (np.arange(PLACES) + 0.5) / PLACES
     images = [x, -x, 2.0 - x, x - 2.0, x + 2.0]
     kernel: Array = sum((np.exp(-0.5 * ((x[:, None] - at) / WIDTH) ** 2) for at in images), np.zeros((PLACES, PLACES)))
@@ -289,16 +293,16 @@ def _decided(
 
 
 def certain_cases(look: Look) -> NDArray[np.bool_]:
-    """Which rows have probability exactly 0 or 1."""
+    """A mask of the rows with a probability of exactly 0 or 1."""
     result: NDArray[np.bool_] = (look.c == 0.0) | (look.c == 1.0)
     return result
 
 
 def _certain_row(look: Look, statistics: int) -> DecisionRow:
-    """The binomial test of cases that had probability 0 or 1 and were wrong, if each may by rounding.
+    """The binomial test of the number of wrong predictions of 0 or 1, allowing for rounding.
 
-    Rows that belong together count as one case, which has the chance of all its certain rows. The p-value is adjusted
-    by the number of ``statistics`` (Bonferroni); exactly calibrated rows have no such case, so the level stays.
+    The rows of a unit count as one trial, with the probability of all its certain rows. The p-value is multiplied by
+    the number of ``statistics`` (Bonferroni); exactly calibrated rows are never wrong there, so the level is kept.
     """
     certain = certain_cases(look)
     wrong = certain & (np.abs(look.view.y - look.c) >= 1.0)
@@ -324,12 +328,12 @@ def _rounding_unit(c: Array) -> float:
 
 
 def _strength(observed: Array, drawn: Array, pattern: float) -> Array:
-    """How far each statistic is from chance, on one scale: that of a normal deviate.
+    """The deviation of each statistic from chance, on the common scale of a normal deviate.
 
-    A sum of absolute values, or the largest of many, varies little around its mean, so that far out its own standard
-    deviations are too small a unit, and it would name every defect. For the smooth error ``pattern`` is the deviate of
-    the sum with the signs that the data show, less what the choice of signs is worth: its square has as many degrees
-    of freedom as the smooth error has places that vary by themselves. The largest class varies as one class does.
+    A sum of absolute values, or the largest of many values, varies little around its mean. In its own standard
+    deviations it would therefore exceed the other statistics for every defect. For the smooth error, ``pattern`` is
+    the deviate of the sum with the observed signs, reduced for the choice of signs: its square has as many degrees of
+    freedom as the smooth error has independent points. The largest class is compared with the variation of one class.
     """
     strength = np.abs(observed)
     square = drawn[:, 0] ** 2
@@ -340,7 +344,7 @@ def _strength(observed: Array, drawn: Array, pattern: float) -> Array:
 
 
 def _named(able: Indices, strength: Array, ids: tuple[str, ...]) -> int:
-    """The strongest statistic, or one nearly as strong that says it more plainly."""
+    """The statistic with the largest deviation, or one of nearly the same size with a simpler description."""
     close = [j for j in able.tolist() if strength[j] >= _AS_STRONG * strength[able].max()]
     return int(min(close or able.tolist(), key=lambda j: _PLAIN.index(ids[j])))
 
@@ -358,11 +362,11 @@ def _defect(id: str, away: float) -> str:
     ]
 
 
-# -- what would be found -----------------------------------------------------------------------------
+# -- detectable error --------------------------------------------------------------------------------
 
 
 def _detectable(look: Look, read: _Reading, null: Array, alpha: float, rng: np.random.Generator) -> float:
-    """The mean error, by probabilities too extreme, at which the decision has a power of 4 in 5."""
+    """The mean error of too extreme probabilities at which the overall test has a power of 4 in 5."""
     atoms = atoms_of(look)
     tails = np.array(read.tails)
     center, spread = null.mean(axis=0), null.std(axis=0, ddof=1)
@@ -383,7 +387,7 @@ def _detectable(look: Look, read: _Reading, null: Array, alpha: float, rng: np.r
 
     def power(t: float) -> float:
         table = np.vstack([read(sums) for sums in counts_of(atoms, _POWER_DRAWS, rng, truth(t))])
-        if table.shape[1] < null.shape[1]:  # classes are drawn from whole rows: as if they were calibrated
+        if table.shape[1] < null.shape[1]:  # the class counts are drawn as if the classes were calibrated
             table = np.hstack([table, some_of(null[:, 4:], len(table), rng)])
         return float((largest(table) > bound).mean())
 

@@ -1,10 +1,10 @@
-"""Evidence against calibration that also detects a change: a bet on every alternative from every look on.
+"""An e-value against calibration that also detects a change: one bet on every alternative, starting at every look.
 
-The e-value of :mod:`calibrary.inference.overall.sequential` asks whether a stream as a whole is calibrated: what it
-loses while predictions are good must be won back when they turn bad. Here half of the stake goes to the whole stream
-and the other half in equal parts to streams that begin at a later look; a bet that has not begun yet is worth its
-stake. Under calibration the sum is a martingale that begins at 1, so that it ever reaches 1/alpha with probability
-alpha at most, however often one looks.
+The e-value of :mod:`calibrary.inference.overall.sequential` tests whether a stream as a whole is calibrated: it
+decreases while predictions are good and must recover when they become bad. Here half of the stake is a bet on the whole
+stream, and the other half is divided equally among bets that begin at a later look; a bet that has not begun keeps its
+stake. Under calibration the sum is a martingale that begins at 1, so that the probability of ever reaching 1/alpha is
+at most alpha, for any number of looks.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from calibrary.inference.overall.sequential import ALTERNATIVES, Alternative
 
 @dataclass(frozen=True)
 class Drift:
-    """What the bets have won.
+    """The result of the bets on a change of calibration.
 
     Attributes
     ----------
     log_e : natural logarithm of the e-value after every look
-    alpha : chance of ever raising an alarm on calibrated predictions
+    alpha : probability of ever raising an alarm on calibrated predictions
     alarm : number of the look after which the e-value first reached 1 / alpha; None if it never did
-    start : number of the first look of the bet that has won most at the end (0: the whole stream)
-    alternative : what that bet is on
+    start : first look of the bet with the largest gain at the end (0: the whole stream)
+    alternative : the alternative of that bet
     """
 
     log_e: Array
@@ -40,12 +40,12 @@ class Drift:
 
     @property
     def pvalue(self) -> float:
-        """Valid at any time: 1 over the largest e-value so far."""
+        """The p-value, valid at any time: 1 over the largest e-value so far."""
         return min(1.0, math.exp(-max(0.0, float(self.log_e.max(initial=0.0)))))
 
 
 def drift(log_ratios: Array, alpha: float = 0.05) -> Drift:
-    """The evidence of a stream from the log likelihood ratios of each look: one row a look, one column an alternative.
+    """The e-value of a stream from log likelihood ratios: one row for each look, one column for each alternative.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def drift(log_ratios: Array, alpha: float = 0.05) -> Drift:
         begun = won[t + 1] - won[: t + 1] + stake[: t + 1, None]
         waiting = math.log(max(1.0 - float(np.exp(stake[: t + 1]).sum()), 1e-300))
         log_e[t] = np.logaddexp(float(scipy.special.logsumexp(begun)) - math.log(n), waiting)
-    log_e[np.cumsum(impossible) > 0] = math.inf  # said to be impossible, and it happened
+    log_e[np.cumsum(impossible) > 0] = math.inf  # an outcome of probability 0 occurred
     over = np.flatnonzero(log_e >= -math.log(alpha))
     start, best = np.unravel_index(int(np.argmax(won[-1] - won[:-1] + stake[:, None])), (looks, n))
     return Drift(log_e, alpha, int(over[0]) if len(over) else None, int(start), ALTERNATIVES[int(best)])

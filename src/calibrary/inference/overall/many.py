@@ -47,7 +47,7 @@ from calibrary.question import Question
 
 @dataclass(frozen=True)
 class Inferred:
-    """What is known about one number besides its value; None where it was not asked for or does not exist."""
+    """Interval, p-value and notes of one value; None for what was not requested or does not exist."""
 
     low: float | None = None
     high: float | None = None
@@ -61,15 +61,15 @@ class Inferred:
     note: str = ""
 
 
-#: The draws' share of the work of a table, for a bar.
+#: The share of the whole work that the draws take, for a progress bar.
 _SHARE = 0.7
-#: Draws of rows that a standard error needs.
+#: The number of resamples for a standard error.
 _FOR_AN_ERROR = 99
-#: Draws that tell whether a metric is far from reading the same on cells, and how much wider their spread is taken.
+#: Draws that test whether a metric differs between cells and rows, and the factor by which their spread is widened.
 _PILOT, _DOUBT = 12, 2.0
 
 
-#: The id of a metric and the name of one of its numbers.
+#: The id of a metric and the name of one of its values.
 Key = tuple[str, str]
 
 
@@ -82,21 +82,21 @@ def infer_many(
     primary: str | None = None,
     named: Collection[str] | None = None,
 ) -> dict[Key, Inferred]:
-    """Intervals and p-values of all numbers of all statistics of one sample, on the same draws.
+    """Intervals and p-values of all values of all statistics of one sample, on the same draws.
 
-    Large samples are drawn in cells of nearly equal confidence, by every metric that reads the same there as on rows.
+    Large samples are drawn in cells of nearly equal confidence, for every metric that has the same value there.
 
     Parameters
     ----------
     statistics : list of Statistic
-        Metrics of the catalogue, made for one sample.
+        Metrics of the catalogue, prepared for one sample.
     question : Question
         ``n_resamples``, ``confidence_level``, ``rng``, ``workers``; ``adjust`` is "max-t" (default), "min-p",
         "holm", "bonferroni", "bh" or "by": how p-values are adjusted for the number of metrics.
     primary : str, optional
         The id of the metric chosen in advance: its p-value is not adjusted.
     named : ids, optional
-        Of very many rows only these are drawn where cells do not serve; the others are missing from the result.
+        With very many rows, only these metrics are drawn by rows if cells do not apply; the result lacks the others.
         Default: all.
     """
     level = check_level(question.confidence_level)
@@ -123,13 +123,13 @@ def infer_many(
 
 
 class _Drawn:
-    """Draws of many statistics: of rows for their spread, of labels for what a calibrated model would show.
+    """Shared draws of many statistics: resampled rows for their spread, redrawn labels for their null distribution.
 
-    ``of`` are the statistics as they were drawn: on rows, on units, or on cells of a large sample.
+    ``of`` holds the statistics in the form that was drawn: on rows, on units, or on cells of a large sample.
     """
 
     def __init__(self, question: Question, intervals: bool, tests: bool) -> None:
-        # one generator for all: rows first, then labels, which inversion draws again from every truth
+        # one generator for all draws: rows first, then labels, which inversion draws again from every truth
         self.generator = generator(question.rng, "table")
         self.draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
         self.intervals, self.tests = intervals, tests
@@ -141,7 +141,7 @@ class _Drawn:
         self.streams: dict[str, Stream] = {}
 
     def on_cells(self, statistics: list[Statistic]) -> list[Statistic]:
-        """Draw what reads the same on cells as on rows; the rest comes back."""
+        """Draw the statistics that agree on cells and rows; return the others."""
         left = list(statistics)
         for grid in grids_for(left[0].sample.p.n if left else 0):
             made: dict[str, CellSample] = {}
@@ -158,9 +158,9 @@ class _Drawn:
         return left
 
     def _promising(self, tables: list[tuple[Statistic, Statistic]]) -> list[tuple[Statistic, Statistic]]:
-        """Those that may read the same on cells as on rows: a few draws tell which are far from it.
+        """The statistics that may agree on cells and rows, selected by a few draws.
 
-        These draws are of their own stream, so that what is drawn afterwards does not depend on them.
+        These draws use a separate stream, so that later draws do not depend on them.
         """
         unlike = [t for s, t in tables if not np.allclose(s.observed, t.observed, rtol=1e-9, atol=0.0, equal_nan=True)]
         ways = self._ways(unlike)
@@ -176,7 +176,7 @@ class _Drawn:
         ]
 
     def on_rows(self, statistics: list[Statistic]) -> None:
-        """Draw rows, or units of rows, one by one."""
+        """Draw the statistics by rows, or by units of rows."""
         rows, labels = self._draw(statistics)
         for statistic in statistics:
             self._keep(statistic, rows, labels)
@@ -191,7 +191,7 @@ class _Drawn:
         self.ways |= ways
         rows = self._resampled(statistics, ways)
         stream = Stream(self.generator)
-        self.streams |= {s.name: stream for s in statistics}  # an interval is inverted on the draws of its test
+        self.streams |= {s.name: stream for s in statistics}  # an interval by inversion uses the draws of its test
         drawn = [s for s in statistics if self._testable(s) or ways.get(s.name) == "triangle"]
         if drawn and drawn[0].sample.grouped:
             return rows, self._flipped(drawn, stream)
@@ -199,12 +199,12 @@ class _Drawn:
         return rows, _columns(drawn, labels, redrawn=True)
 
     def _ways(self, statistics: list[Statistic]) -> dict[str, str]:
-        """How the interval of each is found, of those that have one."""
+        """The method of each statistic's interval, for those that have one."""
         bounded = [s for s in statistics if self.intervals and not (s.entry is not None and s.entry.no_interval)]
         return {s.name: _way(s) for s in bounded}
 
     def _resampled(self, statistics: list[Statistic], ways: dict[str, str]) -> Columns:
-        """Every draw of rows where its quantiles are read, half of them where a standard error is all that is asked."""
+        """All resamples if quantiles are needed, half of them if only a standard error is needed."""
         tails = [s for s in statistics if ways.get(s.name) == "basic"]
         errors = [s for s in statistics if ways.get(s.name) == "triangle"]
         n = self.draws["n_resamples"]
@@ -222,7 +222,7 @@ class _Drawn:
         return found
 
     def _flipped(self, statistics: list[Statistic], stream: Stream) -> Columns:
-        """Units: the same signs for every metric that reads residuals alone; the others have no test."""
+        """With units: shared random signs for every metric that is a function of residuals; others have no test."""
         found: Columns = {}
         for s in statistics:
             try:
@@ -236,11 +236,11 @@ class _Drawn:
         return self.tests and statistic.entry is not None and statistic.entry.null
 
     def tested(self, statistic: Statistic) -> bool:
-        """Has it a test among the others?"""
+        """Whether the statistic has a test in the table."""
         return self._testable(statistic) and statistic.name in self.labels
 
     def inferred(self, statistic: Statistic, level: float) -> dict[Key, Inferred]:
-        """The intervals of a metric's numbers, and what is to be said of them."""
+        """The intervals of a metric's values, and notes about them."""
         found = {key: Inferred() for key in _keys(statistic)}
         if statistic.name in self.ways:
             inversion = Inversion(rng=self.streams[statistic.name], **self.draws)
@@ -254,7 +254,7 @@ class _Drawn:
 
 
 def _way(statistic: Statistic) -> str:
-    """How the interval of a number is found among many."""
+    """The method of a value's interval in a table of many metrics."""
     if statistic.sample.grouped:
         if not statistic.one_sided and not studentized.why_not(statistic):
             return "studentized"
@@ -267,7 +267,7 @@ def _keys(statistic: Statistic) -> list[Key]:
     return [(statistic.name, part) for part in statistic.named]
 
 
-#: The observed numbers of a metric and their replicates.
+#: The observed values of a metric and their replicates.
 Columns = dict[str, tuple[Array, Replicated]]
 
 
@@ -276,10 +276,10 @@ def _columns(
     draw: Callable[[list[Statistic]], tuple[Array, Replicated]],
     redrawn: bool = False,
 ) -> Columns:
-    """The numbers of each metric and their replicates on shared draws."""
+    """The values of each metric and their replicates on shared draws."""
     if not statistics:
         return {}
-    with heard():  # what a metric says of the data is said already, where its value was found
+    with heard():  # the metric's warnings about the data were shown when its value was computed
         observed, drawn = draw([s.when_redrawn() for s in statistics] if redrawn else statistics)
     places = np.cumsum([0, *(len(s.named) for s in statistics)])
     return {
@@ -291,7 +291,7 @@ def _columns(
 def _ends(
     statistic: Statistic, way: str, rows: Columns, labels: Columns, inversion: Inversion, level: float
 ) -> dict[Key, dict[str, Any]]:
-    """The interval of every number of a metric."""
+    """The interval of every value of a metric."""
     if way == "inversion":
         with heard() as said:
             result = inversion.interval(statistic, level)
@@ -299,7 +299,7 @@ def _ends(
         note = "; ".join(dict.fromkeys(said))
         return {_keys(statistic)[0]: {**{name: getattr(result, name) for name in names}, "note": note}}
     if way in ("studentized", "asymptotic"):
-        with heard():  # what there is to say of few units is said once, by the decision
+        with heard():  # the overall test warns once about few units
             return _closed(statistic, as_way(way, statistic)[0].interval(statistic, level))
     estimate, drawn = rows[statistic.name]
     if way == "triangle":
@@ -317,7 +317,7 @@ def _ends(
 
 
 def _closed(statistic: Statistic, result: IntervalResult) -> dict[Key, dict[str, Any]]:
-    """An interval that takes no draws, for every number of a metric."""
+    """An interval by a formula, without draws, for every value of a metric."""
     named = {name: np.atleast_1d(getattr(result, name)) for name in ("low", "high", "standard_error")}
     return {
         key: {**{name: float(values[j]) for name, values in named.items()}, "method": result.method}
@@ -326,12 +326,16 @@ def _closed(statistic: Statistic, result: IntervalResult) -> dict[Key, dict[str,
 
 
 def _failures(place: int, *columns: tuple[Array, Replicated] | None) -> str:
-    """The note of a number that some draws did not have."""
+    """The note for a value that is undefined on some draws."""
     drawn = [given[1] for given in columns if given is not None]
     failed, draws = max(((int(d.n_failed[place]), len(d.values)) for d in drawn), default=(0, 0))
     if not failed:
         return ""
-    return f"{failed} of {draws} draws gave no number and were left out" if failed < draws else "no draw gave a number"
+    return (
+        f"the metric is undefined on {failed} of {draws} draws, which were left out"
+        if failed < draws
+        else "the metric is undefined on every draw"
+    )
 
 
 def _pvalues(

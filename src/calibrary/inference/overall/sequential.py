@@ -1,8 +1,8 @@
-"""Tests that may be looked at as often as one likes: e-values, and a monitor that is fed batch by batch.
+"""Sequential tests of calibration, valid at any time: e-values, and a monitor for batches of a stream.
 
-An e-value bets against calibration: it is the gain of a fixed mixture of alternatives over the predictions
-themselves, as a ratio of likelihoods. Under calibration its expectation is 1 however many rows there are, so that it
-exceeds 20 at any time at all in at most one stream in twenty (Ville's inequality).
+An e-value is a bet against calibration: the likelihood ratio of a fixed mixture of alternatives to the predictions.
+Under calibration its expectation is 1 for any number of rows, and it ever exceeds 20 in at most one stream in twenty
+(Ville's inequality).
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from calibrary.numerics.draw import generator, shuffled
 
 _SHIFTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
 _SLOPES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0)
-#: Rows whose factors are made together, and how many products of 64 of them are left.
+#: The number of rows processed together, and the resulting number of products of 64 factors.
 _TOGETHER, _FACTORS = 512, 8
-#: Points of a monitor's path that are kept.
+#: The largest number of stored points of a monitor's path.
 _PATH = 1024
 
 
-#: Log odds where 0.5 was said from which on a slope alone does not tell what is wrong.
+#: The true log odds at a stated 0.5 from which a slope alone does not describe the error.
 _APART = 0.3
 
 
 class Alternative(NamedTuple):
-    """What the predictions may be instead of calibrated: logit q = shift + low log c - high log(1-c)."""
+    """One form of miscalibration: logit q = shift + low log c - high log(1-c)."""
 
     shift: float
     low: float
     high: float
 
     def log_odds(self, c: float) -> float:
-        """The log odds of the event, if this is the truth, where the prediction is c."""
+        """The true log odds of the event at the prediction c under this alternative."""
         return self.shift + self.low * math.log(c) - self.high * math.log1p(-c)
 
     @property
     def words(self) -> str:
-        """How predictions are wrong if this is the truth: what it makes of 0.1, 0.5 and 0.9.
+        """A description of this miscalibration, from its true probabilities at 0.1, 0.5 and 0.9.
 
-        Different parameters may give nearly the same curve, so that words come from the curve.
+        The description comes from the curve, because different parameters may give nearly the same curve.
         """
         stated = math.log(9.0)
         low, middle, high = (self.log_odds(c) for c in (0.1, 0.5, 0.9))
@@ -62,7 +62,7 @@ class Alternative(NamedTuple):
             side = "low" if low > -stated else "high"
             return f"probabilities too {side}: a stated 50% corresponds to {true}"
         slope = (high - low) / (2.0 * stated)
-        if abs(middle) > _APART:  # on one side but for one end: neither a slope nor a shift alone
+        if abs(middle) > _APART:  # the curve is neither a slope nor a shift alone
             return f"a stated 50% corresponds to {true}, slope {slope:.2g}"
         side = "over" if low > -stated or high < stated else "under"
         return f"{side}-confident, slope {slope:.2g}"
@@ -83,8 +83,8 @@ def log_ratios(view: Predictions) -> Array:
     """Log likelihood ratio of every alternative against the predictions of a binary view.
 
     log q and log(1-q) differ from their numerators by log((1-c)^high + e^shift c^low), which does not depend on the
-    labels. That number lies between 0.09 and 4, so that those of 64 rows multiply to one that needs a single logarithm.
-    A row with probability 0 that happened makes all ratios infinite.
+    labels. That term lies between 0.09 and 4, so that the product over 64 rows needs a single logarithm. If an event of
+    probability 0 occurred, all ratios are infinite.
     """
     c, y, w = view.c, view.y, view.w
     if (((c == 0.0) & (y == 1)) | ((c == 1.0) & (y == 0))).any():
@@ -119,9 +119,9 @@ def log_mean(log_values: Array) -> float:
 
 
 def _mean_e(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
-    """The mean of e-values is one, whatever they have in common; their largest is not."""
+    """Average e-values: a mean of e-values is an e-value under any dependence, a maximum is not."""
     if isinstance(average, str) and average == "max":
-        raise RefusedError("average='max' of e-values is no e-value: use 'uniform', 'prevalence' or weights")
+        raise RefusedError("average='max' of e-values is not an e-value: use 'uniform', 'prevalence' or weights")
     weights = views.weights(average)
     logs = np.array(values) if options.get("log") else _log(np.array(values))
     log_e = float(scipy.special.logsumexp(logs, b=weights))
@@ -135,7 +135,7 @@ def _log(x: Array) -> Array:
 
 
 def _exp(log_e: float) -> float:
-    """An e-value from its logarithm; infinite where no number is as large."""
+    """An e-value from its logarithm; infinite on overflow."""
     return math.exp(log_e) if log_e < 709.0 else math.inf
 
 
@@ -151,8 +151,10 @@ _FACTS: dict[str, Any] = {
 }
 
 
-#: Why no interval is put around an e-value.
-_EVIDENCE = "an e-value is the evidence in these data, not an estimate of something: read it as it stands, or its test"
+#: The reason why an e-value has no interval.
+_EVIDENCE = (
+    "an e-value is the evidence in these data, not an estimate of a true value: use the e-value itself, or its test"
+)
 
 
 @metric(
@@ -167,26 +169,26 @@ _EVIDENCE = "an e-value is the evidence in these data, not an estimate of someth
     cost="342 products a row",
     equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("grunwald2024", "henzi2023"),
-    use="Looking after every batch, and stopping when one likes: the error rate holds however often one looks.",
-    avoid="For one look at fixed data a test has more power. It is no measure of size and has no interval: it grows "
-    "with the number of rows.",
+    use="Use it to check after every batch and to stop at any time: the error rate holds for any number of looks.",
+    avoid="For a single look at fixed data a test has more power. The e-value does not measure the size of the error, "
+    "grows with the number of rows and has no interval.",
     **_FACTS,
 )
 def calibration_e_value(view: Predictions, *, log: bool = False, **common: Unpack[Common]) -> float:
-    r"""Evidence against calibration that stays valid however often one looks.
+    r"""Evidence against calibration that is valid at any time, for any number of looks.
 
     .. math:: E = \frac{1}{342} \sum_k \prod_i
               \frac{q_{ki}^{y_i} (1 - q_{ki})^{1 - y_i}}{c_i^{y_i} (1 - c_i)^{1 - y_i}},
               \qquad \mathrm{logit}\, q_k = a + b \log c - d \log(1 - c)
 
-    with a in {0, ±.25, ±.5, ±1} and b, d in {.5, .7, .85, 1, 1.2, 1.5, 2}, the identity left out. Under calibration it
-    exceeds 1/alpha with probability alpha at most, at any time at all. Through a lens of several views it is the mean
-    of their e-values. :func:`calibrary.calibration_monitor` keeps it for a stream.
+    with a in {0, ±.25, ±.5, ±1} and b, d in {.5, .7, .85, 1, 1.2, 1.5, 2}, the identity left out. Under calibration the
+    probability that it ever exceeds 1/alpha is at most alpha. For a lens with several views it is the mean of their
+    e-values. :func:`calibrary.calibration_monitor` updates it for a stream.
 
     Parameters
     ----------
     log : bool
-        Its natural logarithm, which is finite where the number itself is not.
+        Return the natural logarithm, which is finite even if the e-value overflows.
 
     Examples
     --------
@@ -209,8 +211,8 @@ class EValueResult(TestResult):
     ----------
     statistic, pvalue : the e-value, and min(1, 1/E)
     log_e : natural logarithm of the e-value
-    alternative : the alternative that gained most (of the mixture e-value)
-    words : what it says about the predictions
+    alternative : the alternative with the largest likelihood (of the mixture e-value)
+    words : a description of that alternative
     """
 
     log_e: float
@@ -230,12 +232,12 @@ def _mean_test(results: list[EValueResult], views: Views, average: Any, options:
 
 @calibration_test("calibration_e_value", combine=_mean_test, trusted=True)
 def calibration_e_value_test(view: Predictions, **common: Unpack[Common]) -> EValueResult:
-    """Reject calibration where the e-value is 20 or more; valid however often one looks.
+    """Reject calibration if the e-value is 20 or more; valid for any number of looks.
 
     Returns
     -------
     EValueResult
-        ``statistic`` is the e-value and ``pvalue`` min(1, 1/E); ``words`` say what the best alternative is.
+        ``statistic`` is the e-value and ``pvalue`` min(1, 1/E); ``words`` describes the best alternative.
 
     Examples
     --------
@@ -257,16 +259,16 @@ def calibration_e_value_test(view: Predictions, **common: Unpack[Common]) -> EVa
 
 @dataclass
 class CalibrationMonitor:
-    """Watches a stream of predictions and outcomes; made by :func:`calibrary.calibration_monitor`.
+    """A monitor of a stream of predictions and outcomes, created by :func:`calibrary.calibration_monitor`.
 
     Attributes
     ----------
-    alpha : chance of a false alarm, over the whole life of the stream
-    lens : how several classes are looked at
-    n : rows seen
-    log_ratios : of every alternative; what is needed to go on, and to merge
+    alpha : probability of a false alarm, over the whole life of the stream
+    lens : which event of several classes is monitored
+    n : number of rows so far
+    log_ratios : log likelihood ratio of every alternative, from which monitoring continues or merges
     peak : largest log e-value so far
-    alarm_at : rows seen when the e-value first reached 1 / alpha; None before
+    alarm_at : number of rows when the e-value first reached 1 / alpha; None before
     """
 
     alpha: float = 0.05
@@ -286,31 +288,33 @@ class CalibrationMonitor:
     def update(
         self, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, labels: Any = None, pos_label: Any = None
     ) -> Self:
-        """Take in a batch (or one row, as lists of one) and return the monitor.
+        """Add a batch (or one row, as lists of one) and return the monitor.
 
-        The batches of a stream must be fixed before their outcomes are known; how many there will be need not.
+        The rows of a batch must be fixed before their outcomes are known; the number of batches need not be.
         """
         p = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)
         lens = ("binary" if p.k == 2 else "top-label") if self.lens == "auto" else self.lens
         views = p.through(as_lens(lens))
         if views.several or not views.views[0].binary:
-            raise RefusedError(f"lens={self.lens!r} gives several views: watch one class with a monitor of its own")
+            raise RefusedError(f"lens={self.lens!r} gives several views: use one monitor for each class")
         view = views.views[0]
         rows = int(view.counts("a monitor").sum())
         return self._add(log_ratios(view), rows)
 
     def merge(self, other: CalibrationMonitor) -> Self:
-        """Take in what another monitor saw of other rows of the same stream, and return this one.
+        """Add the evidence of another monitor on other rows of the same stream, and return this monitor.
 
-        The e-values multiply, alternative by alternative. The path of this monitor stays, and goes on with what the two
-        together say; the other's path does not enter, because looking at both would be looking at two streams.
+        The likelihood ratios of each alternative are multiplied. This monitor's path continues with the combined
+        evidence; the other's path is dropped, because alarms on both paths would be tests of two streams.
         """
         if not isinstance(other, CalibrationMonitor):
-            raise RefusedCallError(f"other={other!r} is no monitor: pass what calibrary.calibration_monitor() made")
+            raise RefusedCallError(
+                f"other={other!r} is not a monitor: pass a monitor from calibrary.calibration_monitor()"
+            )
         return self._add(other.log_ratios, other.n)
 
     def _add(self, ratios: Array, rows: int) -> Self:
-        # an impossible outcome stays one, whatever comes with it
+        # after an impossible outcome the ratio stays infinite
         impossible = np.isinf(self.log_ratios) | np.isinf(ratios)
         self.log_ratios = np.where(impossible, math.inf, self.log_ratios + np.where(impossible, 0.0, ratios))
         self.n += rows
@@ -325,23 +329,23 @@ class CalibrationMonitor:
             self.alarm_at = self.n
         if self._updates % self._every == 0:
             self._path.append((self.n, now))
-        if len(self._path) > _PATH:  # every second point goes, so that memory stays what it is
+        if len(self._path) > _PATH:  # every second point is dropped, so that memory stays bounded
             del self._path[1::2]
             self._every *= 2
 
     @property
     def log_e(self) -> float:
-        """Natural logarithm of the e-value now."""
+        """Natural logarithm of the current e-value."""
         return log_mean(self.log_ratios) if self.n else 0.0
 
     @property
     def e_value(self) -> float:
-        """The e-value now."""
+        """The current e-value."""
         return _exp(self.log_e)
 
     @property
     def alarm(self) -> bool:
-        """Has the e-value ever reached 1 / alpha?"""
+        """Whether the e-value has ever reached 1 / alpha."""
         return self.alarm_at is not None
 
     @property
@@ -351,29 +355,29 @@ class CalibrationMonitor:
 
     @property
     def path(self) -> tuple[Array, Array]:
-        """Rows seen and log e-value after (some of) the updates, the last one included."""
+        """Number of rows and log e-value after (some of) the updates, including the last."""
         points = self._path if self._path[-1][0] == self.n else [*self._path, (self.n, self.log_e)]
         n, log_e = np.array(points, dtype=np.float64).T
         return n, log_e
 
     @property
     def alternative(self) -> Alternative:
-        """The alternative with most posterior weight."""
+        """The alternative with the largest posterior weight."""
         return ALTERNATIVES[int(self.log_ratios.argmax())]
 
     @property
     def words(self) -> str:
-        """What to say now."""
+        """The current result in words."""
         if not self.n:
             return "no rows yet"
         if self.alarm:
             return f"not calibrated (alarm at row {self.alarm_at:,}): {self.alternative.words}"
         if self.log_e <= 0.0:
             return "no evidence against calibration so far"
-        return f"not enough to say; if anything: {self.alternative.words}"
+        return f"too little evidence for an alarm; the most likely alternative is: {self.alternative.words}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything needed to go on later, as plain lists and numbers."""
+        """The state of the monitor as plain lists and numbers, to continue later."""
         return {
             "alpha": self.alpha, "lens": self.lens, "n": self.n, "log_ratios": self.log_ratios.tolist(),
             "peak": self.peak, "alarm_at": self.alarm_at, "path": [list(point) for point in self._path],
@@ -382,7 +386,7 @@ class CalibrationMonitor:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Self:
-        """The monitor that :meth:`to_dict` described."""
+        """The monitor from the result of :meth:`to_dict`."""
         ratios = np.array(state["log_ratios"], dtype=np.float64)
         if ratios.shape != (len(ALTERNATIVES),):
             raise RefusedError(f"state has {ratios.size} log_ratios: a monitor has {len(ALTERNATIVES)}")
@@ -394,18 +398,18 @@ class CalibrationMonitor:
 
 
 def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> CalibrationMonitor:
-    """A monitor of calibration for a stream, that may be looked at after every batch.
+    """Create a calibration monitor for a stream, which may be checked after every batch.
 
-    It keeps 342 numbers however many rows it has seen; monitors of parts of a stream merge. It asks whether the stream
-    as a whole is calibrated: what it loses while predictions are good must be won back when they turn bad. To watch
-    for drift start a new monitor every period, and share ``alpha`` among the periods.
+    The monitor stores 342 numbers for any number of rows; monitors of parts of a stream can be merged. It tests whether
+    the stream as a whole is calibrated: its e-value decreases while predictions are good, and must recover when they
+    become bad. To detect drift, start a new monitor every period, and divide ``alpha`` among the periods.
 
     Parameters
     ----------
     alpha : float
-        Chance of ever raising an alarm on calibrated predictions.
+        Probability of ever raising an alarm on calibrated predictions.
     lens : str
-        How several classes are looked at; "auto" is the top label.
+        Which event of several classes is monitored; "auto" is the top label.
 
     Returns
     -------
@@ -437,14 +441,14 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
     name="e-value of Hosmer and Lemeshow",
     aliases=("eHL", "safe Hosmer-Lemeshow test"),
     weights="rows",
-    weights_note="halves are made of rows: a row of weight 2 is the row written twice in one and the same half",
+    weights_note="rows are divided into halves: a row of weight 2 counts as two equal rows in the same half",
     order_free=False,
-    order_note="rows are dealt to halves in their order; train= fixes them",
+    order_note="rows are assigned to halves by their order; train= fixes the halves",
     cost="n_splits sorts of half the rows",
     equation="mean over splits of prod over the held half of q^y (1-q)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("henzi2023"),
-    use="An e-value that learns its alternative from half of the rows, whatever its shape.",
-    avoid="Where slopes and shifts are what may be wrong, calibration_e_value has about twice the power and no split.",
+    use="An e-value that estimates its alternative, of any shape, from half of the rows.",
+    avoid="For errors of slope and shift, calibration_e_value has about twice the power and needs no split.",
     **_FACTS,
 )
 def ehl(
@@ -456,7 +460,7 @@ def ehl(
     log: bool = False,
     **common: Unpack[Common],
 ) -> float:
-    r"""Evidence against calibration from a curve fitted to one half of the rows and judged on the other.
+    r"""Evidence against calibration from a curve fitted to one half of the rows and tested on the other half.
 
     .. math:: \frac{1}{S} \sum_s \prod_{i \text{ held}}
               \frac{q_{si}^{y_i} (1 - q_{si})^{1 - y_i}}{c_i^{y_i} (1 - c_i)^{1 - y_i}}
@@ -467,13 +471,13 @@ def ehl(
     Parameters
     ----------
     n_splits : int
-        Random halves; the e-values are averaged.
+        Number of random splits into halves; the e-values are averaged.
     rng : int, Generator or None
-        How rows are dealt.
+        Seed or generator of the random splits.
     train : array-like of bool, optional
-        One split as given: True for the rows that the curve is fitted to.
+        A fixed split: True for the rows to which the curve is fitted.
     log : bool
-        Its natural logarithm.
+        Return the natural logarithm.
 
     Examples
     --------
@@ -492,7 +496,7 @@ def ehl(
 def ehl_test(
     view: Predictions, *, n_splits: int = 10, rng: Any = 0, train: Any = None, **common: Unpack[Common]
 ) -> EValueResult:
-    """Reject calibration where the e-value of Hosmer and Lemeshow is 20 or more.
+    """Reject calibration if the e-value of Hosmer and Lemeshow is 20 or more.
 
     Parameters
     ----------
@@ -517,24 +521,24 @@ def ehl_test(
 
 
 def _log_ehl(view: Predictions, n_splits: int, rng: Any, train: Any) -> float:
-    """The mean over the splits; sorted once, every half of the rows is sorted."""
+    """The logarithm of the mean over splits; rows are sorted once, so that every half is sorted."""
     order = view.order
     rows = view.subset(order, view.y[order], view.c[order])
     return log_mean(np.array([_held_ratio(rows, seen[order]) for seen in _halves(view, n_splits, rng, train)]))
 
 
 def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]:
-    """For each split, which rows the curve is fitted to."""
+    """For each split, a mask of the rows to which the curve is fitted."""
     n_splits = whole("n_splits", n_splits)
     if train is not None:
         given = view.align(train, "train").astype(bool)
         if given.all() or not given.any():
             raise RefusedError(
-                "train holds all rows or none: the curve needs some to learn from, and others to be judged"
+                "train selects all rows or none: some rows are needed to fit the curve, and others to test it"
             )
         return [given]
     if view.n < 2:
-        raise RefusedError("eHL needs at least two rows: one half to learn from, the other to judge")
+        raise RefusedError("eHL needs at least two rows: one half to fit the curve, the other to test it")
     source = generator(rng, "halves")
     halves = []
     for _ in range(n_splits):
@@ -545,7 +549,7 @@ def _halves(view: Predictions, n_splits: int, rng: Any, train: Any) -> list[Any]
 
 
 def _held_ratio(view: Predictions, seen: Any) -> float:
-    """Log likelihood ratio of the curve fitted to the rows seen, on the others; rows are ascending."""
+    """Log likelihood ratio, on the held-out rows, of the curve fitted to the other rows; rows are sorted."""
     some, held = np.flatnonzero(seen), np.flatnonzero(~seen)
     learned = view.subset(some, view.y[some], view.c[some])
     learned.ascending = True
@@ -554,6 +558,8 @@ def _held_ratio(view: Predictions, seen: Any) -> float:
     stated = np.where(y == 1, c, 1.0 - c)
     if (stated == 0.0).any():  # said to be impossible, and it happened
         return math.inf
-    with np.errstate(divide="ignore"):  # very large weights leave no room for the half case a block is shrunk by
+    with np.errstate(
+        divide="ignore"
+    ):  # with very large weights the shrinkage of a block by half a row vanishes by rounding
         gain = np.log(np.where(y == 1, q, 1.0 - q)) - np.log(stated)
     return float(gain.sum() if view.w is None else gain @ view.w[held])

@@ -1,4 +1,4 @@
-"""Which ranges of confidence, or which classes, err by more than chance: one bound for all of them."""
+"""Find the ranges of confidence, or the classes, that deviate by more than chance, with one simultaneous bound."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from calibrary.data.checks import Array
 from calibrary.inference.draw.look import Look
 from calibrary.inference.draw.redraws import largest_of_flips, law_of_look, of_classes_by_unit, widened
 
-#: Signs drawn where rows belong together.
+#: The number of random signs with units.
 _DRAWS = 999
-#: A range or class with fewer units than this has too few signs for a bound.
+#: A range or class with fewer units than this has too few random signs for a bound.
 _LEAST_UNITS = 8
 
 
 def beyond_chance(
     look: Look, member: NDArray[np.intp] | None, alpha: float, rng: Any = 0
 ) -> tuple[NDArray[np.bool_], Array, Array, Array]:
-    """Which groups of rows (or classes, if ``member`` is None) err by more than chance, all of them at once.
+    """Find the groups of rows (or classes, if ``member`` is None) that deviate by more than chance, simultaneously.
 
-    By rows the bound is exact: a sum of independent labels is beyond a count no more often than the binomial law of
-    their mean probability says (Hoeffding), here at alpha / (2 groups) on either side. With units it is the largest
-    standardized residual when the residuals of whole units are flipped.
+    Without units the bound is exact: the tail probabilities of a sum of independent labels are at most those of the
+    binomial distribution with their mean probability (Hoeffding), here at alpha / (2 groups) on either side. With units
+    the bound comes from the largest standardized residual when the residuals of whole units are flipped.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def beyond_chance(
 
 
 def _groups(look: Look, member: NDArray[np.intp] | None) -> tuple[Array, Array, Array, Array]:
-    """Total weight, expected and occurred of each group, and what one case weighs there."""
+    """Total weight, expected and observed sum of each group, and the weight of one row there."""
     if member is None:
         assert look.classes is not None
         classes = look.classes
@@ -81,10 +81,10 @@ def _beyond_flips(
         own = np.bincount(member, look.v * look.spread, groups).astype(np.float64)
     square = (parts**2).sum(axis=0)
     law = law_of_look(look)
-    sure = 1.0 / widened(square, own, look, law)  # the observed sum counts for less where flips are stretched
+    sure = 1.0 / widened(square, own, look, law)  # the observed sum is divided by the factor of the flipped sums
     spread = np.sqrt(square)
     each = parts / np.where(spread > 0.0, spread, 1.0)
-    # a group that rests on a few units has a handful of signs: it is never beyond chance
+    # a group of few units has only a few different signs: it is never beyond chance
     enough = (parts != 0.0).sum(axis=0) >= _LEAST_UNITS
     bound = np.quantile(largest_of_flips(each[:, enough], _DRAWS, rng, law), 1.0 - alpha)
     result: NDArray[np.bool_] = enough & (np.abs(each.sum(axis=0)) * sure > bound)

@@ -1,1 +1,1 @@
-"""What people ask: interval, test, comparison, power, verdict, and a gate for builds."""
+"""The public functions of inference: interval, test, comparison, power, verdict, and a gate for builds."""

@@ -1,4 +1,4 @@
-"""Where would readings lie? Consistency resampling as what it is: a band of readings around a known truth."""
+"""Consistency resampling: the range of a metric's values on new data if the true probabilities are known."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["ReadingBand", "reading_band"]
 
 @dataclass(frozen=True)
 class ReadingBand(Result):
-    """Between which values readings of a metric lie if the truth is known. Unpacks as ``low, high = band``.
+    """The range of a metric's values on new data for known true probabilities. Unpacks as ``low, high = band``.
 
     Attributes
     ----------
-    estimate : the reading of these data
-    low, high : quantiles of the readings, equally much beyond either
-    mean : their mean
-    inside : does the reading of these data lie between the ends?
-    around : "calibrated predictions", or "the fitted map"
-    confidence_level, method, n_failed : how it was made
-    readings : all of them
+    estimate : the value on these data
+    low, high : quantiles of the simulated values, with equal tails
+    mean : mean of the simulated values
+    inside : whether the value on these data lies between the ends
+    around : the true probabilities: "calibrated predictions", or "the fitted map"
+    confidence_level, method, n_failed : the settings, and the number of undefined draws
+    readings : all simulated values
     """
 
     estimate: Any
@@ -75,15 +75,15 @@ def reading_band(
     workers: int | None = None,
     **options: Any,
 ) -> ReadingBand:
-    """Between which values would the metric lie, were the model calibrated, or were a fitted map its truth?
+    """The range of a metric's values on new data if the model were calibrated, or if a fitted map were true.
 
     Consistency resampling: rows of predictions are drawn with replacement and given labels drawn from the predictions,
-    or from the predictions after a calibration map. The band holds the readings of such data. It is not an interval of
-    the true error, for which :func:`calibrary.interval` is: readings of an error are biased upwards, so the band around
-    a fitted map lies too high. Measured (ECE, 500 rows, nominal 95%, 100 samples): it holds the true error of a
-    calibrated model in 0% and of one with slope 0.8 in 2% of all samples; turned around the reading (the "basic"
-    way) in 45 to 90%. What it does tell: whether a reading is unusual for the truth in question, and how much a reading
-    would vary from one data set to the next.
+    or from the predictions after a calibration map. The band contains the metric's values on such data. It is not a
+    confidence interval of the true error (use :func:`calibrary.interval`): estimates of an error are biased upwards, so
+    the band around a fitted map lies too high. Measured coverage (ECE, 500 rows, nominal 95%, 100 samples): the band
+    contains the true error of a calibrated model in 0% and of one with slope 0.8 in 2% of all samples; reflected at the
+    estimate (as in the "basic" bootstrap) in 45 to 90%. The band shows whether an estimate is unusual for the assumed
+    true probabilities, and how much estimates vary from one data set to the next.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def reading_band(
     y_true, y_prob
         As for every metric; or matched detections.
     calibration_map : str, object or callable, optional
-        The truth: a map fitted to the data ("isotonic", "platt", "beta", ...), an object with ``fit`` and ``predict``,
-        or a function of the predictions. None: the predictions are calibrated.
+        The assumed true probabilities: a map fitted to the data ("isotonic", "platt", "beta", ...), an object with
+        ``fit`` and ``predict``, or a function of the predictions. None: the predictions are calibrated.
     method : "consistency", "monte-carlo", or an object
         "monte-carlo" keeps the rows and draws labels only. An object holds its own settings.
     n_resamples : int
     confidence_level : float
-        Share of the readings inside.
+        Share of the simulated values inside the band.
     rng : int, Generator or None
     weight_type : "frequency" or "importance"
     workers : int, optional

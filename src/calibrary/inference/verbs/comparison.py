@@ -53,12 +53,12 @@ class Comparison(Result):
     ----------
     difference : value of a minus value of b
     low, high : its interval (NaN for the swap test)
-    pvalue : of the hypothesis that there is no difference (swap: that the models are exchangeable)
-    pvalue_adjusted : by Holm, where several models were compared
+    pvalue : p-value of the hypothesis that there is no difference (swap: that the models are exchangeable)
+    pvalue_adjusted : adjusted by Holm, if several models were compared
     value_a, value_b, a, b : the values and the names of the models
     standard_error : of the difference
-    method, interval, confidence_level, n_resamples, n_failed : how it was done
-    note : how to read it
+    method, interval, confidence_level, n_resamples, n_failed : the settings, and the number of undefined replicates
+    note : remarks on the interpretation
     """
 
     difference: float
@@ -120,21 +120,22 @@ def compare(
         ``Matches`` of the same images.
     method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "normal", "swap" or "paired-t"
         The bootstrap kinds draw the same rows for both models. "inversion" and "triangle" subtract the ends of the two
-        models' intervals at level 1 - 2 alpha, found on the same random numbers: for errors that sit at an end of their
-        range when calibrated, whose bias differs between models. "auto" is one of these for such errors and "basic" for
-        all else. "swap" exchanges the two predictions row by row, which tests that the models are exchangeable in every
-        respect, more than equal calibration; "paired-t" is Student's test, for means of row losses.
+        models' intervals at level 1 - 2 alpha, computed with the same random numbers: for errors whose perfect value is
+        an end of their range, because their bias differs between models. "auto" is one of these for such errors and
+        "basic" for other metrics. "swap" exchanges the two predictions row by row, which tests that the models are
+        exchangeable in every respect, which is more than equal calibration; "paired-t" is Student's test, for means of
+        row losses.
     interval : "basic", "percentile", "bc" or "normal", optional
-        The older word for the kind of bootstrap.
+        Older name of the option for the kind of bootstrap.
     n_resamples, confidence_level, rng, weight_type, workers
         As for :func:`calibrary.interval`.
     y_true_b, sample_weight_b : optional
-        The second model's own labels and weights, when it was measured on other rows: two independent bootstraps.
+        The second model's own labels and weights, if it was evaluated on other rows: two independent bootstraps.
     paired : bool
-        ``y_true_b`` belongs to the same questions as ``y_true``, row by row: each model has an outcome of its own, such
-        as whether its own answer is right. The questions (or ``units``) are then drawn for both models together.
+        ``y_true_b`` belongs to the same questions as ``y_true``, row by row: each model has its own outcome, such as
+        whether its answer is right. The questions (or ``units``) are then resampled for both models together.
     units, blocks : optional
-        Which rows belong together, as for :func:`calibrary.interval`: they are drawn together.
+        The units or block length of dependent rows, as for :func:`calibrary.interval`.
     **options
         ``sample_weight``, ``lens`` and other options of the metric.
 
@@ -147,7 +148,7 @@ def compare(
     Plug-in calibration errors (ECE and the like) are biased upwards by an amount that depends on the model, so a
     bootstrap interval of their difference covers the truth in .29 to .83 of samples where one model is calibrated and
     the other is not; the subtracted ends cover it in .92 to .99, 1.5 to 1.7 times as wide. To choose between models,
-    proper scores and unbiased metrics (``ce2_db``, ``skce_uq``) tell more. The p-value agrees with the interval.
+    proper scores and unbiased metrics (``ce2_db``, ``skce_uq``) are better. The p-value agrees with the interval.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def compare(
     if interval is not None:
         one_of("interval", interval, KINDS)
         if method not in ("auto", "bootstrap"):
-            raise RefusedCallError(f"interval={interval!r} and method={method!r} both say how: pass one of them")
+            raise RefusedCallError(f"interval={interval!r} and method={method!r} both set the method: pass one of them")
         method = "bootstrap"
     if method in KINDS:
         method, interval = "bootstrap", method
@@ -206,9 +207,9 @@ def compare(
 
 
 def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
-    """What a recalibration gained: the metric before minus after, on rows not used to fit it, with its interval.
+    """The gain of a recalibration: the metric before minus after, on rows not used for fitting, with its interval.
 
-    Options are those of :func:`compare`. Positive is better for every metric where lower is better.
+    Options are those of :func:`compare`. For metrics where lower is better, a positive gain is an improvement.
 
     Examples
     --------
@@ -221,12 +222,12 @@ def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **option
     return compare(metric, y_true, before, after, **options)  # type: ignore[no-any-return]
 
 
-# -- the ways of comparing --------------------------------------------------------------------------
+# -- methods of comparison --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two models ready to be compared."""
+    """The prepared statistics of two models."""
 
     on_first: Statistic
     on_second: Statistic
@@ -245,8 +246,8 @@ class _Pair:
         a, b = self.on_first.observed, self.on_second.observed
         if len(a) != 1 or len(b) != 1:
             raise RefusedError(
-                f"{self.on_first.name} has {len(a)} numbers here: compare models by one of them, as a function "
-                "metric(y, p) of your own, or through a lens with one view"
+                f"{self.on_first.name} has {len(a)} values here: compare models by one of them, with your own function "
+                "metric(y, p), or use a lens with one view"
             )
         return float(a[0]), float(b[0])
 
@@ -270,7 +271,7 @@ class _Pair:
         other = "" if asked == "auto" else "use method='auto', or "
         return (
             f"{self.on_first.name} is biased upwards by an amount that differs between models, so the interval may "
-            f"miss the truth: {other}decide with a proper score or an unbiased metric (skce_uq, ce2_db)"
+            f"miss the true value: {other}compare by a proper score or an unbiased metric (skce_uq, ce2_db)"
         )
 
 
@@ -288,9 +289,9 @@ def _all_pairs(
     metric: Any, y_true: Any, models: Mapping[str, Any], settings: dict[str, Any], options: dict[str, Any]
 ) -> tuple[Comparison, ...]:
     if len(models) < 2:
-        raise RefusedError(f"{len(models)} model was given: a comparison needs at least two")
+        raise RefusedError(f"{len(models)} model was given: a comparison needs at least two models")
     rng = settings.pop("rng")
-    # every pair sees the same rows drawn, so the comparisons fit together
+    # every pair uses the same resampled rows, so that the comparisons are consistent
     seed = seed_of(rng)
     found = [
         replace(compare(metric, y_true, models[a], models[b], rng=seed, **settings, **options), a=str(a), b=str(b))
@@ -316,7 +317,9 @@ def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
 def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     if settings["method"] != "bootstrap":
-        raise RefusedError(f"method={settings['method']!r} pairs rows: with other rows for b only 'bootstrap' works")
+        raise RefusedError(
+            f"method={settings['method']!r} needs paired rows: for a second model on other rows use method='bootstrap'"
+        )
     source = generator(settings["rng"], "rows")
     values = []
     way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=source, workers=settings["workers"])
@@ -334,7 +337,7 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
     known = values[~np.isnan(values)]
     n = len(known)
     error = float(standard_errors(values)[0])
-    # two infinite values have no difference, and nothing is known about it
+    # the difference of two infinite values is undefined
     pvalue = np.nan if np.isnan(d) or n == 0 else _agreeing_pvalue(d, known, kind, error)
     caution = pair.caution(settings["asked"])
     if caution:
@@ -346,7 +349,7 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
 
 
 def _agreeing_pvalue(d: float, known: Array, kind: str, error: float) -> float:
-    """The smallest level at which the interval of this kind leaves out 0."""
+    """The smallest level at which the interval of this kind excludes 0."""
     if kind == "normal":
         return float(2.0 * scipy.special.ndtr(-abs(d) / error)) if error > 0 else float(d == 0)
     # zero lies outside the basic interval when 2d is extreme among the replicates
@@ -364,7 +367,7 @@ def _agreeing_pvalue(d: float, known: Array, kind: str, error: float) -> float:
 def _subtracted(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     """Ends of the two models' intervals subtracted, at level 1 - 2 alpha each, on the same random numbers.
 
-    Where one interval is less than a fifth of the other's width it can hardly make up for it: level 1 - alpha then.
+    If one interval has less than a fifth of the other's width, level 1 - alpha is used instead.
     """
     a, b = pair.values
     kind, n = settings["method"], settings["n_resamples"]
@@ -386,7 +389,7 @@ def _subtracted(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
     low, high = ends(alpha)
     pvalue = _smallest(leaves_out_zero, n, alpha, low > 0.0 or high < 0.0)
-    note = "the ends of two intervals subtracted: the difference of the estimates may lie outside, as it is biased"
+    note = "the ends of two intervals are subtracted: the biased difference of the estimates may lie outside"
     return Comparison(
         a - b, low, high, pvalue, a, b, float("nan"), kind, "ends subtracted", settings["confidence_level"], n,
         note=note,
@@ -394,7 +397,7 @@ def _subtracted(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
 
 def _smallest(rejects: Callable[[int], bool], n: int, alpha: float, rejected: bool) -> float:
-    """The smallest level j / (n + 1) at which the interval leaves out 0: at most alpha exactly if it does there."""
+    """The smallest level j / (n + 1) at which the interval excludes 0, so that p-value and interval agree."""
     at = int(np.floor(alpha * (n + 1.0) + 1e-9))
     low, high = (0, max(at, 1)) if rejected else (at, (n + 1) // 2 + 1)
     if not rejected and not rejects(min(high, (n + 1) // 2)):
@@ -406,7 +409,7 @@ def _smallest(rejects: Callable[[int], bool], n: int, alpha: float, rejected: bo
 
 
 def _ends_of(statistic: Statistic, kind: str, n: int, stream: Stream, workers: int | None) -> _Ends:
-    """The ends of a model's interval as a function of alpha, found from one set of draws."""
+    """The ends of a model's interval as a function of alpha, from one set of draws."""
     if kind == "inversion":
         why = inversion.why_not(statistic)
         if why:
@@ -429,7 +432,7 @@ def _ends_of(statistic: Statistic, kind: str, n: int, stream: Stream, workers: i
 
 
 def _of_units(statistic: Statistic, n: int, stream: Stream, workers: int | None) -> _Ends:
-    """The same where rows belong together: flipped residuals and the units' bootstrap."""
+    """The comparison with units: flipped residuals and a bootstrap of whole units."""
     null = flips(statistic, n, stream())
     observed, drawn = bootstrap.Bootstrap("normal", n, stream(), workers).resample([statistic])
     law = widest(laws_of(statistic))
@@ -442,7 +445,7 @@ def _of_units(statistic: Statistic, n: int, stream: Stream, workers: int | None)
 
 
 def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
-    """The difference of two smooth scores by Student's law of units left out one at a time."""
+    """The difference of two smooth scores by Student's t, with one unit left out at a time."""
     a, b = pair.values
     d, level = np.array([a - b]), settings["confidence_level"]
     widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
@@ -460,7 +463,7 @@ def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
 
 def _bisected(rejects: Callable[[float], bool], alpha: float, rejected: bool) -> float:
-    """The smallest level at which the interval leaves out 0."""
+    """The smallest level at which the interval excludes 0, by bisection."""
     low, high = (0.0, alpha) if rejected else (alpha, 1.0)
     for _ in range(50):
         middle = (low + high) / 2.0
@@ -506,7 +509,7 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
         entry = statistic.entry
         if entry is None or "reduction" not in entry.options:
             raise RefusedError(
-                f"method='paired-t' needs a mean of row losses and {statistic.name} is none: use 'bootstrap'"
+                f"method='paired-t' needs a mean of row losses, which {statistic.name} is not: use method='bootstrap'"
             )
         asked = statistic.question.with_options(reduction="none")
         losses.append(np.asarray(measure(entry, statistic.sample.data, asked)))

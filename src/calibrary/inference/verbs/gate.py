@@ -1,4 +1,4 @@
-"""A gate for tests and builds: conditions on metrics that must hold, or the test fails."""
+"""A gate for tests and builds, which fails unless conditions on metrics hold."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ def assert_calibrated(
 ) -> tuple[Verdict, ...]:
     """Fail a test unless every condition holds: for pytest, and anything else that catches ``AssertionError``.
 
-    A condition is judged by the metric's interval, because the estimate alone fails good models on few rows: it passes
-    when the whole interval meets the bound, fails when none of it does, and is undecided between. What is undecided
-    passes with a warning that says how many rows would decide it.
+    A condition is tested with the metric's interval, because the estimate alone would fail good models on few rows. It
+    passes if the whole interval satisfies the bound, fails if no value in the interval does, and is undecided
+    otherwise. An undecided condition passes with a warning that states how many rows would be needed.
 
     Parameters
     ----------
     y_true, y_prob
-        As for every metric. Matched detections stand alone: ``assert_calibrated(matches, None, "d_ece<0.1")``.
+        As for every metric. For matched detections: ``assert_calibrated(matches, None, "d_ece<0.1")``.
     *conditions : str
-        What must hold: ``"ece<0.05"``, ``"cis.slope>0.8"`` (a part), ``"bs <= 12%"``. One number alone, which always
-        decides: ``"ece.value<0.05"`` (the plain estimate), ``"ece.high<0.1"``, ``"ece.pvalue>0.01"``.
+        The conditions that must hold: ``"ece<0.05"``, ``"cis.slope>0.8"`` (a part), ``"bs <= 12%"``. A condition on a
+        single number is never undecided: ``"ece.value<0.05"`` (the plain estimate), ``"ece.high<0.1"``,
+        ``"ece.pvalue>0.01"``.
     undecided : "pass" or "fail"
-        What counts where the data cannot tell.
+        The result of an undecided condition.
     **options
         Those of :func:`calibrary.interval`, and of the metrics.
 
@@ -50,7 +51,7 @@ def assert_calibrated(
     """
     one_of("undecided", undecided, ("pass", "fail"))
     if not conditions or not all(isinstance(text, str) for text in conditions):
-        raise RefusedError('assert_calibrated needs what must hold: assert_calibrated(y, p, "ece<0.05")')
+        raise RefusedError('assert_calibrated needs at least one condition: assert_calibrated(y, p, "ece<0.05")')
     answers = tuple(verdict(text, y_true, y_prob, undecided=undecided, **options) for text in conditions)
     lines = [answer.sentence for answer in answers if not answer.passed]
     if lines:

@@ -1,4 +1,4 @@
-"""The verb ``interval``: between which values does the true error lie?"""
+"""``interval``: the confidence interval of any metric."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from calibrary.numerics.draw import generator
 
 METHODS = ("auto", "inversion", "triangle", "studentized", "asymptotic", *BOOTSTRAPS)
 
-#: Up to this many rows a metric without a fast path is inverted; with one, up to the second number.
+#: The most rows for inversion: for a metric without a fast path, and for one with a fast path.
 _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
-#: Laws whose closed form covers where the bootstrap does not.
+#: Asymptotic formulas with better coverage than the bootstrap.
 _RATIOS = ("observed over expected", "expected over observed")
 
 
 class Way(Protocol):
-    """A way of finding an interval."""
+    """A method for an interval."""
 
     def interval(
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
@@ -59,31 +59,31 @@ def interval(
     blocks: Any = None,
     **options: Any,
 ) -> IntervalResult:
-    """Interval of any metric: between which values does its true value lie?
+    """Confidence interval for the true value of any metric.
 
-    A calibration error sits at the end of its range when the model is calibrated, and its estimate is biased away from
-    it. Resampling rows adds that bias a second time: a bootstrap interval of the ECE of a calibrated model covers 0
-    in a third of all samples. So the default keeps every truth that the data do not contradict ("inversion"): the
-    interval holds the perfect value exactly when the Monte Carlo test (:func:`calibrary.test` with
-    ``method="monte-carlo"``) at the same level does not reject. The estimate itself may lie outside: it is biased
-    upwards, and the interval is of the truth.
+    The calibration error of a calibrated model is at the end of its range, and its estimate is biased away from that
+    end. Resampling rows adds the bias a second time: a bootstrap interval of the ECE of a calibrated model covers 0 in
+    only a third of all samples. The default therefore contains every true value that the data do not reject
+    ("inversion"): the interval contains the perfect value exactly if the Monte Carlo test (:func:`calibrary.test` with
+    ``method="monte-carlo"``) at the same level does not reject. The estimate may lie outside the interval, because
+    the estimate is biased upwards and the interval is for the true value.
 
-    Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``, or the
+    Outcomes must be independent given the predictions; for dependent rows pass ``units`` or ``blocks``, otherwise the
     interval is too narrow.
 
     Parameters
     ----------
     metric : str or callable
-        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``; if it takes ``sample_weight``,
-        it is given counts instead of repeated rows.
+        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``; a function that accepts
+        ``sample_weight`` gets counts instead of repeated rows.
     y_true, y_prob
         As for every metric; or matched detections.
     method : "auto", "inversion", "triangle", "studentized", "asymptotic", "basic", "percentile", "bc", "bca", "normal"
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
-        where inversion would be too slow or impossible, "studentized" (Student's law with the skewness taken out, no
-        draws) for means of row losses, "asymptotic" for ``oe`` and ``eo``, and the "basic" bootstrap for all else. With
-        units it is "triangle" or "studentized". Rows are drawn with replacement, with all that belongs to them
-        (weights, features, groups; detections: whole images). "asymptotic" draws nothing: a closed form for ``ce2_db``
+        where inversion would be too slow or impossible, "studentized" (Student's t corrected for skewness, no draws)
+        for means of row losses, "asymptotic" for ``oe`` and ``eo``, and the "basic" bootstrap for other metrics. With
+        units it is "triangle" or "studentized". Rows are drawn with replacement, together with their weights,
+        features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for ``ce2_db``
         and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``.
         An object holds the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
@@ -94,36 +94,36 @@ def interval(
     rng : int, Generator or None
         Seed or source of the one stream of random numbers.
     clip : bool
-        Cut the interval to the range that the metric has with these options.
+        Clip the interval to the possible range of the metric with these options.
     weight_type : "frequency" or "importance"
-        With frequency weights (whole numbers) copies are drawn; with importance weights rows, weights and all.
+        With frequency weights (whole numbers) single copies are drawn; with importance weights rows and their weights.
     workers : int, optional
         Threads; the interval is the same for any number. Default: 2 when there are many rows.
     perfect : float, optional
-        For a function of your own: its value when the predictions are calibrated, above which it grows. It is then
-        inverted like a metric of the catalogue, if it takes ``sample_weight``; else it gets the triangle.
+        For your own function: its value for calibrated predictions, which must be its smallest value. The method is
+        then inversion if the function accepts ``sample_weight``, else the triangle.
     units : array-like of shape (N,), optional
-        The patient, prompt or user of each row: units are drawn with all their rows, and instead of labels drawn anew
-        the residuals of whole units change sign (metrics that are functions of residuals only).
+        The patient, prompt or user of each row. Units are resampled with all their rows, and instead of redrawing
+        labels, the residuals of whole units change sign (for metrics that are functions of residuals).
     blocks : int or True, optional
-        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+        Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
     **options
         ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
 
     Returns
     -------
     IntervalResult
-        Its ``method`` says which one was used, ``note`` why, and ``pvalue`` is that of the test it agrees with;
-        ``asymptotic_pvalue`` is that of the metric's own formula, where it has one.
+        ``method`` is the method that was used, ``note`` the reason, and ``pvalue`` that of the corresponding test;
+        ``asymptotic_pvalue`` is that of the metric's own formula, if it has one.
 
     Notes
     -----
     A metric can be infinite (the log loss of a certain prediction that failed), on the sample or on some replicates.
-    Infinite replicates are ranked like others, so quantiles may be infinite; the standard error is then NaN, and so
-    is every end that would be the difference of two infinities.
+    Infinite replicates are ranked like others, so quantiles may be infinite. The standard error is then NaN, as is
+    every end that would be the difference of two infinities.
 
-    Measured coverage of nominal 95% bootstrap intervals (500 rows, confidences Beta(0.8, 0.8), 120 to 200 runs), for
-    which errors are no longer the default; ``benchmarks/coverage.py`` measures the default of every metric:
+    Measured coverage of nominal 95% bootstrap intervals, which are not the default for calibration errors (500 rows,
+    confidences Beta(0.8, 0.8), 120 to 200 runs); ``benchmarks/coverage.py`` measures the default of every metric:
 
     ============  ================  ====================  ============  =============  =====
     method        ECE, truth 0      ECE, truth 0.074      KS, truth 0   KS, truth .04  Brier
@@ -153,7 +153,7 @@ def interval(
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     if statistic.entry is not None and statistic.entry.no_interval:
-        raise RefusedError(f"an interval around {statistic.name} means nothing: {statistic.entry.no_interval}")
+        raise RefusedError(f"{statistic.name} has no confidence interval: {statistic.entry.no_interval}")
     statistic = in_single_labels(statistic)
     cells = celled(statistic) if statistic.one_sided and method in ("auto", "inversion", "triangle") else None
     way, note = as_way(method, cells or statistic, **settings)
@@ -168,16 +168,16 @@ def interval(
 def _not_of_readings(method: str) -> None:
     if method.replace("_", "-") in ("consistency", "monte-carlo"):
         raise RefusedError(
-            f"method={method!r} draws readings of a model whose truth is known, and says nothing of where the truth "
-            "lies: use calibrary.reading_band for the band of such readings, or method='auto' for an interval"
+            f"method={method!r} simulates data from known true probabilities and gives no interval of the true value: "
+            "use calibrary.reading_band for the range of simulated values, or method='auto' for an interval"
         )
 
 
 def in_single_labels(statistic: Statistic) -> Statistic:
-    """The metric where labels are shares, on rows that can be redrawn: a share q is two rows that weigh q and 1 - q.
+    """The metric for labels that are shares, on rows that can be redrawn: a share q becomes rows of weight q and 1 - q.
 
-    So a share is as uncertain as two labels of half the weight at least: intervals are rather too wide for the mean of
-    many votes. Metrics that read shares otherwise (a score of the share itself) stay as they are.
+    A share is then at least as uncertain as two labels of half the weight, so that intervals are somewhat too wide for
+    the mean of many votes. Metrics that use shares differently (a score of the share itself) are not changed.
     """
     sample = statistic.sample
     p = sample.p
@@ -196,20 +196,20 @@ def in_single_labels(statistic: Statistic) -> Statistic:
 
 
 def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:
-    """A way by name or as an object, which then carries its own settings; and why, where "auto" chose."""
+    """The method from its name, or as an object with its own settings; and the reason, if "auto" chose it."""
     grouped = statistic.sample.grouped
     if hasattr(method, "interval"):
         if grouped and not isinstance(method, Bootstrap | Units):
-            raise RefusedError(f"{type(method).__name__} draws single rows: with units or blocks use method='auto'")
+            raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
         return method, ""
     one_of("method", method, METHODS)
     if grouped:
         if method == "inversion":
             raise RefusedError(
-                "method='inversion' redraws single labels: with units or blocks use 'auto' or 'triangle'"
+                "method='inversion' redraws labels one by one: with units or blocks use 'auto' or 'triangle'"
             )
         if method == "asymptotic":
-            raise RefusedError("method='asymptotic' takes rows to be independent: with units or blocks use 'auto'")
+            raise RefusedError("method='asymptotic' assumes independent rows: with units or blocks use 'auto'")
         return Units(kind=method, **settings), ""
     note = ""
     if method == "auto":
@@ -219,7 +219,7 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
     if method == "triangle":
         return Triangle(**settings), note
     if method in ("studentized", "asymptotic"):
-        generator(settings.get("rng"), "rows")  # nothing is drawn, but what is no seed is refused as everywhere
+        generator(settings.get("rng"), "rows")  # nothing is drawn, but an invalid seed is refused as everywhere
     if method == "studentized":
         return Studentized(), note
     if method == "asymptotic":
@@ -228,14 +228,15 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
 
 
 def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
-    """The method that "auto" means for a metric, and why; in a table ``of_many`` draws are dear."""
+    """The method that "auto" selects for a metric, and why; in a table ``of_many`` metrics draws must be fast."""
     if not statistic.one_sided:
         return _of_score(statistic)
     why = triangle.why_not(statistic)
     if why:
         return (
             "basic",
-            f"no labels can be drawn ({why}): rows are resampled, and may miss a truth near the perfect value",
+            f"labels cannot be drawn ({why}): rows are resampled, and the interval may miss a true value near the "
+            "perfect one",
         )
     why = inversion.why_not(statistic) or _too_dear(statistic, of_many)
     if why:
@@ -244,12 +245,12 @@ def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
 
 
 def _of_score(statistic: Statistic) -> tuple[str, str]:
-    """The method for a metric that is no error growing from a perfect value."""
+    """The method for a metric other than an error that grows from a perfect value."""
     entry = statistic.entry
     if entry is not None and entry.law in _RATIOS and not asymptotic.why_not(statistic):
         return "asymptotic", ""
     if not studentized.why_not(statistic):
-        return "studentized", "it is a mean of losses of rows"
+        return "studentized", "it is a mean of row losses"
     return "basic", "its estimate is not at an end of its range, so resampling rows is right"
 
 
@@ -258,11 +259,11 @@ def _too_dear(statistic: Statistic, of_many: bool) -> str:
     if not of_many and takes_cells(statistic):
         return ""
     if entry is None:
-        return "" if n <= _FEW_ROWS else f"draws of a function of your own are dear on {n:,} rows"
+        return "" if n <= _FEW_ROWS else f"draws of your own function are slow on {n:,} rows"
     if entry.replicate is not None and entry.replicate.cheap and entry.draws_in_a_pass:
-        return "" if n <= _MANY_ROWS else f"draws are dear on {n:,} rows"
+        return "" if n <= _MANY_ROWS else f"draws are slow on {n:,} rows"
     if not entry.draws_in_a_pass:
-        return "each draw is expensive"
+        return "each draw is slow"
     if of_many:
-        return "draws are dear in a table of many metrics"
-    return "" if n <= _FEW_ROWS else f"draws are dear on {n:,} rows"
+        return "draws are too slow for a table of many metrics"
+    return "" if n <= _FEW_ROWS else f"draws are slow on {n:,} rows"

@@ -1,4 +1,4 @@
-"""How many rows does a test need? Power and planning for a law of the confidences and a kind of miscalibration."""
+"""Power and sample size of a test, for given confidences and a given form of miscalibration."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _MOST_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class Power(Result):
-    """How often a test finds a miscalibration of a given size.
+    """The power of a test to detect a miscalibration of a given size.
 
     Attributes
     ----------
     power, standard_error : share of samples in which the Monte Carlo test rejects, and its simulation error
     n, error, alpha : rows, mean |true probability - confidence|, level of the test
-    metric, line : the statistic, and the kind of miscalibration
-    reads, reads_calibrated : mean of the metric on such samples, and on calibrated ones
+    metric, line : the statistic, and the form of miscalibration
+    reads, reads_calibrated : mean of the metric on miscalibrated and on calibrated samples
     """
 
     power: float
@@ -64,7 +64,7 @@ def power(
     rng: Any = None,
     **options: Any,
 ) -> Power:
-    """How often does the Monte Carlo test of a metric detect an error of this size in n rows?
+    """The power of the Monte Carlo test of a metric to detect an error of this size in n rows.
 
     Parameters
     ----------
@@ -73,18 +73,18 @@ def power(
     n : int
         Number of rows.
     error : float
-        Mean of |true probability - confidence|, the error that bins of any width try to find.
+        Mean of |true probability - confidence|, the error that binned metrics estimate.
     y_prob : array-like of shape (M,), optional
-        Confidences like those that are expected (such as your data's); n of them are taken at even ranks.
+        Confidences like those of the planned sample (such as your data's); n of their quantiles are used.
     law : (a, b)
-        Without ``y_prob``: confidences follow Beta(a, b). (1, 1) is uniform, (30, 1) nearly always sure.
+        Without ``y_prob``: confidences follow Beta(a, b). (1, 1) is uniform, (30, 1) close to 1.
     line : "over-confident", "under-confident", "shift" or "wave"
-        How truth departs from confidence: log odds shrunk or stretched, probabilities moved towards where there is
-        room, or three waves.
+        How the true probability departs from the confidence: log odds multiplied by a factor below or above 1,
+        probabilities shifted towards the farther end, or a curve with three waves.
     alpha : float
         Level of the test.
     n_resamples : int
-        Simulated samples, calibrated and not.
+        Number of simulated samples, of calibrated and of miscalibrated models.
     rng : int, Generator or None
         Seed or source of random numbers.
     **options
@@ -128,7 +128,7 @@ def _readings(statistic: Any, truth: Array | None, n_resamples: int, rng: np.ran
 
 @dataclass(frozen=True)
 class SampleSize(Result):
-    """Rows that give a test the wanted power. ``int(result)`` is their number."""
+    """The number of rows with which a test has the wanted power; ``int(result)`` is that number."""
 
     n: int
     power: float
@@ -143,12 +143,12 @@ class SampleSize(Result):
 
     @property
     def note(self) -> str:
-        """What the review asks for, where it asks for more rows; empty elsewhere."""
+        """The review's recommended number of rows, if that is larger; otherwise empty."""
         return too_few(catalogue[self.metric], self.n)
 
 
 def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, **options: Any) -> SampleSize:
-    """About how many rows does the test of a metric need to find an error of this size?
+    """The approximate number of rows with which the test of a metric detects an error of this size.
 
     Parameters
     ----------
@@ -209,23 +209,24 @@ def neighbor_power(
     """Power of the nearest-neighbor test (``knn_reliability``) with k neighbors of a prediction.
 
     The labels of k neighbors with the probabilities ``truth`` give a statistic that is nearly noncentral chi-squared
-    with K - 1 degrees of freedom and noncentrality k times the sum of (truth - query)^2 / query. Where the truth is not
-    known, the power is averaged over what it may be: the *expected power*.
+    with K - 1 degrees of freedom and noncentrality k times the sum of (truth - query)^2 / query. If the truth is not
+    known, the power is averaged over its possible values: the *expected power*.
 
     Parameters
     ----------
     query : array-like of shape (K,), or a number
-        The prediction asked about; for two classes also P(class 1).
+        The prediction to test; for two classes a single number, P(class 1), is possible.
     k : int
         Number of neighbors.
     truth : array-like of shape (K,), or a number, optional
-        What is true there.
+        The true probabilities there.
     concentration : float, optional
-        Without ``truth``: truths follow Dirichlet(concentration * query), so 10 means as uncertain as after ten cases.
+        Without ``truth``: true probabilities follow Dirichlet(concentration * query); 10 corresponds to ten
+        observations.
     alpha : float
         Level of the test.
     n_resamples, rng
-        Truths drawn, and their seed.
+        Number of true probabilities drawn, and the seed.
 
     Examples
     --------
@@ -244,7 +245,9 @@ def neighbor_power(
     if truth is not None:
         truths = _vector("truth", truth)[None]
         if truths.shape[1] != len(p):
-            raise RefusedError(f"truth has {truths.shape[1]} classes and query {len(p)}: give one probability for each")
+            raise RefusedError(
+                f"truth has {truths.shape[1]} classes and query has {len(p)}: pass one probability for each class"
+            )
     else:
         if not (concentration is not None and concentration > 0.0):
             raise RefusedError(f"concentration={concentration!r} must be above 0")
@@ -255,7 +258,7 @@ def neighbor_power(
 
 
 def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> int:
-    """How many neighbors does the nearest-neighbor test need for this power?
+    """The number of neighbors that the nearest-neighbor test needs for this power.
 
     Parameters
     ----------
@@ -302,12 +305,14 @@ def _vector(name: str, value: Any) -> Array:
 
 
 def _confidences(n: int, y_prob: Any, law: tuple[float, float]) -> Array:
-    """n confidences at even ranks of a law or of given ones."""
+    """n quantiles of a distribution or of given confidences."""
     ranks = (np.arange(n) + 0.5) / n
     if y_prob is not None:
         given = as_array(y_prob, "y_prob").astype(np.float64)
         if given.ndim != 1:
-            raise RefusedError("y_prob has several columns: plan for one confidence each, such as the largest of a row")
+            raise RefusedError(
+                "y_prob has several columns: pass one confidence for each row, such as the largest probability"
+            )
         checked_probabilities(given)
         return np.quantile(given, ranks)
     a, b = law
@@ -329,7 +334,9 @@ def _truth(c: Array, error: float, line: str) -> Array:
     while size(high) < error and high < 2.0**30:
         high *= 2.0
     if not 0.0 <= error <= size(high):
-        raise RefusedError(f"error={error!r} is out of reach: these confidences are {size(high):.3g} off at most")
+        raise RefusedError(
+            f"error={error!r} is impossible: with these confidences the error is {size(high):.3g} at most"
+        )
     for _ in range(60):
         middle = (low + high) / 2.0
         low, high = (middle, high) if size(middle) < error else (low, middle)

@@ -1,4 +1,4 @@
-"""The verb ``test``: are these predictions calibrated, by any metric?"""
+"""``test``: the test of calibration by any metric."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FEW_ROWS = 2000
 def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.
 
-    Outcomes must be independent given the predictions; where they are not, say so with ``units`` or ``blocks``.
+    Outcomes must be independent given the predictions; for dependent rows pass ``units`` or ``blocks``.
 
     Parameters
     ----------
@@ -38,24 +38,23 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     y_true, y_prob
         As for every metric; or matched detections.
     method : "auto", "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
-        "auto" is the metric's own law where it keeps its level: with the equivalent of 50 coin tosses among the rows
-        (the sum of 4 c (1 - c); ``pws`` 100, ``skce_ul`` as many pairs that tell something), and for Hosmer-Lemeshow
-        with 5 expected in every cell. Otherwise, and for metrics
-        without a law of their own, labels are redrawn from the predictions ("monte-carlo"), which works for any metric
-        and sample size. ``result.law`` says which. Functions named after a test (``spiegelhalter_z_test``) keep
-        their own law unless told otherwise.
+        "auto" is the metric's own asymptotic formula if it keeps its level: if the rows are worth 50 coin tosses
+        (the sum of 4 c (1 - c); 100 for ``pws``, as many informative pairs for ``skce_ul``), and for Hosmer-Lemeshow
+        if every cell has 5 expected rows. Otherwise, and for metrics without a formula, labels are redrawn from the
+        predictions ("monte-carlo"), which is valid for any metric and sample size. ``result.law`` is the choice.
+        Functions named after a test (``spiegelhalter_z_test``) use their own formula by default.
     units : array-like of shape (N,), optional
-        The patient, prompt or user of each row: the residuals of whole units change sign, instead of labels being
-        redrawn one by one.
+        The patient, prompt or user of each row. The residuals of whole units change sign, instead of redrawing labels
+        one by one.
     blocks : int or True, optional
-        Rows are in time order, and runs of this many (True: N^(1/3)) belong together.
+        Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
     **options
         Of the metric, and ``n_resamples``, ``rng``, ``alternative``, ``calibration_map``, ``workers`` of redrawing.
 
     Returns
     -------
     TestResult
-        With ``statistic``, ``pvalue``, ``law`` and what else the test knows.
+        With ``statistic``, ``pvalue``, ``law`` and further results of the test.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     own = TESTS.get(entry.id) if entry.has_test else None
     _say_too_few(entry, own, y_true, options)
     if own is not None and settings & set(entry.options) - set(inspect.signature(own.function).parameters):
-        own = None  # the name asks for a variant of the metric that its own test does not know
+        own = None  # the name is that of a variant of the metric for which the test does not apply
     carried = is_data(y_true) and y_true.in_groups
     if carried or options.get("units") is not None or options.get("blocks") is not None:
         return _of_units(entry, y_true, y_prob, dict(options))
@@ -90,7 +89,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     given = {name: value for name, value in options.items() if name != "method"}
     own_only = {"fitted", *own_options(own.formula)} - ({*entry.options} - {"fitted"}) - {*REDRAWING}
     if "monte-carlo" not in METHODS or not entry.null or own_only & set(given):
-        return own.function(y_true, y_prob, **given)  # options of its own law ask for it
+        return own.function(y_true, y_prob, **given)  # options of the formula select the formula
     keywords = dict(given)
     data = entry.front.read(y_true, y_prob, keywords)
     if _trusted(entry, data, keywords):
@@ -103,8 +102,8 @@ test.__test__ = False  # type: ignore[attr-defined]  # a public function, not a 
 
 
 def _say_too_few(entry: Entry, own: Test | None, y_true: Any, options: Mapping[str, Any]) -> None:
-    """Say the number of rows that the review asks for, where there are fewer and it binds."""
-    if own is not None and own.closed_form:  # what the review says is of the formula
+    """Warn if there are fewer rows than the review recommends, where that recommendation applies."""
+    if own is not None and own.closed_form:  # the review's recommendation is for the formula
         asked_for = {name: options.get(name) for name in own.closed_form} == dict(own.closed_form)
         if not asked_for and options.get("method") != "asymptotic":
             return
@@ -115,17 +114,17 @@ def _say_too_few(entry: Entry, own: Test | None, y_true: Any, options: Mapping[s
 
 
 def _closed_form(own: Test, options: dict[str, Any]) -> dict[str, Any]:
-    """Of a test that simulates unless told otherwise, ``method="asymptotic"`` asks for its formula."""
+    """For a test that simulates by default, ``method="asymptotic"`` selects its formula."""
     if options.get("method") == "asymptotic" and own.closed_form:
         return {**own.closed_form, **{name: value for name, value in options.items() if name != "method"}}
     return options
 
 
 def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -> Any:
-    """The test where rows belong together."""
+    """The test with units."""
     method = options.pop("method", "auto")
     if method not in ("auto", "flips"):
-        raise RefusedError(f"method={method!r} takes rows one by one: with units or blocks leave it out")
+        raise RefusedError(f"method={method!r} assumes independent rows: omit method= with units or blocks")
     settings = {name: options.pop(name) for name in ("n_resamples", "rng", "alternative") if name in options}
     options.pop("workers", None)
     weight_type = options.pop("weight_type", "frequency")
@@ -133,7 +132,7 @@ def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -
     return unit_test(as_statistic(entry, sample, question, redrawn=True), **settings)
 
 
-# -- where a law of large samples holds ---------------------------------------------------------------
+# -- where asymptotic formulas apply ------------------------------------------------------------------
 
 
 def _is_auto(method: Any) -> bool:
@@ -141,7 +140,7 @@ def _is_auto(method: Any) -> bool:
 
 
 def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
-    """Does the metric's own law keep its level on such data?"""
+    """Whether the metric's own formula keeps its level on such data."""
     trusted = TESTS[entry.id].trusted
     if isinstance(trusted, bool):
         return trusted
@@ -152,8 +151,9 @@ def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
     rows = max(view.n for view in views)
     if not holds and entry.costly and rows > _FEW_ROWS:
         warn(
-            f"the law of {entry.id} does not keep its level on predictions that are nearly always sure, and redrawing "
-            f"labels for {rows:,} rows is slow: use method='monte-carlo' all the same, or the test 'spiegelhalter'"
+            f"the formula of {entry.id} does not keep its level on predictions that are nearly all close to 0 or 1, "
+            "and "
+            f"redrawing labels for {rows:,} rows is slow: use method='monte-carlo' anyway, or the test 'spiegelhalter'"
         )
         return True
     return holds

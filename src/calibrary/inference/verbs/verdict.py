@@ -1,4 +1,4 @@
-"""A gate that knows what it does not know: does a metric meet a bound, by its interval?"""
+"""Test whether a metric satisfies a bound, by its interval; the result can be undecided."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _CONDITION = re.compile(
 )
 
 
-#: What a condition may be about, beside the interval: one number, which then always decides.
+#: The single numbers that a condition may refer to instead of the interval; such a condition is never undecided.
 FIELDS = ("value", "low", "high", "pvalue", "pvalue_adjusted")
-#: How often the rows that are needed decide.
+#: The probability that the needed number of rows leads to a decision.
 _POWER = 0.8
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A bound on a metric, such as ``ece < 0.05``; on one of its parts (``cis.slope > 0.8``); on one number alone.
+    """A bound on a metric, such as ``ece < 0.05``, on one of its parts (``cis.slope > 0.8``), or on a single number.
 
     ``field`` is "" for the interval, or one of "value" (the plain estimate), "low", "high", "pvalue" and
     "pvalue_adjusted".
@@ -52,7 +52,7 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """The metric, its part and the field, with dots between."""
+        """The metric, its part and the field, separated by dots."""
         return ".".join(word for word in (self.metric, self.part, self.field) if word)
 
     def __str__(self) -> str:
@@ -60,28 +60,28 @@ class Condition:
 
     @property
     def opposite(self) -> Condition:
-        """What holds exactly when this does not."""
+        """The condition that holds exactly if this one does not."""
         return replace(self, sign=_OPPOSITE[self.sign])
 
     def holds(self, value: float) -> bool:
-        """Does a value meet the bound?"""
+        """Whether a value satisfies the bound."""
         return _SIGNS[self.sign](value, self.bound)
 
 
 def condition(text: str) -> Condition:
-    """A condition read from text: a metric's id, one of < <= > >=, and a number (5% is 0.05).
+    """Parse a condition: a metric's id, one of < <= > >=, and a number (5% is 0.05).
 
-    After the id may stand one of its parts and one of ``FIELDS``: "cis.slope>0.8", "ece.value<0.05".
+    The id may be followed by one of its parts and one of ``FIELDS``: "cis.slope>0.8", "ece.value<0.05".
     """
     found = _CONDITION.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise RefusedError(
-            f"cannot parse condition={text!r}: write a metric, < <= > or >=, and a number, as 'ece<0.05'"
+            f"cannot parse condition={text!r}: write a metric, < <= > or >=, and a number, such as 'ece<0.05'"
         )
     try:
         bound = float(found["bound"]) / (100.0 if found["percent"] else 1.0)
     except ValueError:
-        raise RefusedError(f"condition={text!r}: {found['bound']!r} is no number") from None
+        raise RefusedError(f"condition={text!r}: {found['bound']!r} is not a number") from None
     metric, part, field = found["metric"], "", ""
     if metric not in catalogue:
         metric, _, rest = metric.partition(".")
@@ -93,17 +93,17 @@ def condition(text: str) -> Condition:
 
 @dataclass(frozen=True)
 class Verdict(Result):
-    """Whether a metric meets a bound. ``bool(result)`` is True if it passes.
+    """Whether a metric satisfies a bound. ``bool(result)`` is True if it passes.
 
     Attributes
     ----------
-    status : "pass" if the whole interval meets the bound, "fail" if none of it does, else "undecided"
-    passed : the decision: that of the status, or of ``undecided``
-    condition : what was asked
+    status : "pass" if the whole interval satisfies the bound, "fail" if no value in it does, else "undecided"
+    passed : the final result; an undecided condition counts as ``undecided`` says
+    condition : the condition that was tested
     estimate, low, high, confidence_level, method : the metric and its interval
-    n, n_needed : rows, and about how many would decide it in 4 of 5 samples if the most plausible truth is right
-        (NaN if decided)
-    sentence : the answer in words
+    n, n_needed : number of rows, and the approximate number with which 4 of 5 samples would lead to a decision if the
+        most plausible value is the true one (NaN if decided)
+    sentence : the result in words
     """
 
     status: str
@@ -132,7 +132,7 @@ def verdict(
     judged_by: str = "interval",
     **options: Any,
 ) -> Verdict:
-    """Does a metric meet a bound? An estimate alone fails good models on small data, where errors are too high.
+    """Test whether a metric satisfies a bound, by its interval rather than its estimate, which is biased on few rows.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def verdict(
     y_true, y_prob
         As for every metric; or matched detections.
     undecided : "pass" or "fail"
-        What counts where the interval holds the bound. A warning says how many rows would decide it.
+        The result if the bound lies inside the interval. A warning states how many rows would be needed.
     judged_by : "interval" or "estimate"
-        Compare the interval, or the plain estimate, which then always decides.
+        Compare the interval with the bound, or the estimate, in which case the result is never undecided.
     **options
         Those of :func:`calibrary.interval`, and of the metric.
 
@@ -181,14 +181,14 @@ def verdict(
 
 
 def _place(wanted: Condition, result: IntervalResult) -> int:
-    """Which of several numbers is meant."""
+    """The index of the requested value among several."""
     if not np.ndim(result.estimate):
         if wanted.part:
             raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: it is one number")
         return 0
     if not wanted.part:
         named = f": name one of {', '.join(result.parts)}" if result.parts else ""
-        raise RefusedError(f"{wanted.metric} has {np.size(result.estimate)} numbers here: a bound needs one{named}")
+        raise RefusedError(f"{wanted.metric} has {np.size(result.estimate)} values here: a bound needs one{named}")
     if wanted.part not in result.parts:
         raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: {suggest(wanted.part, result.parts)}")
     return result.parts.index(wanted.part)
@@ -208,7 +208,7 @@ def judged(
     pvalue_adjusted: float = math.nan,
     undecided: str = "pass",
 ) -> Verdict:
-    """The verdict on numbers that are known already, such as those of a row of a table."""
+    """The verdict from known numbers, such as those of a row of a table."""
     fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
     alone = fields[wanted.field] if wanted.field else None
     if alone is not None and math.isnan(alone):
@@ -233,7 +233,7 @@ def _status(wanted: Condition, estimate: float, ends: list[float]) -> str:
 
 
 def _most_plausible(estimate: float, low: float, high: float, bias: float, method: str) -> float:
-    """Errors are too high: inversion knows by how much; without that, the middle of its interval."""
+    """The most plausible true value: the estimate corrected for bias by inversion, else the middle of the interval."""
     if method == "inversion":
         estimate = (low + high) / 2 if math.isnan(bias) else estimate - bias
     return float(np.clip(estimate, low, high))
@@ -242,10 +242,11 @@ def _most_plausible(estimate: float, low: float, high: float, bias: float, metho
 def _rows_needed(
     wanted: Condition, truth: float, low: float, high: float, n: int, confidence_level: float = 0.95
 ) -> float:
-    """Rows at which the interval would no longer hold the bound in 4 of 5 samples.
+    """The number of rows with which the interval would exclude the bound in 4 of 5 samples.
 
-    Widths shrink like 1/sqrt(n). Where the end of the interval meets the bound on average, half of the samples decide;
-    with a power of .8 the bound lies as many standard errors further away as the normal law has below .8.
+    Widths shrink like 1/sqrt(n). If the end of the interval is at the bound on average, half of the samples lead to a
+    decision; for a power of .8 the bound must be farther away by the .8 quantile of the normal distribution, in
+    standard errors.
     """
     reach = high - truth if truth < wanted.bound else truth - low
     away = abs(truth - wanted.bound)
@@ -272,8 +273,10 @@ def _sentence(
         said += f": {wanted} {'holds' if status == 'pass' else 'does not hold'}"
         claims.append(Claim(said, "bound", metric=wanted.name, condition=wanted, holds=status == "pass"))
     elif not math.isfinite(needed) or needed > 1e9:
-        said += f": whether {wanted} holds is undecided, and the most plausible value is at the bound itself"
+        said += f": whether {wanted} holds is undecided, because the most plausible value is at the bound"
     else:
         about = float(f"{needed:.2g}")
-        said += f": whether {wanted} holds is undecided; about {about:,.0f} rows would decide it in 4 of 5 samples"
+        said += (
+            f": whether {wanted} holds is undecided; about {about:,.0f} rows would lead to a decision in 4 of 5 samples"
+        )
     return Sentence(said, *claims)
