@@ -348,7 +348,7 @@ CHECKS = (
     ("a file written beside and renamed; may it be written?", "`base/files.py`", "every output"),
     ("text that people supply", "`base/text.py`: one helper for each place", "figures, terminal, HTML, CSV"),
     ("compiled code without a cache", "`numerics/compiled/__init__.py`: `jit`", "every compiled function"),
-    ("warnings stay in their thread", "`base/errors.py`: `warn`, `heard`", "everything"),
+    ("warnings stay in their thread", "`base/errors.py`: `warn`, `collected_warnings`", "everything"),
 )  # fmt: skip
 
 

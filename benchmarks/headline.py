@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.evaluation import Row
 from calibrary.inference import decide
 from calibrary.inference.draw.look import look_at
@@ -91,7 +91,7 @@ def level(name: str, n: int, rng: np.random.Generator) -> dict[str, int]:
     """What is claimed of calibrated data; each claim is false."""
     data, units = calibrated(name, n, rng)
     question = cal.Question(rng=int(rng.integers(2**31)))
-    with heard():
+    with collected_warnings():
         decision = decide(data, question, units=units, detectable=False)
         look = look_at(data.in_units(units), question)
         spread = words.spread_of(look, decision, ALPHA)
@@ -110,7 +110,7 @@ def power(law: str, world: str, n: int, rng: np.random.Generator) -> dict[str, i
     c = LAWS[law](n, rng).clip(1e-6, 1 - 1e-6)
     y = labels(rng, WORLDS[world](c))
     seed = int(rng.integers(2**31))
-    with heard():
+    with collected_warnings():
         decision = decide(cal.predictions(y, c), cal.Question(rng=seed), detectable=False)
         alone = {row.id: row.pvalue for row in decision.rows}
         for id in ("ece", "ecce_r"):

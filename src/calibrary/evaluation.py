@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from calibrary.base.errors import FAULT, RefusedCallError, RefusedError, UnknownMetricError, fault, heard, suggest
+from calibrary.base.errors import (
+    FAULT,
+    RefusedCallError,
+    RefusedError,
+    UnknownMetricError,
+    collected_warnings,
+    fault,
+    suggest,
+)
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.data import Data, as_data
@@ -333,7 +341,7 @@ def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sampl
 def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
     """Compute one metric and add its rows; if it fails, return the reason, and the other metrics are not affected."""
     try:
-        with heard() as said:
+        with collected_warnings() as said:
             own = entry.settled(question.of(entry.options))
             entry.check(own.options)
             statistic = as_statistic(entry, sample, own)

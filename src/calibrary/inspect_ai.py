@@ -12,7 +12,7 @@ from typing import Any
 
 from inspect_ai.scorer import Metric, SampleScore, metric
 
-from calibrary.base.errors import heard, warn
+from calibrary.base.errors import collected_warnings, warn
 from calibrary.inference.verbs.interval import interval
 from calibrary.language.inspect_log import _VALUES, CONFIDENCE, _as_number
 
@@ -44,7 +44,7 @@ def _measured(id: str, scores: list[SampleScore], confidence: str | None) -> Map
     right, sure = _pairs(scores, confidence)
     if len(right) < 2:
         return {id: math.nan, f"{id}_low": math.nan, f"{id}_high": math.nan}
-    with heard():
+    with collected_warnings():
         found = interval(id, right, sure, rng=0)
     return {id: float(found.estimate), f"{id}_low": float(found.low), f"{id}_high": float(found.high)}
 

@@ -92,7 +92,7 @@ LOOKING = ("lens", "average", "r", "by")
 _SETTINGS = {f.name for f in fields(Question)} - {"options", "fixed"}
 
 
-def asked(keywords: Mapping[str, Any], own: Iterable[str] = (), **settings: Any) -> Question:
+def question_of(keywords: Mapping[str, Any], own: Iterable[str] = (), **settings: Any) -> Question:
     """The question of a call: ``keywords`` except those of lens and parts, or the metric's ``own``, are options."""
     looked = [name for name in LOOKING if name not in own]
     options = {name: value for name, value in keywords.items() if name not in looked}

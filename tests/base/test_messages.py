@@ -64,7 +64,7 @@ def test_an_advised_lens_is_taken(entry):
     with pytest.raises(ValueError, match=r"classes|columns|not defined for") as caught:
         entry(K, P, lens="binary")
     for lens in set(re.findall(r"lens='([a-z-]+)'", str(caught.value))) - {"binary"}:
-        entry.lens_for(cal.predictions(K, P), entry.asked({"lens": lens}))
+        entry.lens_for(cal.predictions(K, P), entry.question_of({"lens": lens}))
 
 
 @pytest.mark.parametrize(

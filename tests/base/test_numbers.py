@@ -11,13 +11,13 @@ import pytest
 from calibrary.base.numbers import (
     EXACT,
     counted,
+    distinct_digits,
     ends,
     in_repr,
     number,
     percent,
     pvalue,
     pvalue_cell,
-    told_apart,
     with_interval,
 )  # fmt: skip
 from calibrary.base.plain import as_plain, float_or_array, known
@@ -97,7 +97,7 @@ def test_a_repr_has_six_digits() -> None:
     ],
 )
 def test_as_few_digits_as_tell_numbers_apart(values: Any, said: list[str]) -> None:
-    assert told_apart(values) == said
+    assert distinct_digits(values) == said
 
 
 def test_values_become_what_json_knows() -> None:

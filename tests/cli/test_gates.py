@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import number
 from calibrary.inference.verbs.verdict import condition
 from paths import ROOT
@@ -69,11 +69,11 @@ def test_what_holds_passes_and_what_does_not_fails_with_every_sentence():
 
 def test_what_few_rows_cannot_tell_passes_with_a_warning_or_fails_when_asked():
     y, p = problem(60, seed=4)
-    with heard() as said:
+    with collected_warnings() as said:
         (answer,) = cal.assert_calibrated(y, p, "ece<0.05", n_resamples=99, rng=0)
     assert answer.status == "undecided"
     assert "rows would lead to a decision" in said[0]
-    with heard(), pytest.raises(AssertionError, match="undecided"):
+    with collected_warnings(), pytest.raises(AssertionError, match="undecided"):
         cal.assert_calibrated(y, p, "ece<0.05", undecided="fail", n_resamples=99, rng=0)
     with pytest.raises(AssertionError, match=r"does not meet ece\.value<0\.05"):  # the plain estimate reads high
         cal.assert_calibrated(y, p, "ece.value<0.05", n_resamples=99, rng=0)
@@ -214,7 +214,7 @@ def test_the_examples_hold(monkeypatch):
     from calibrary.cli.main import app
 
     folder = ROOT / "examples" / "gate"
-    with heard():
+    with collected_warnings():
         runpy.run_path(str(folder / "test_calibration.py"))["test_the_model_is_calibrated"]()
     known = {o for p in get_command(app).commands["report"].params for o in p.opts}
     for name in ("calibration.yml", "pre-commit-config.yaml"):

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.inference.draw.look import PLACES, look_at
 from calibrary.inference.overall.decision import LEAST_DRAWS, decide
 
@@ -140,7 +140,7 @@ def test_a_unit_for_each_row_and_blocks_of_one_are_flips_of_rows():
     assert by_unit.path == by_block.path == "units"
     assert [r.pvalue_adjusted for r in by_unit.rows] == [r.pvalue_adjusted for r in by_block.rows]
     assert by_unit.rejected
-    with heard() as said:
+    with collected_warnings() as said:
         decide(data, Q, units=np.arange(300) // 20)
     assert said == ["there are only 15 units: with fewer than 30, the decision is rough"]
 
@@ -286,7 +286,7 @@ def test_sentences_about_calibrated_samples_are_seldom_false(law, units):
     for i in range(40):
         c = LAWS[law](rng)
         data, asked = cal.predictions(drawn(rng, c), c), Q.changed(rng=i)
-        with heard():
+        with collected_warnings():
             decision = decide(data, asked, units=unit, detectable=False)
             look = look_at(data.in_units(unit), asked)
             spread = words.spread_of(look, decision)

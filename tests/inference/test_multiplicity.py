@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
 
@@ -95,7 +95,7 @@ def test_min_p_and_holm_say_that_they_cannot_reject():
     y, c = over_confident(300, 3.0)
     for adjust in ("min-p", "holm"):
         statistics = [cal.inference.draw.statistic.as_statistic(id, *asked) for id, asked in prepared(y, c)]
-        with heard() as said:
+        with collected_warnings() as said:
             cal.inference.overall.many.infer_many(
                 statistics, statistics[0].question.changed(n_resamples=39, adjust=adjust, rng=0), intervals=False
             )

@@ -65,7 +65,7 @@ def test_intervals_with_options_that_change_the_range_hold_their_estimate(id, op
         warnings.simplefilter("ignore")
         result = cal.interval(id, y, p, method="percentile", n_resamples=39, rng=0, **options)
         free = cal.interval(id, y, p, method="percentile", n_resamples=39, rng=0, clip=False, **options)
-    low, high = range_of(catalogue[id], catalogue[id].asked(options), predictions(y, p))
+    low, high = range_of(catalogue[id], catalogue[id].question_of(options), predictions(y, p))
     assert low <= result.estimate <= high
     assert result.low == pytest.approx(max(free.low, low))
     assert result.high == pytest.approx(min(free.high, high))

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.inference.draw.unit_law import UnitLaw, degrees_of_freedom, effective_squares, unit_law
 from calibrary.inference.methods.studentized import Scores, untransformed
 
@@ -76,14 +76,14 @@ def test_few_units_and_few_that_matter_are_said_for_every_metric():
         lambda: cal.compare("bs", y, c, c**2, units=unit, rng=0),
         lambda: cal.decide(cal.predictions(y, c).in_units(unit), cal.Question(rng=0)),
     ):
-        with heard() as said:
+        with collected_warnings() as said:
             call()
         assert any(
             "a few of the 75 units have most of the squared residuals, which is equivalent to 2" in text
             for text in said
         )
     c = rng.beta(8, 8, 1500)
-    with heard() as said:
+    with collected_warnings() as said:
         cal.interval("bs", (rng.random(1500) < c).astype(int), c, units=unit, rng=0)
     assert not said
 

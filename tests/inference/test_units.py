@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.units import _with_residuals
 from calibrary.lookup import catalogue
@@ -133,7 +133,7 @@ def test_refusals():
         cal.test("bs", y, c, units=unit)
     with pytest.raises(ValueError, match="method='inversion' redraws labels one by one"):
         cal.interval("ece", y, c, units=unit, method="inversion")
-    with heard() as said:
+    with collected_warnings() as said:
         cal.test("ece", y, c, units=unit % 10, n_resamples=19, rng=0)
     assert any("only 10 units" in text for text in said)
 

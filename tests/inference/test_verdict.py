@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.inference.verbs.verdict import condition
 
 
@@ -35,14 +35,14 @@ def test_pass_fail_and_undecided_are_those_of_the_interval():
 def test_a_good_model_on_few_rows_is_undecided_and_passes_with_a_warning():
     y, c = problem(60, seed=4)
     assert cal.compute("ece", y, c) > 0.05  # the estimate alone would fail it
-    with heard() as said:
+    with collected_warnings() as said:
         result = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0)
     assert result.status == "undecided"
     assert result.passed
     assert bool(result)
     assert "rows would lead to a decision" in said[0]
     assert result.n_needed > 60
-    with heard():
+    with collected_warnings():
         strict = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, undecided="fail")
     assert not strict.passed
     plain = cal.verdict("ece<0.05", y, c, n_resamples=199, rng=0, judged_by="estimate")
@@ -51,11 +51,11 @@ def test_a_good_model_on_few_rows_is_undecided_and_passes_with_a_warning():
 
 def test_so_many_rows_do_decide_it():
     y, c = problem(150, seed=1)
-    with heard():
+    with collected_warnings():
         few = cal.verdict("ks<0.05", y, c, n_resamples=99, rng=0)
     assert few.status == "undecided"
     y, c = problem(int(6 * few.n_needed), seed=2)
-    with heard():
+    with collected_warnings():
         assert cal.verdict("ks<0.05", y, c, n_resamples=99, rng=0).status == "pass"
 
 
@@ -76,7 +76,7 @@ def test_scores_lenses_and_dictionaries():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(3), 120)
     y = rng.integers(0, 3, 120)
-    with heard():
+    with collected_warnings():
         result = cal.verdict("ece<0.9", y, p, lens="class-wise", n_resamples=39, rng=0)
         assert cal.verdict("bs<0.01", y, p, n_resamples=39, rng=0).status == "fail"
     assert result.status == "pass"

@@ -827,7 +827,7 @@ def test_a_band_keeps_what_cross_validation_chose_on_the_whole_sample(name, chos
     c = rng.random(120)
     y = (rng.random(120) < c**2).astype(int)
     whole = as_map(name).fit(y, c)
-    again = whole.kept().fit(y, c)
+    again = whole.for_refit().fit(y, c)
     assert getattr(again, chosen) == getattr(whole, chosen)
     seen = []
     learn = map_class(name)._learn

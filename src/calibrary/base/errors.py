@@ -63,7 +63,7 @@ _LISTENER: ContextVar[list[str] | None] = ContextVar("calibrary_warnings", defau
 
 
 @contextmanager
-def heard() -> Iterator[list[str]]:
+def collected_warnings() -> Iterator[list[str]]:
     """Collect the warnings of the block instead of issuing them, in this thread alone.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and two threads that use it at the same time

@@ -87,7 +87,7 @@ def in_repr(x: Any) -> str:
     return f"{x:.6g}" if np.ndim(x) == 0 else np.array2string(np.asarray(x), precision=4)
 
 
-def told_apart(values: Sequence[Any] | NDArray[Any]) -> list[str]:
+def distinct_digits(values: Sequence[Any] | NDArray[Any]) -> list[str]:
     """Ascending numbers (or dates) with as few digits as keep them distinct."""
     for digits in (3, 4, 6, 9, 17):
         texts = [f"{v:.{digits}g}" if isinstance(v, float | np.floating) else str(v) for v in values]

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrary.base.errors import heard, one_of
+from calibrary.base.errors import collected_warnings, one_of
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import err, plain, written
@@ -116,7 +116,7 @@ def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
             f"{wanted.name} needs an interval (--resamples 0 computes none): compare {wanted.metric}.value"
         )
     question = report.question
-    with heard():  # undecided gates are printed below
+    with collected_warnings():  # undecided gates are printed below
         return verdict(
             wanted, report.predictions, undecided=undecided, n_resamples=question.n_resamples,
             confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,

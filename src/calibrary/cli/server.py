@@ -20,7 +20,7 @@ from pydantic import Field
 
 import calibrary as cal
 from calibrary.base.claims import Sentence, measured
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import EXACT, number, pvalue
 from calibrary.base.text import in_sentence
 from calibrary.cli.allowed import AllowedFolders
@@ -215,7 +215,7 @@ class Tools:
             both = judged_of(entry.key, str(found), judge, label=label, prob=prob, rng=seed, n_resamples=resamples)
             return _ends(both, both.pvalue, both.n, [], sentence=both.sentence, **named)
         data, units, notes = self._read(found, label, prob, unit, scorer)
-        with heard() as warned:
+        with collected_warnings() as warned:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         if np.ndim(ends.estimate):
             raise InputError(f"{entry.key} has {np.size(ends.estimate)} numbers here: ask for the report of it")
@@ -235,7 +235,7 @@ class Tools:
     ) -> Annotated[CallToolResult, VerdictAnswer]:
         """Does a metric meet a bound, by its interval? Pass, fail, or undecided with the rows that would decide it."""
         data, units, notes = self._read(self.folders.find(path), label, prob, unit, scorer)
-        with heard():  # an undecided verdict warns with its own sentence
+        with collected_warnings():  # an undecided verdict warns with its own sentence
             found = cal.verdict(condition, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         wanted = VerdictAnswer.__annotations__
         return {**{k: v for k, v in found.to_dict().items() if k in wanted}, "notes": notes}
@@ -265,7 +265,7 @@ class Tools:
         if len(data.models) < 2:
             raise InputError("compare needs two models: name two files, or the columns of one file in `models`")
         ids, column = tuple(catalogue[m].key for m in metrics), unit or data.unit
-        with heard() as warned:
+        with collected_warnings() as warned:
             pairs = compare_models(
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
                 outcomes=data.outcomes, units=data.others[column] if column else None,

@@ -14,7 +14,7 @@ from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Metric
 from calibrary.metrics.machinery.declare import public as public_function
 from calibrary.metrics.machinery.measure import usual_average, views_of
-from calibrary.question import asked
+from calibrary.question import question_of
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -35,7 +35,7 @@ def diagnostic(
 
         def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
             data = entry.front.read(first, second, keywords)
-            question = asked(keywords, entry.options)
+            question = question_of(keywords, entry.options)
             if lens is not None and isinstance(question.lens, str) and question.lens == "auto":
                 k = data.read_as(entry.reads, formula.__name__).k
                 question = question.changed(lens=lens(k, question.options))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, whole
-from calibrary.base.numbers import told_apart
+from calibrary.base.numbers import distinct_digits
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 
@@ -113,7 +113,7 @@ def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> 
     if values.dtype.kind not in "fiuM" or len(distinct) <= FEW_VALUES:
         return Column(name, level, tuple(f"{name} = {shown}" for shown in _names(distinct)))
     last = _cuts(np.bincount(level, weights=view.w), n_cuts)
-    edges = told_apart(distinct[last])
+    edges = distinct_digits(distinct[last])
     words = [f"{name} ≤ {edges[0]}"] + [f"{a} < {name} ≤ {b}" for a, b in pairwise(edges)]
     return Column(name, np.searchsorted(last, level), (*words, f"{name} > {edges[-1]}"))
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array
@@ -393,7 +393,7 @@ class _BinnedMetric:
     """
 
     def __init__(self, entry: Entry, c: Array, bin: Any, options: dict[str, Any]) -> None:
-        self._entry, self._question = entry, entry.asked(options)
+        self._entry, self._question = entry, entry.question_of(options)
         binned = "edges" in entry.options
         self.begins = np.flatnonzero(np.r_[True, np.diff(bin) != 0]) if binned else np.arange(len(c))
         self._size = np.diff(np.r_[self.begins, len(c)]).astype(np.float64)
@@ -425,7 +425,7 @@ def _bins(entry: Entry, rows: JudgedRows, options: dict[str, Any]) -> tuple[Any,
         edges = np.asarray(options["edges"], dtype=np.float64)
     else:
         kind = EqualMass if options.get("binning", options.get("strategy")) in ("mass", "quantile") else EqualWidth
-        n_bins = options.get("n_bins", entry.asked({}).options.get("n_bins", 15))
+        n_bins = options.get("n_bins", entry.question_of({}).options.get("n_bins", 15))
         edges = kind(n_bins).fit(rows.c).edges_
     edges, bin = _merged(edges, rows)
     rest = {name: given for name, given in options.items() if name not in ("n_bins", "binning", "strategy", "edges")}
@@ -453,7 +453,7 @@ def _merged(edges: Array, rows: JudgedRows) -> tuple[Array, Any]:
 
 def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alpha: float, seed: int) -> dict[str, Any]:
     """A mean of losses: the loss under the judge's probability is the mean over the two labels."""
-    question = entry.asked({**options, "reduction": "none"})
+    question = entry.question_of({**options, "reduction": "none"})
     zero, one = (
         np.asarray(measure(entry, Predictions(np.full(rows.n, label, dtype=np.intp), rows.c), question))
         for label in (0, 1)
@@ -509,7 +509,7 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
     hard = bool(np.isin(rows.judge, (0.0, 1.0)).all())
     error, p = math.nan, math.nan
     if not hard:
-        with heard():
+        with collected_warnings():
             found = test("ece", y.astype(np.intp), j, n_resamples=999, rng=seed)
         error, p = float(found.statistic), float(found.pvalue)
     return {

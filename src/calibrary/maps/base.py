@@ -54,7 +54,7 @@ class CalibrationMap:
         """The map at the distinct confidences of a binary view, ascending."""
         return self.predict(view.ties.c)
 
-    def kept(self) -> Self:
+    def for_refit(self) -> Self:
         """A copy to be fitted to a resample, with the settings that this fitted map chose by cross-validation.
 
         Repeated rows lie in several folds and would distort the choice, and choosing again for each resample would be

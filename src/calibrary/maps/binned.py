@@ -76,8 +76,8 @@ class Binned(CalibrationMap):
         self.slope_ = np.full(self.n_bins_, 1.0 if self.empty == "identity" else 0.0)
         self.offset_[groups.position], self.slope_[groups.position] = roof_of(groups, self.roof)
 
-    def kept(self) -> Self:
-        again = super().kept()
+    def for_refit(self) -> Self:
+        again = super().for_refit()
         again.n_bins = self.chosen_
         return again
 

@@ -31,7 +31,7 @@ def usual_map(view: Predictions) -> str:
     return "isotonic" if view.total >= ISOTONIC_FROM else "beta"
 
 
-def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
+def assigned_folds(view: Predictions, folds: Any, rng: Any) -> Indices:
     """The fold of every row, numbered from 0: as given, or assigned at random to this number of folds."""
     if np.ndim(folds) == 0:
         n_folds = whole("folds", folds, least=2)
@@ -39,7 +39,7 @@ def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
             raise RefusedError(
                 f"folds={n_folds} needs at least as many rows, and there are {view.n}: use fewer folds or more rows"
             )
-        return np.asarray(view.align(dealt_once(view, folds, rng), "folds"))
+        return np.asarray(view.align(fixed_folds(view, folds, rng), "folds"))
     given = view.align(folds, "folds")
     names, fold = np.unique(given, return_inverse=True)
     if given.ndim != 1 or len(names) < 2:
@@ -47,7 +47,7 @@ def dealt(view: Predictions, folds: Any, rng: Any) -> Indices:
     return fold.ravel()
 
 
-def dealt_once(view: Predictions, folds: Any, rng: Any) -> Any:
+def fixed_folds(view: Predictions, folds: Any, rng: Any) -> Any:
     """The fold of every row of the input, fixed for a bootstrap, so that copies of one row share a fold."""
     if np.ndim(folds):
         return folds
@@ -59,11 +59,11 @@ def cross_fitted(view: Predictions, map: Any, fold: Indices) -> Array:
     """Every row's probability (or probability vector) from the map fitted to the other folds."""
     mapped = np.empty_like(view.probability)
     order = view.order if view.binary else np.arange(view.n)  # the rows are sorted once, so every fold is sorted
-    dealt = fold[order]
+    assigned_folds = fold[order]
     for held in range(int(fold.max()) + 1):
-        rows = order[dealt == held]
+        rows = order[assigned_folds == held]
         if len(rows):
-            seen = rows_of(view, order[dealt != held], f"outside fold {held}")
+            seen = rows_of(view, order[assigned_folds != held], f"outside fold {held}")
             seen.ascending = view.binary
             mapped[rows] = mapped_by(map, seen, view, rows)
     return mapped

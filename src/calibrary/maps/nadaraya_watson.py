@@ -76,8 +76,8 @@ class NadarayaWatson(CalibrationMap):
         elif self.kernel == _REFLECTED:
             self._x, self._values = _with_images(self._x, self._values, self.bandwidth_)
 
-    def kept(self) -> Self:
-        again = super().kept()
+    def for_refit(self) -> Self:
+        again = super().for_refit()
         if self.bandwidth == "cv":
             again.bandwidth = float(self.bandwidth_)
         return again

@@ -131,8 +131,8 @@ class _Piecewise(CalibrationMap):
             self.curves_ = [self._fit_one(rows.distinct(), rows.condensed(), self.segments_)]
         self._caution()
 
-    def kept(self) -> Self:
-        again = super().kept()
+    def for_refit(self) -> Self:
+        again = super().for_refit()
         again.segments, again.ensemble = self.segments_, False
         return again
 

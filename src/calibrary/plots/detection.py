@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, heard
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
@@ -192,7 +192,7 @@ def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = No
     ``n_bins`` is by default the metric's own number, or the largest number of bins with which most detections are in
     bins of at least ``min_samples``.
     """
-    with heard():  # the figure hatches such bins and says their share
+    with collected_warnings():  # the figure hatches such bins and says their share
         found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
         for coarser in _COARSER if n_bins is None else ():
             if found.kept_share >= 0.5:

@@ -190,7 +190,7 @@ def _map_curves(map: Any, t: Array, c: Array) -> Curves:
     def fitted(w: Array) -> Array:
         used = w > 0
         if whole:
-            chosen: Any = whole[0].kept()
+            chosen: Any = whole[0].for_refit()
         else:
             chosen = as_map(_SYNONYMS.get(map, map) if isinstance(map, str) else map)
         chosen = chosen.fit(y[used], both[used], w[used])

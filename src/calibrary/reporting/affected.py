@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import RefusedError, heard
-from calibrary.base.numbers import counted, ends, percent, pvalue, told_apart
+from calibrary.base.errors import RefusedError, collected_warnings
+from calibrary.base.numbers import counted, distinct_digits, ends, percent, pvalue
 from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
@@ -148,7 +148,7 @@ def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
     """Numbers or dates by the quantiles they lie between; equal values lie together."""
     edges = np.unique(np.quantile(values, np.arange(1, N_CUTS) / N_CUTS, method="higher"))
     edges = edges[edges < values.max()]
-    said = told_apart(edges)
+    said = distinct_digits(edges)
     between = [f"above {a} up to {b}" for a, b in pairwise(said)]
     return (f"up to {said[0]}", *between, f"above {said[-1]}"), np.searchsorted(edges, values, side="left")
 
@@ -219,7 +219,7 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
     by = {name: context.data.rows_of(c.text) for name, c in columns.items()}
     draws = max(context.draws, 999) if context.p.n <= _FEW_ROWS else context.draws
     try:
-        with heard():
+        with collected_warnings():
             test = multicalibration_error_test(
                 context.view, by=by, depth=2, min_rows=LEAST_ROWS, n_resamples=draws, rng=context.question.rng,
                 lens="binary",
@@ -245,7 +245,7 @@ def own_maps(columns: dict[str, Levels], context: Context) -> list[SegmentGain]:
 
 def _own_map(p: Predictions, name: str, names: NDArray[Any], folds: int, context: Context) -> SegmentGain:
     question = context.question
-    with heard():
+    with collected_warnings():
         fold = fold_numbers(p, folds, question.rng)
         return segment_gain(p, name, names, candidate("platt", p.k), fold, weight_type=question.weight_type)
 
@@ -440,7 +440,7 @@ def class_rows(p: Predictions, question: Question, decision: Decision | None = N
     if p.k < 3:
         return ()
     entry = catalogue["ece"]
-    with heard():
+    with collected_warnings():
         ece = measure(entry, p, question.of(entry.options).changed(lens="class-wise", average=None))
     mean, share, off = p.class_means, p.class_share, off_classes(p, question, decision)
     count = p.class_counts
@@ -461,7 +461,7 @@ def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
         value = math.nan
         if metric is not None and p.total >= LEAST_ROWS:
             entry = catalogue[metric.id]
-            with heard() as cautions:
+            with collected_warnings() as cautions:
                 value = float(measure(entry, part, question.of(entry.options)))
             if cautions:  # of bins too small to count, which would pass for a small error
                 value = math.nan
@@ -472,7 +472,7 @@ def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
 
 def _off_categories(context: Context, member: Indices) -> NDArray[np.bool_]:
     """Which categories are right more or less often than stated, beyond chance: all at once, images kept together."""
-    with heard():
+    with collected_warnings():
         look = look_at(context.data, context.question)
     if look.view.n > context.p.n:  # copies are written out
         member = np.repeat(member, context.p.counts("the categories"))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import ends
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
@@ -57,7 +57,7 @@ def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: f
     """The p-value of Cox's slope given its intercept: of the likelihood ratio; of units, as it was ``drawn``."""
     if decision.path == "units":
         return drawn
-    with heard():
+    with collected_warnings():
         view = headline_view(p, question)[0]
         found: CoxResult = cox_intercept_slope(view, weight_type=question.weight_type)
     return drawn if math.isnan(found.lr_slope_pvalue) else found.lr_slope_pvalue

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrary._version import __version__
 from calibrary.base.claims import Sentence
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
 from calibrary.data.columns import takes_table
@@ -248,7 +248,7 @@ def compare_models(
     for (a, b), metric in wanted:
         if work is not None:
             work.at(len(found) / len(wanted))
-        with heard():  # the caution stands in the report itself
+        with collected_warnings():  # the caution stands in the report itself
             first, own = (outcomes[a], {"y_true_b": outcomes[b], "paired": True}) if outcomes else (y_true, {})
             compared = compare(metric, first, models[a], models[b], n_resamples=n_resamples, rng=seed, **own, **options)
         found.append((metric, replace(compared, a=str(a), b=str(b), pvalue=_beyond_the_draws(compared))))

@@ -12,12 +12,12 @@ import numpy as np
 import scipy
 
 from calibrary.base.claims import Claim, Sentence
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import counted, ends, percent
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve
-from calibrary.maps.cross_fitted import cross_fitted, dealt
+from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.recalibrate.scores import MeanWithError
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
@@ -97,7 +97,7 @@ def assessed(
 ) -> list[ThresholdDecision]:
     """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""
     curve = decision_curve(view, thresholds=thresholds, confidence_level=level, lens="binary")
-    with heard():
+    with collected_warnings():
         fitted = _recalibrated(view, rng)
     mean = _interval_of_mean(view, level, weight_type)
     found = []
@@ -129,7 +129,7 @@ def _interval_of_mean(
 
 def _recalibrated(view: Predictions, rng: Any) -> Array:
     """Every row's probability by the isotonic map of the other folds."""
-    return np.clip(cross_fitted(view, "isotonic", dealt(view, 5, rng)), 0.0, 1.0)
+    return np.clip(cross_fitted(view, "isotonic", assigned_folds(view, 5, rng)), 0.0, 1.0)
 
 
 # -- what is said ------------------------------------------------------------------------------------

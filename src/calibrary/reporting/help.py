@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.claims import Sentence
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import sample_of
@@ -93,7 +93,7 @@ def _gain(context: Context) -> RecalibrationGain:
     question, size = context.question, context.p.n * (1 if context.p.binary else context.p.k)
     # one probability is fitted in a moment at any size
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
-    with heard():  # what is to be known stands in the notes of the gain
+    with collected_warnings():  # what is to be known stands in the notes of the gain
         return recalibration_gain(
             context.data,
             folds=folds,
@@ -133,7 +133,7 @@ class PageError:
 
     def read(self, data: Any) -> float:
         """The error of other probabilities for the same rows."""
-        with heard():
+        with collected_warnings():
             return float(measure(catalogue[self.id], data, self.question))
 
     def if_calibrated(self, data: Any, draws: int) -> float:
@@ -141,7 +141,7 @@ class PageError:
         if not draws:
             return math.nan
         sample = sample_of(data.one_by_one(), self.question.weight_type)
-        with heard():
+        with collected_warnings():
             statistic = as_statistic(catalogue[self.id], sample, self.question)
             drawn = MonteCarlo(n_resamples=draws, rng=self.question.rng).redraw([statistic.when_redrawn()])[1]
         return float(np.mean(drawn.values[:, 0]))

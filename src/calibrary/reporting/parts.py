@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import RefusedError, heard
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.numbers import number, pvalue
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
@@ -147,7 +147,7 @@ def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int)
 def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, float]:
     """The interval of a large part: inverted where it can be read from cells, since by rows that would take seconds."""
     settings = {"n_resamples": question.n_resamples, "rng": question.rng}
-    with heard():
+    with collected_warnings():
         statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
         method = chosen(statistic)[0]
         if method == "inversion" and not takes_cells(statistic):
@@ -159,7 +159,7 @@ def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, floa
 
 def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: int) -> Part:
     try:
-        with heard():
+        with collected_warnings():
             statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
             if not takes_cells(statistic):  # cells cost the same whatever the rows
                 draws = min(draws, max(_MOST_LABELS // n, 19))

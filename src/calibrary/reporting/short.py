@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row, evaluate_data
@@ -102,7 +102,7 @@ def short_list(
 def _in_the_large(data: Data, question: Question, decision: Decision | None) -> Row:
     """Calibration-in-the-large; where the overall test was made, with the p-values of its test of the mean."""
     drawn = decision is not None
-    with heard():
+    with collected_warnings():
         own = question.of(catalogue[_LARGE].options)
         row = evaluate_data(data, own, metrics=[_LARGE], intervals=drawn, tests=drawn).rows[0]
     p = data.read_as("predictions", "report")
@@ -196,7 +196,7 @@ def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, 
     for id in ids:
         entry = catalogue[id]
         own = entry.settled(question.of(entry.options))
-        with heard():
+        with collected_warnings():
             each = [numbers(measure(entry, one, own), entry.fields) for one in useless]
         for part in each[0]:
             value = float(np.mean([named[part] for named in each]))

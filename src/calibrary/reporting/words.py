@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from calibrary.base.claims import Claim, Sentence, claims_of, measured
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.base.text import capital
 from calibrary.data import Data
@@ -468,7 +468,7 @@ def _look(data: Data, question: Question) -> Look:
     p = data.read_as("predictions", "report")
     if p.w is not None and (p.w != np.rint(p.w)).any():
         question = question.changed(weight_type="importance")
-    with heard():  # said when the decision was made
+    with collected_warnings():  # said when the decision was made
         return look_at(data, question)
 
 
@@ -476,7 +476,7 @@ def _cox(look: Look) -> CoxResult | None:
     """Intercept and slope of the view, where they exist."""
     if look.view.fractional:
         return None
-    with heard():
+    with collected_warnings():
         kind = "importance" if look.importance else "frequency"
         found: CoxResult = cox_intercept_slope(look.view, weight_type=kind)
     return None if math.isnan(found.slope) else found

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
@@ -107,7 +107,7 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
     if fact.kind == "exact" and not fact.bound:
         cut = _cut_cells(rows, _fixed_edges(entry, fact, options))
         return Accuracy("exact", 0.0) if not len(cut) else Accuracy("bounded", 2 * inside.swing(cut))
-    with heard(), np.errstate(all="ignore"):
+    with collected_warnings(), np.errstate(all="ignore"):
         bound = _bound(inside, entry, options, fact)
     if bound is not None and math.isfinite(bound):
         return Accuracy("bounded", bound + ROUNDING)

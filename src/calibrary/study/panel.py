@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, heard
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.verbs.test import test
@@ -60,7 +60,7 @@ class Number:
     def __call__(self, predictions: Predictions) -> tuple[float, str]:
         """The value, and the reason if it is undefined."""
         try:
-            with heard() as said, np.errstate(all="ignore"):
+            with collected_warnings() as said, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
         except ValueError as error:
             if self.metric and not isinstance(error, RefusedError):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, extra, heard, one_of, whole
+from calibrary.base.errors import RefusedError, collected_warnings, extra, one_of, whole
 from calibrary.data.boxes import boxes
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Matches
@@ -137,7 +137,7 @@ class DetectorWorld:
         found = boxes(
             place.image[:n], np.zeros(n, int), np.hstack([corner, np.full((n, 2), _SIDE)]), score=score, **about
         )
-        with heard():
+        with collected_warnings():
             return match_detections(truth, found, iou_threshold=0.5, max_detections=None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard, whole
+from calibrary.base.errors import collected_warnings, whole
 from calibrary.data.predictions import predictions
 from calibrary.maps import fit_map
 from calibrary.numerics.draw import addressed
@@ -98,7 +98,7 @@ def objectives(
         for d in range(draws):
             view = predictions(*world.sample(n, rng))
             for i, each in enumerate(maps):
-                with heard(), np.errstate(all="ignore"):
+                with collected_warnings(), np.errstate(all="ignore"):
                     fitted = fit_map(each, view).predict
                     diagram[i, j, d] = np.nanmean(np.abs(fitted(at) - world.calibration(at)))
                     estimate[i, j, d] = np.nanmean(np.abs(fitted(view.c) - view.c))

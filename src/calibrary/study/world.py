@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.base.errors import heard, one_of, whole
+from calibrary.base.errors import collected_warnings, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import predictions
 from calibrary.metrics.curve.distance import lower_distance
@@ -177,6 +177,6 @@ def _distance(world: World) -> float:
     weight = np.concatenate([t, 1.0 - t])
     kept = weight > 1e-9  # values at the ends that differ by rounding only
     label, twice = np.repeat([1, 0], len(c))[kept], np.tile(c, 2)[kept]
-    with heard():
+    with collected_warnings():
         p = predictions(label, twice, sample_weight=weight[kept])
         return float(lower_distance(p, grid=_PLACES))

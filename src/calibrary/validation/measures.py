@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, heard
+from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
@@ -60,7 +60,7 @@ class Measures:
         """All values; NaN for a metric that is undefined on these data."""
         found: dict[str, float] = {}
         whole: dict[str, Any] = {}  # a fit that gives several values is computed once
-        with heard(), np.errstate(all="ignore"):  # warnings of a metric about a resample are not shown
+        with collected_warnings(), np.errstate(all="ignore"):  # warnings of a metric about a resample are not shown
             for entry, question in self.asked:
                 try:
                     value = _value(entry, p, question, whole)
@@ -72,7 +72,7 @@ class Measures:
     def named(self, p: Predictions) -> Measures:
         """The metrics with the names of their values on all rows; errors are raised."""
         names: list[Measured] = []
-        with heard():
+        with collected_warnings():
             for entry, question in self.asked:
                 names += [Measured(entry, part) for part in numbers(measure(entry, p, question), entry.fields)]
         return Measures(self.asked, tuple(names))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, bounded, heard, one_of, whole
+from calibrary.base.errors import RefusedError, bounded, collected_warnings, one_of, whole
 from calibrary.data.checks import Array, Indices, as_array, checked_weights
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
@@ -353,7 +353,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     apparent, test = measures.of(inside), measures.of(outside)
     low, high = np.full((2, len(test)), np.nan)
     whole_weights = outside.w is None or bool((outside.w == np.rint(outside.w)).all())
-    with heard():
+    with collected_warnings():
         for j, name in enumerate(measures.names):
             question = next(q for e, q in measures.asked if e is name.entry)
             if name.part:

@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 import calibrary as cal
 from calibrary.data.sample import RowSample
 from calibrary.maps import as_map
-from calibrary.maps.cross_fitted import cross_fitted, dealt
+from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.curve.cross_fitted import forward_terms, variational_terms
 from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, call, entries, parts, weights_of
@@ -196,7 +196,7 @@ def test_copies_drawn_by_the_bootstrap_share_a_fold():
     y, c, _ = arrays("binary500")
     drawn = np.random.default_rng(0).integers(0, 500, 500)
     listed = RowSample(cal.predictions(y, c)).of_units(drawn).listed
-    fold = dealt(listed, 5, 0)
+    fold = assigned_folds(listed, 5, 0)
     for row in np.unique(drawn):
         assert len(set(fold[drawn == row])) == 1
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import bounded, heard
+from calibrary.base.errors import bounded, collected_warnings
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import quantiles
 from calibrary.numerics.draw import generator, redrawn_labels
@@ -65,7 +65,10 @@ def on_rows(reading: Callable[[Array], Array], weight: Array, n_resamples: int, 
     curves = []
     for start in range(0, bounded("n_resamples", n_resamples, MOST_CURVES), block):
         counts = source.multinomial(n, share, size=min(block, n_resamples - start))
-        with heard(), np.errstate(all="ignore"):  # warnings of a calibration map about a resample are not shown
+        with (
+            collected_warnings(),
+            np.errstate(all="ignore"),
+        ):  # warnings of a calibration map about a resample are not shown
             curves.append(reading(counts.astype(np.float64)))
     return np.concatenate(curves)
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, heard
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualMass, EqualWidth, Grouping, as_grouping
@@ -269,7 +269,7 @@ def _binned_gap(outcome: Array, c: Array, view: Predictions, total: float, bins:
 def _logistic(view: Predictions) -> Array | None:
     """The fitted logistic map minus the predictions: intercept and slope, or temperature and class biases."""
     try:
-        with heard(), np.errstate(all="ignore"):
+        with collected_warnings(), np.errstate(all="ignore"):
             if view.binary:
                 y = view.y.astype(bool)
                 if y.all() or not y.any():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import heard
+from calibrary.base.errors import collected_warnings
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -38,7 +38,7 @@ def population(statistic: Statistic, truth: Array) -> Array:
         raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
     if entry is None and statistic.listed:
         raise NoPopulationError(f"{statistic.name} takes no sample_weight, so it has no value for a known truth")
-    with heard(), np.errstate(all="ignore"):
+    with collected_warnings(), np.errstate(all="ignore"):
         return statistic.flat(_of_pairs(statistic, truth) if _by_pairs(statistic) else _of_all(statistic, truth))
 
 

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import FAULT, RefusedError, bounded, heard, warn
+from calibrary.base.errors import FAULT, RefusedError, bounded, collected_warnings, warn
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.sample import Block, Scheme
@@ -161,7 +161,7 @@ def _on_threads(
 
     def work(report: bool) -> None:
         with (
-            heard(),
+            collected_warnings(),
             np.errstate(all="ignore"),
         ):  # for this thread: warnings of a metric about a replicate are not shown
             while not stop.is_set():
@@ -211,7 +211,7 @@ def _in_processes(
 
     def share(number: int) -> list[int]:
         mine: list[int] = []
-        with heard(), np.errstate(all="ignore"):
+        with collected_warnings(), np.errstate(all="ignore"):
             for k, places in enumerate(blocks):
                 drawn = [draw() for _ in places]
                 told = k % processes == number and evaluate(places, drawn)
@@ -270,7 +270,7 @@ def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, r
     """Evaluate the replicates in blocks; with few rows a Python loop would take most of the time."""
     n = scheme.rows.n
     blocks = []
-    with heard(), np.errstate(all="ignore"):
+    with collected_warnings(), np.errstate(all="ignore"):
         for begin in range(0, n_resamples, _IN_BLOCKS // n):
             u = rng.random((min(_IN_BLOCKS // n, n_resamples - begin), n))
             blocks.append(many(scheme.labels(u)))  # type: ignore[misc]

@@ -178,7 +178,7 @@ def read_call(
     else:
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.reads, entry.id)
-        question = entry.asked(keywords).changed(**settings)
+        question = entry.question_of(keywords).changed(**settings)
         data = data.drawn_by(entry.lens_for(data, question))
     return sample_of(data.in_units(units, blocks), question.weight_type), question
 

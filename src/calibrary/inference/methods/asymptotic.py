@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedError, heard, warn
+from calibrary.base.errors import RefusedError, collected_warnings, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
@@ -122,7 +122,7 @@ def own_pvalue(statistic: Statistic) -> float:
     known = {*own_options(own.formula), *entry.extra_options}
     question = statistic.question.of(known).changed(fixed={})
     try:
-        with heard():  # ``test`` warns if the formula is not reliable
+        with collected_warnings():  # ``test`` warns if the formula is not reliable
             pvalue = getattr(own.run(entry, statistic.sample.data, question), "pvalue", math.nan)
     except RefusedError:
         return math.nan  # the formula does not apply to these weights
@@ -137,7 +137,7 @@ def row_losses(statistic: Statistic) -> Array | None:
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     if entry is None or "reduction" not in entry.options or {"reduction", "skill"} & set(question.options):
         return None
-    with heard(), np.errstate(all="ignore"):
+    with collected_warnings(), np.errstate(all="ignore"):
         each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)
     if each.shape != (p.n,) or not np.isfinite(each).all():
         return None
@@ -189,7 +189,7 @@ def _debiased_square(statistic: Statistic, level: float) -> Ends:
     groups = statistic.entry.grouped(view, options)
     squared = statistic.observed**2 if root else statistic.observed
     if root:
-        with heard():
+        with collected_warnings():
             plain = statistic.question.changed(options={**options, "root": False})
             squared = np.atleast_1d(measure(statistic.entry, statistic.sample.p, plain))
     error = math.sqrt(_variance_of_square(groups, view, statistic.sample.weight_type))

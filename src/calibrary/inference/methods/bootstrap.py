@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import heard, one_of, warn
+from calibrary.base.errors import collected_warnings, one_of, warn
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -208,7 +208,7 @@ def jackknife(statistic: Statistic) -> tuple[tuple[Array, Array], str]:
         group[first] = np.arange(len(first))
     _, value = together([statistic], sample.bootstrap())
     faults: dict[str, str] = {}
-    with heard(), np.errstate(all="ignore"):
+    with collected_warnings(), np.errstate(all="ignore"):
         values = [
             value_or_nan(
                 value, sample.of_units(np.flatnonzero(group != g)), len(statistic.observed), statistic.name, faults

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, heard, one_of
+from calibrary.base.errors import RefusedError, collected_warnings, one_of
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, reads_alike, very_large
 from calibrary.inference.draw.null import MonteCarlo
@@ -279,7 +279,7 @@ def _columns(
     """The values of each metric and their replicates on shared draws."""
     if not statistics:
         return {}
-    with heard():  # the metric's warnings about the data were shown when its value was computed
+    with collected_warnings():  # the metric's warnings about the data were shown when its value was computed
         observed, drawn = draw([s.when_redrawn() for s in statistics] if redrawn else statistics)
     places = np.cumsum([0, *(len(s.named) for s in statistics)])
     return {
@@ -293,13 +293,13 @@ def _ends(
 ) -> dict[Key, dict[str, Any]]:
     """The interval of every value of a metric."""
     if way == "inversion":
-        with heard() as said:
+        with collected_warnings() as said:
             result = inversion.interval(statistic, level)
         names = ("low", "high", "standard_error", "method")
         note = "; ".join(dict.fromkeys(said))
         return {_keys(statistic)[0]: {**{name: getattr(result, name) for name in names}, "note": note}}
     if way in ("studentized", "asymptotic"):
-        with heard():  # the overall test warns once about few units
+        with collected_warnings():  # the overall test warns once about few units
             return _closed(statistic, as_way(way, statistic)[0].interval(statistic, level))
     estimate, drawn = rows[statistic.name]
     if way == "triangle":

@@ -107,7 +107,7 @@ def power(
     truth = _truth(c, error, line)
     source = generator(rng, "power")
     p = Predictions(next(redrawn_labels(c, None, 1, source))[0].astype(np.intp), c)
-    statistic = as_statistic(entry, RowSample(p), entry.asked(options), redrawn=True)
+    statistic = as_statistic(entry, RowSample(p), entry.question_of(options), redrawn=True)
     draws = [_readings(statistic, t, n_resamples, source) for t in (None, truth)]
     null, other = draws
     rejected = np.array([pvalues(np.array([x]), null, statistic.tail)[0] <= alpha for x in other[:, 0]])

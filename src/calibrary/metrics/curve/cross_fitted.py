@@ -17,7 +17,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.maps import as_map
-from calibrary.maps.cross_fitted import cross_fitted, dealt, dealt_once, mapped_by, rows_of, usual_map
+from calibrary.maps.cross_fitted import assigned_folds, cross_fitted, fixed_folds, mapped_by, rows_of, usual_map
 from calibrary.maps.ends import with_ends
 from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
@@ -30,7 +30,7 @@ from calibrary.numerics.draw import shuffled
 
 def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: Any) -> dict[str, Any]:
     """Copies of a row in a bootstrap sample go to one fold, so that no map is evaluated on rows it was fitted to."""
-    return {"folds": dealt_once(view, folds, rng)}
+    return {"folds": fixed_folds(view, folds, rng)}
 
 
 _FACTS: dict[str, Any] = {
@@ -141,7 +141,9 @@ def calibration_loss(
     (0.254, 0.234, 0.02)
     """
     proper = ProperScore(score, scale, alpha)
-    after = _row_scores(view, cross_fitted(view, _recalibrator(map, view, score), dealt(view, folds, rng)), proper)
+    after = _row_scores(
+        view, cross_fitted(view, _recalibrator(map, view, score), assigned_folds(view, folds, rng)), proper
+    )
     before = _row_scores(view, view.probability, proper)
     given, refined = float(view.mean(before)), float(view.mean(after))
     if not math.isfinite(given):  # a wrong prediction stated with certainty: no finite score could be as bad
@@ -214,7 +216,7 @@ def variational_error(
             raise RefusedError(
                 f"direction={direction!r} is defined for binary predictions only: use a binary lens such as 'top-label'"
             )
-    g = cross_fitted(view, _judge(map, view), dealt(view, folds, rng))
+    g = cross_fitted(view, _judge(map, view), assigned_folds(view, folds, rng))
     terms = variational_terms(view.y, view.probability, g, norm)
     if direction is not None:
         towards = np.sign(0.5 - view.c) * np.sign(g - view.c)

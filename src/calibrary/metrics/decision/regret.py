@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.maps import map_at
-from calibrary.maps.cross_fitted import cross_fitted, dealt
+from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
@@ -66,7 +66,9 @@ def regret_of(
     if cross_fit:
         view.refuse_shares("cross_fit=True")
         w = view.weight
-        return Regret(cost_of(view), cost_curve(cross_fitted(view, map, dealt(view, folds, rng)), w, w * view.y))
+        return Regret(
+            cost_of(view), cost_curve(cross_fitted(view, map, assigned_folds(view, folds, rng)), w, w * view.y)
+        )
     ties = view.ties
     return Regret(cost_of(view), cost_curve(np.clip(map_at(map, view), 0.0, 1.0), ties.w, ties.wy))
 

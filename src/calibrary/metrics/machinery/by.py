@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, heard, warn
+from calibrary.base.errors import RefusedError, collected_warnings, warn
 from calibrary.base.plain import float_or_array
 
 Array = NDArray[np.float64]
@@ -107,7 +107,7 @@ def over_parts(facts: Any, data: Any, by: Any, value: Callable[[Any], dict[str, 
     undefined: list[str] = []
     cautions: list[str] = []
     for _, part in parts:
-        with heard() as messages:
+        with collected_warnings() as messages:
             try:
                 found.append(value(part))
             except RefusedError as error:  # too few rows for this metric

@@ -39,7 +39,7 @@ from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
 from calibrary.metrics.machinery.table2 import TABLE_2
 from calibrary.metrics.machinery.trust import Trust, enough_uncertain
-from calibrary.question import LOOKING, Question, asked
+from calibrary.question import LOOKING, Question, question_of
 
 __all__ = [
     "ENTRIES",
@@ -128,7 +128,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(data, **keywords)
             if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens would show p itself
                 return formula(data, **{name: value for name, value in keywords.items() if name != "lens"})
-        return measure(entry, data, asked(keywords, entry.options))
+        return measure(entry, data, question_of(keywords, entry.options))
 
     return call
 
@@ -326,7 +326,7 @@ def run_test(entry: Entry, first: Any, second: Any, keywords: dict[str, Any]) ->
     if method is not None:
         return method.test(entry, data, _redrawn_question(entry, keywords, method))
     check_options(entry.id, TESTS[entry.id].formula, entry.extra_options, keywords)
-    return TESTS[entry.id].run(entry, data, asked(keywords, entry.options))
+    return TESTS[entry.id].run(entry, data, question_of(keywords, entry.options))
 
 
 def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
@@ -367,7 +367,7 @@ def _redrawn_question(entry: Entry, keywords: dict[str, Any], method: Method) ->
         if own is not None and name in own_options(own.formula) and name not in entry.options:
             word = getattr(method, "name", type(method).__name__)
             raise RefusedError(f"{name}={keywords[name]!r} has no effect with method={word!r}: leave it out")
-    return entry.asked(keywords).changed(weight_type=weight_type)
+    return entry.question_of(keywords).changed(weight_type=weight_type)
 
 
 def _default(formula: Callable[..., Any], name: str, otherwise: Any) -> Any:

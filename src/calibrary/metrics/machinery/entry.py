@@ -19,7 +19,7 @@ from calibrary.metrics.machinery.facts import Alias, Facts
 from calibrary.metrics.machinery.forms import CellForm, Direct, ReplicateForm
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.trust import Trust
-from calibrary.question import LOOKING, Question, asked, same_setting
+from calibrary.question import LOOKING, Question, question_of, same_setting
 
 
 class _Named(TypedDict, total=False):
@@ -317,7 +317,7 @@ class Entry(Facts):
         keywords.update(own)
         return data
 
-    def asked(self, keywords: Mapping[str, Any]) -> Question:
+    def question_of(self, keywords: Mapping[str, Any]) -> Question:
         """The question of a call, with the names and values of its options checked."""
         if self.renamed:
             keywords = self.with_current_names(keywords)
@@ -326,7 +326,7 @@ class Entry(Facts):
                 known = [*self.options, *self.front.common]
                 raise RefusedCallError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
         self.check(keywords)
-        return self.settled(asked(keywords, self.options))
+        return self.settled(question_of(keywords, self.options))
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise an error for values that the options cannot have, whether or not the chosen variant uses them."""
