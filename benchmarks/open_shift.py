@@ -18,9 +18,10 @@ import calibrary as cal
 from calibrary.shift.trend import PairSums
 
 RESULT = Path(__file__).with_name("open_shift.json")
-#: Draws of a sample, for each metric. Monte Carlo tests, and the triangle, which is made of one, keep their level with
-#: any number of draws for which 0.05 (draws + 1) is whole; the ends of a bootstrap interval are quantiles of the draws.
-METRICS = {"ece": 39, "bs": 199}
+METRICS = ("ece", "bs")
+#: Draws of a sample. Monte Carlo tests keep their level with any number of draws for which 0.05 (draws + 1) is whole,
+#: and the intervals are made of such a test and of standard errors.
+DRAWS = 39
 #: Samples of a round, and of a world in all: where a level and coverages are asked, where the power is, and of trends.
 ROUND, MOST, MOST_POWER = 20, 1000, 200
 TREND_ROUND, MOST_TREND = 100, 2000
@@ -145,7 +146,7 @@ CELLS = {
 }
 
 
-def one(cell, metric, true, seed, draws):
+def one(cell, metric, true, seed, draws=DRAWS):
     """One sample: was the assumption rejected, and did the interval hold the true value?"""
     rng = np.random.default_rng(seed)
     y, p, target, more = cell["both"](rng)
@@ -232,13 +233,13 @@ def add(kept, kind, hit):
     kept[kind] = judged(kind.split()[0], of["count"] + int(hit), of["n"] + 1)
 
 
-def round_of(name, cell, kept, seed, size=ROUND, draws=None):
+def round_of(name, cell, kept, seed, size=ROUND, draws=DRAWS):
     """So many more samples of a world, added to what is kept of it."""
     truths = kept.setdefault("truth", {metric: cell["truth"](metric) for metric in METRICS})
     violated = name.startswith("violated")
     for i in range(size):
-        metric = list(METRICS)[i % len(METRICS)]
-        found = one(cell, metric, truths[metric], [seed, i], draws or METRICS[metric])
+        metric = METRICS[i % len(METRICS)]
+        found = one(cell, metric, truths[metric], [seed, i], draws)
         if "refused" in found:
             kept["cannot be told"] = kept.get("cannot be told", 0) + 1
             continue

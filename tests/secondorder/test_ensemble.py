@@ -249,6 +249,7 @@ def test_the_figure_shows_the_groups():
     shown = ax.lines[1].get_ydata()
     assert shown == pytest.approx(found.spread.groups[:, 1])
     assert len(shown) == 8
+    assert ax.get_xlim()[1] == pytest.approx(1.15 * found.spread.groups[:, 0].max())  # as wide as the claims
 
 
 # -- worlds --------------------------------------------------------------------------------------------------

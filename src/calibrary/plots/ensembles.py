@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, ends, number, pvalue, with_interval
 from calibrary.plots import style
@@ -23,7 +21,7 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
         raise RefusedError(f"there is nothing to draw: {spread.sentence}")
     ax, look = style.new_axes(ax, theme, size=(5.2, 4.6))
     claimed, found, low, high = spread.groups.T
-    top = float(max(claimed.max(), np.nanmax(found), 1e-6)) * 1.15
+    top = float(max(claimed.max(), 1e-6)) * 1.15
     ax.plot([0.0, top], [0.0, top], color=look.gray, lw=1.0)
     ax.vlines(claimed, low, high, color=look.model, lw=5, alpha=0.3)
     ax.plot(claimed, found, "o", ms=6, color=look.model)

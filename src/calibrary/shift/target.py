@@ -147,7 +147,7 @@ def under_shift(
     n_resamples, confidence_level, rng
         As in :func:`calibrary.interval`. Both sets are resampled, and the weights are estimated again in each draw. For
         an error that grows from a perfect value the interval is the "triangle" of :func:`calibrary.interval`, whose
-        null is calibration at the target; for other metrics it is the basic bootstrap.
+        null is calibration at the target; for other metrics it is the estimate and its bootstrap standard errors.
     check : bool
         False computes the value even if the assumption is rejected.
     weight_type : "frequency" or "importance"
@@ -330,8 +330,8 @@ def _interval(
         low, high = triangle.triangle_ends(statistic, value, noise, drawn, alpha_of(level))
         tested, method = float(pvalues(value, noise.values, statistic.tail)[0]), "triangle"
     else:
-        low, high = bootstrap.ends(value, drawn.values, "basic", level)
-        tested, method = float("nan"), "basic"
+        low, high = bootstrap.ends(value, drawn.values, "normal", level)
+        tested, method = float("nan"), "normal"
     low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
     return float(low[0]), float(high[0]), tested, method
 
