@@ -94,7 +94,7 @@ def test_map_takes_a_name_an_object_and_a_function():
         TypeError, match="map=7 is not valid: pass a map's name, a function of the confidences, or an object"
     ):
         cal.compute("ici", Y, C, map=7)
-    with pytest.raises(ValueError, match=r"map gave shape \(\)"):
+    with pytest.raises(ValueError, match=r"map returned shape \(\)"):
         cal.compute("ici", Y, C, map=lambda c: 0.5)
     with pytest.raises(TypeError, match="map is an object, so 'span' must be set on it"):
         cal.compute("ici", Y, C, map=lambda c: c, span=0.5)

@@ -616,7 +616,7 @@ def changed(**changes):
         (changed(numbers={"a": 1.0}), "b is missing"),
         (changed(numbers=3), "numbers must hold"),
         (changed(numbers=[]), "has 0 curves"),
-        (changed(numbers__a=math.nan), "it holds NaN, which is no JSON"),
+        (changed(numbers__a=math.nan), "it contains NaN, which is not valid JSON"),
         (changed(numbers__a="1"), "a = '1' must be a finite number"),
         (changed(numbers__b=True), "b = True must be a finite number"),
         (changed(numbers={"a": -1.0, "b": 1.0, "d": 0.0}, kind="beta"), "a = -1.0 must be at least 0"),

@@ -437,7 +437,7 @@ def test_a_detectors_segments_are_of_images():
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ({}, "by contains no column"),
+        ({}, "by holds no column"),
         ({"a": [1, 2]}, r"by\['a'\] has 2 rows but y_true has 60"),
         ({"a": np.zeros((60, 2))}, "2 dimensions"),
     ],

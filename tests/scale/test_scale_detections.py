@@ -226,5 +226,5 @@ def test_min_count_counts_detections_and_not_rows_of_the_state() -> None:
     state = DetectionState().update(correct, score)
     assert len(state) == 2
     assert cal.compute("d_ece", state, min_count=20) == pytest.approx(0.1, abs=1e-12)
-    with pytest.warns(cal.CalibrationWarning, match="no bin holds 21 detections"):
+    with pytest.warns(cal.CalibrationWarning, match="no bin has 21 detections"):
         assert np.isnan(cal.compute("d_ece", state, min_count=21))
