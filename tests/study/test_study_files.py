@@ -78,7 +78,7 @@ def test_a_study_with_wrong_values_is_refused_in_one_sentence(small, tmp_path, p
     (tmp_path / "x.json").write_text(json.dumps(attacked))
     with pytest.raises(SavedFileError, match=why) as told:
         StudyResult.load(tmp_path / "x.json")
-    assert "x.json is no study" in str(told.value)
+    assert "x.json is not a study" in str(told.value)
     assert "\n" not in str(told.value)
 
 
