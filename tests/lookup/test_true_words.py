@@ -43,6 +43,10 @@ AUDIT = {
     # what was missing of the review
     "Table 2, Table 1 and the review's numbers of rows": "tests/lookup/test_review_tables.py",
     "the spline and the order-preserving family": "tests/maps/test_maps.py",
+    "the whole portfolio is compared": "tests/study/test_portfolio.py",
+    "inputs that belong to no class": "tests/secondorder/test_outside.py",
+    "epistemic uncertainty": "tests/secondorder/test_ensemble.py",
+    "the law of SBCT draws nothing": "tests/lookup/test_review_tables.py",
     "sources from memory are marked": "test_a_source_that_was_not_compared_is_marked_on_its_page",
     # checks that could not fail
     "every construct computes, and constants are noticed": "tests/lookup/test_constructs.py",
@@ -50,6 +54,8 @@ AUDIT = {
     "thresholds and planning numbers are guarded": "tests/inference/test_planning_numbers.py",
     "every sentence is a claim that is held to the truth": "tests/reporting/test_claims.py",
     "so are the sections of a page and the sentences of results": "tests/reporting/test_page_claims.py",
+    "so are the sentences of notebooks": "tests/metrics/test_shown_results.py",
+    "so are those of the MCP server": "tests/cli/test_mcp.py",
     "so are the lines of explain, and reasons and cautions of recommend": "tests/lookup/test_metric_claims.py",
     "nothing catches every exception to call it skipped": "tests/project/test_refusals.py",
     "figures saved without a tight box are whole": "tests/plots/test_whole_figures.py",
