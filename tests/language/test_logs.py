@@ -386,7 +386,7 @@ def test_commands_read_logs_and_say_what_was_read(tmp_path):
     assert "a.jsonl" in out
     rows = [sample(i, "CI"[(i + e) % 2], epoch=e, confidence=0.6) for i in range(40) for e in (1, 2)]
     status, out, err = command("metric", "ece", written(tmp_path / "e.eval", rows), "--interval", "--resamples", 99)
-    assert (status, "answers to one question (id) are drawn together" in err) == (0, True)
+    assert (status, "answers to one question (id) are resampled together" in err) == (0, True)
     status, _, err = command("metric", "ece", a, "--scorer", "x")
     assert status == 0
     (tmp_path / "p.csv").write_text("y,p\n1,0.5\n0,0.4\n")

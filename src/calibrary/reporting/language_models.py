@@ -74,7 +74,7 @@ def judge(context: Context) -> Section | None:
     sentences.append("Rows: the rest of this page is about the rows with a human label alone.")
     table = Table(("number", "value"), tuple(found.rows()))
     figure = Figure(
-        "What each set of labels says",
+        "Estimates from each set of labels",
         "Intervals of the human labels alone and of humans and judge, made by the same method; the judge taken as the "
         "truth is a circle without an interval, because it may be biased however many rows it labelled.",
         partial(found.plot, caption=False),

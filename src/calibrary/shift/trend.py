@@ -159,7 +159,8 @@ class _Cells:
 
     @classmethod
     def of(cls, p: Predictions, views: list[Predictions], place: Indices, n_groups: int, bins: int) -> _Cells:
-        at, of_group = np.empty((p.n, len(views)), dtype=np.intp), []
+        at = np.empty((p.n, len(views)), dtype=np.intp)
+        of_group: list[int] = []
         for k, view in enumerate(views):
             for g in range(n_groups):
                 rows = np.flatnonzero(place == g)
@@ -179,12 +180,16 @@ class _Cells:
     @once
     def total(self) -> Array:
         """The weight of each cell."""
-        return np.bincount(self.at.ravel(), np.repeat(self.weight, self.at.shape[1]), len(self.group))
+        total: Array = np.bincount(self.at.ravel(), np.repeat(self.weight, self.at.shape[1]), len(self.group)).astype(
+            np.float64
+        )
+        return total
 
     @once
     def share(self) -> Array:
         """The share of each cell in its group, for the mean over the classes, as in the Brier score."""
-        return self.total / self.size[self.group] / self.at.shape[1]
+        share: Array = self.total / self.size[self.group] / self.at.shape[1]
+        return share
 
     @once
     def factor(self) -> Array:
