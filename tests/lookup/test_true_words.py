@@ -265,8 +265,8 @@ def test_one_level_on_a_page():
         assert all("alpha" not in part for part in parts)
         said = next(s for s in page.sections if s.key == "time").sentences
         found[level] = next(text for text in said if "larm" in text)
-    assert "at most 1% of streams" in found[0.99]
-    assert "at most 50% of streams" in found[0.5]
+    assert "at most 1% of calibrated streams" in found[0.99]
+    assert "at most 50% of calibrated streams" in found[0.5]
 
 
 def test_without_draws_a_direction_is_judged_at_the_level_of_the_page():

@@ -313,7 +313,7 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
     if watch is None:
         return Sentence("No alarm was computed: the labels are shares, and the bets are on single outcomes.")
     rate = percent(watch.found.alpha)
-    often = f"of calibrated streams at most {rate} ever raise one, however often one looks"
+    often = f"at most {rate} of calibrated streams ever raise an alarm, however often the stream is checked"
     if watch.alarm is None:
         return Sentence(f"Continuous monitoring would have raised no alarm up to {watch.last[-1]} ({often}).")
     since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
