@@ -152,7 +152,7 @@ PARAGRAPHS = [
     ),
     (
         "rare class", RARE, SIZE, None,
-        NOT + "the probabilities are too sure: the predictions miss by more than their "
+        NOT + "the probabilities are too sure; the predictions miss by more than their "
         "probabilities imply "
         "(Spiegelhalter's z 6.356). " + SIZED,
     ),

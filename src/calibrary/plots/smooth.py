@@ -289,9 +289,9 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
             colors=colors[there],
             capstyle="butt",
             zorder=4,
-            label=_SMOOTHED,
         )
     )
+    ax.plot([], [], color=look.model, lw=2.5, label=_SMOOTHED)  # the first piece of the line may be too faint to show
     seen = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
     answers(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)
 

@@ -26,6 +26,8 @@ LINES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 DASHED = (0, (4, 3))
 
 _SMALL, _LINE = 8.0, 11.0
+#: A narrow window shows the words of a page's figures so much larger.
+_ON_A_PHONE = 1.4
 
 
 @dataclass(frozen=True)
@@ -286,7 +288,8 @@ def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int
     if not named:
         return 0.0
     longest = max(map(len, named))
-    columns = max(1, min(len(named), wide // (longest + 8)))
+    larger = 1.0 if _SHOWN.get() else _ON_A_PHONE
+    columns = max(1, min(len(named), wide // int(larger * longest + 8)))
     raised = ax.transAxes + ScaledTranslation(0, height / 72, ax.figure.dpi_scale_trans)
     _legend(
         ax,
@@ -297,7 +300,7 @@ def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int
         ncols=columns,
         borderpad=0,
         borderaxespad=0,
-        columnspacing=1.4,
+        columnspacing=1.4 + 0.5 * longest * (larger - 1.0),
         handlelength=1.8,
     )
     return 13.0 * -(-len(named) // columns) + 2.0

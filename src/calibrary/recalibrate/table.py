@@ -159,7 +159,7 @@ class RecalibrationGain:
             rows = "row was" if self.n_impossible == 1 else "rows were"
             said.append(
                 f"{self.n_impossible} {rows} called impossible and happened, so the {spoken_score(self.score)} as "
-                f"stated is infinite: 0 and 1 were clipped by {number(self.nearest)}."
+                f"stated is infinite: 0 and 1 were clipped by {self.nearest:.2g}."
             )
         said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
         return tuple(said)

@@ -394,7 +394,8 @@ def classes(context: Context) -> Section | None:
         head, cells = head[:at] + head[at + 1 :], [cell[:at] + cell[at + 1 :] for cell in cells]
     first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
     caption = (
-        f"Those off on average beyond chance (all {len(rows)} {many} at once) first, then by size of the difference."
+        f"First the {many} whose mean confidence is wrong beyond chance (tested for all {len(rows)} at once), then the "
+        "others by the size of the difference."
     )
     tables = [Table(head, tuple(first), caption)]
     if rest:

@@ -197,9 +197,9 @@ def _figure(context: Context, thresholds: Array) -> Figure:
     draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
     chance = "; dashed, the mean of a calibrated model" if draws else ""
     caption = (
-        f"Net benefit with its {percent(context.question.confidence_level)} interval, those in use marked: acting on "
-        "the model pays where its line is above both others. Below, the regret of acting on the probabilities as they "
-        f"are instead of recalibrated ones, fitted and judged on the same rows{chance}."
+        f"Net benefit with its {percent(context.question.confidence_level)} interval; the thresholds in use are "
+        "marked. Acting on the model pays where its line is above both others. Below: the regret of acting on the "
+        f"probabilities as they are instead of recalibrated ones, fitted and judged on the same rows{chance}."
     )
     draw = partial(
         plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view), caption=False,

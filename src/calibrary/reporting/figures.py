@@ -145,10 +145,15 @@ def window_of(view: Predictions) -> tuple[float, float]:
     low, high = min(inside[0], seen.min()), max(inside[1], seen.max())
     if high - low > 0.4:
         return 0.0, 1.0
-    step = next(s for s in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1) if 6 * s >= 1.1 * (high - low))
+    step = _step(1.1 * (high - low))
     start = max(np.floor(low / step - 0.3) * step, 0.0)
     end = min(np.ceil(high / step + 0.3) * step, 1.0)
     return round(float(start), 4), round(float(end), 4)
+
+
+def _step(width: float) -> float:
+    """The round distance between ticks that parts this width into at most six."""
+    return next(s for s in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if 6 * s >= width - 1e-9)
 
 
 def _points(window: tuple[float, float]) -> int:
@@ -170,7 +175,8 @@ def nearer(
         if window != (0.0, 1.0):
             room = 0.02 * (window[1] - window[0])
             ax.set(xlim=(window[0] - room, window[1] + room), ylim=(window[0] - room, window[1] + room))
-            ticks = np.linspace(*window, 5)
+            step = _step(window[1] - window[0])
+            ticks = np.arange(np.ceil(window[0] / step - 1e-9), window[1] / step + 1e-9) * step + 0.0  # no -0
             ax.set_xticks(ticks, [f"{t:.3g}" for t in ticks])
             ax.set_yticks(ticks, [f"{t:.3g}" for t in ticks])
             for strip in ax.child_axes:
@@ -235,6 +241,7 @@ def _svg(made: Any) -> Markup:
 
     figure = getattr(made, "figure", made)
     for ax in figure.axes:
+        ax.yaxis.labelpad += 5.0  # a narrow window enlarges the numbers beside it
         if hasattr(ax, "calibrary_header"):  # the page writes the title itself
             ax.set_title("", loc="left")
     if figure.get_suptitle():

@@ -213,12 +213,14 @@ function drawReliability() {
   const every = chosenSeries(), series = every.filter(s => !state.off.has(s.key));
   for (const s of every) { s.bins = binsOf(s.view, binning, count); s.many = series.length > 1; }
   const stage = one(".stage", reliability), data = every[0].data;
-  const wide = Math.max(Math.min(stage.clientWidth || 560, 640), 260), left = 58, below = 64, top = 10;
-  const side = wide - left - 12, high = side + top + below, z = normalQuantile(0.5 + data.level / 2);
+  const z = normalQuantile(0.5 + data.level / 2);
   const position = AXES[axis].of, [from, to] = rangeOf(series.length ? series : every, axis, position, z);
+  const ticks = axis === "probability" ? linearTicks(from, to) : oddsTicks(from, to);
+  // the words of the vertical axis keep clear of its numbers
+  const left = Math.max(58, 34 + 7 * Math.max(...ticks.map(tick => tick.text.length))), below = 64, top = 10;
+  const wide = Math.max(Math.min(stage.clientWidth || 560, 640), 260), side = wide - left - 12, high = side + top + below;
   const inside = t => Math.max(from, Math.min(to, t));
   const x = t => left + side * (inside(t) - from) / (to - from), y = t => top + side * (1 - (inside(t) - from) / (to - from));
-  const ticks = axis === "probability" ? linearTicks(from, to) : oddsTicks(from, to);
   const drawn = [], room = labelRoom();
   for (const { at, text } of ticks) {
     drawn.push(svg("path", { class: "grid", d: `M${x(at)} ${top}V${top + side}M${left} ${y(at)}H${left + side}` }),

@@ -334,8 +334,10 @@ def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     )  # fmt: skip
     seen = ("mean confidence", data.outcome)
     head = ("period", data.nouns, *seen, metric, "interval", "if calibrated", "p adjusted", "note")
-    how = "of equal counts" if unit == "equal counts" else f"by {unit}"
-    return Table(head, rows, f"Periods {how}; p-values are adjusted for their number (Holm).").without_empty("note")
+    how = {"equal counts": "Periods of equal counts", "value": "One period for each value"}.get(
+        unit, f"Periods by {unit}"
+    )
+    return Table(head, rows, f"{how}; p-values are adjusted for their number (Holm).").without_empty("note")
 
 
 def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) -> tuple[Figure, ...]:

@@ -213,7 +213,7 @@ def defect(
     value = decision.row("spiegelhalter").value
     z = f"Spiegelhalter's z{whose} {number(value)}"
     how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
-    start = "" if sure else f"{noun.things} are {how}: "
+    start = "" if sure else f"{noun.things} are {how}; "
     said = f"{start}the predictions miss by {by} than their probabilities imply ({z}){sure}"
     return Sentence(said, Claim(said, "sureness", z=1.0 if by == "more" else -1.0))
 
