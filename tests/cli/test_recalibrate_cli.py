@@ -240,11 +240,11 @@ def test_the_rows_of_the_fit_are_refused_unless_asked_for(run, fitted, tmp_path)
     [
         (
             "p,x\n0.2,1\n85,1\n",
-            "new.csv: 85 in row 2 (not counting a header) looks like a percentage: percentages mixed",
+            "new.csv: 85 in row 2 (not counting a header) looks like a percentage: percentages are mixed",
         ),
         (
             "p,x\n0.2,1\n1,1\n85,1\n90,1\n",
-            "85 in row 3 (not counting a header) looks like a percentage: percentages mixed",
+            "85 in row 3 (not counting a header) looks like a percentage: percentages are mixed",
         ),
         ("p,x\n20,1\n85,1\n", "20 in row 1 (not counting a header) looks like a percentage: divide by 100"),
         ("p,x\n0.2,1\n-3,1\n", "-3 in row 2 (not counting a header) is not a probability"),

@@ -105,7 +105,7 @@ def test_drop_invalid_of_a_small_file(tmp_path: Path) -> None:
     bad[[77, 200]] = 1.5, np.nan
     pq.write_table(pa.table({"y": y, "p": bad}), tmp_path / "p.parquet")
     text = run("metric", "ece", tmp_path / "p.parquet", "--drop-invalid")
-    assert "2 rows that are invalid left out" in text
+    assert "2 rows that are invalid were left out" in text
     kept = np.delete(np.arange(500), [77, 200])
     assert f"{cal.compute('ece', y[kept], p[kept]):.10g}" in text
 
