@@ -62,9 +62,9 @@ class PairSums:
         ]  # fmt: skip
         bins = max(1, min(BINS, _MOST_CELLS // (n_groups * len(views))))
         residual = np.column_stack([view.residual for view in views])
-        cells = _Cells.of(p, views, place, n_groups, bins)
+        cells = _GroupCells.of(p, views, place, n_groups, bins)
         sums = cells.added(residual)
-        curve = _OneCurve.of(p, _Cells.of(p, views, np.zeros_like(place), 1, bins), cells, residual)
+        curve = _OneCurve.of(p, _GroupCells.of(p, views, np.zeros_like(place), 1, bins), cells, residual)
         score = np.bincount(place, p.weight * (residual**2).sum(axis=1), n_groups) / cells.size / len(views)
         return cls(sums, cells.group, cells.factor, cells.size, score, curve)
 
@@ -144,7 +144,7 @@ def _two_sided(z: float, skewness: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _GroupCells:
     """The cell of each row and class, which is its group and its bin of equal mass among the rows of the group.
 
     ``at`` has the shape (rows, classes); ``unit`` and ``weight`` are those of the rows, ``size`` the total weight of
@@ -158,7 +158,7 @@ class _Cells:
     size: Array
 
     @classmethod
-    def of(cls, p: Predictions, views: list[Predictions], place: Indices, n_groups: int, bins: int) -> _Cells:
+    def of(cls, p: Predictions, views: list[Predictions], place: Indices, n_groups: int, bins: int) -> _GroupCells:
         at = np.empty((p.n, len(views)), dtype=np.intp)
         of_group: list[int] = []
         for k, view in enumerate(views):
@@ -212,13 +212,13 @@ class _OneCurve:
     alone : whether every row is a separate unit
     """
 
-    cells: _Cells
+    cells: _GroupCells
     mean: Array
     chance: Array
     alone: bool
 
     @classmethod
-    def of(cls, p: Predictions, pooled: _Cells, cells: _Cells, residual: Array) -> _OneCurve:
+    def of(cls, p: Predictions, pooled: _GroupCells, cells: _GroupCells, residual: Array) -> _OneCurve:
         """The mean residuals in bins of all rows, shrunk so that the sum of their squares is free of noise."""
         sums = pooled.added(residual)
         total, own = (np.asarray(x.sum(axis=0)).ravel() for x in (sums, sums.power(2)))
