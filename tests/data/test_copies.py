@@ -155,6 +155,6 @@ def test_what_still_counts_rows_says_so():
     rng = np.random.default_rng(0)
     p = rng.random(30_000)
     coarse = cal.scale.State(resolution=240).update(rng.random(30_000) < p, p)
-    with pytest.raises(ValueError, match=r"divide a cell of .* raise min_count"):
+    with pytest.raises(ValueError, match=r"divide a cell of .* use a larger min_count"):
         cal.compute("mvms", coarse)
     assert cal.compute("mvms", coarse, min_count=2000) < 0.05

@@ -232,7 +232,7 @@ def test_old_names_still_work_and_warn():
     assert old == cal.compute("sarps", y, p, definition="review")
     with pytest.warns(DeprecationWarning, match="n_neighbors=2"):
         cal.interval("ece_knn", y, p, k=2, method="basic", n_resamples=3, rng=0)
-    with pytest.raises(TypeError, match="old name of norm: give one of them"):
+    with pytest.raises(TypeError, match="old name of norm: pass one of them"):
         cal.pointwise_lp_error(y, p, p=2, norm=2)
     with pytest.warns(DeprecationWarning, match="calibrary.normalized_squared_error_score"):
         assert cal.normalised_squared_error_score is cal.normalized_squared_error_score

@@ -176,5 +176,5 @@ def test_a_map_that_rises_and_falls_has_no_inverse():
     fitted = cal.Recalibrator("bins").fit(C, Y)
     grid = fitted.transform(np.linspace(0.0, 1.0, 2001))
     assert (np.diff(grid) < -1e-12).any()
-    with pytest.raises(ValueError, match="the map bins rises and falls"):
+    with pytest.raises(ValueError, match="the map bins is not monotone"):
         fitted.inverse([0.5])

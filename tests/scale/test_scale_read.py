@@ -107,7 +107,7 @@ def test_named_labels() -> None:
     assert scanned(table, labels=["well", "ill"], drop_invalid=True).n == 2
     with pytest.raises(ValueError, match=r"row 0 \(from 0\): y = 'well' names a class: pass labels="):
         scanned(table)
-    with pytest.raises(ValueError, match=r"y holds string values, which labels=\[0, 1\] are not"):
+    with pytest.raises(ValueError, match=r"y holds string values, unlike labels=\[0, 1\]"):
         scanned(table, labels=[0, 1])
 
 
@@ -345,7 +345,7 @@ def test_bad_rows_of_several_classes() -> None:
     with pytest.raises(ValueError, match=r"row 0 \(from 0\): p1 = -0\.1 is not in \[0, 1\]"):
         scan(table.take([9]), label="y", prob=columns)
     uneven = pa.table({"y": [0, 1], "p": pa.array([[0.5, 0.5], [0.2, 0.3, 0.5]])})
-    with pytest.raises(ValueError, match=r"row 1 \(from 0\): p holds another number of probabilities"):
+    with pytest.raises(ValueError, match=r"row 1 \(from 0\): p has a different number of probabilities"):
         scan(uneven, label="y", prob="p")
     for options, said in [
         ({"by": "p0"}, "pass lens='top-label', or scan part by part"),

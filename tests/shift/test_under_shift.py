@@ -238,7 +238,7 @@ def test_bad_input_is_one_sentence():
             "ece", y, p, target, assume="covariate", features=rng.normal(size=300),
             target_features=rng.normal(size=len(target)) + 9.0,
         ),
-        "one number": lambda: cal.under_shift("cis", y, p, target),
+        "one value": lambda: cal.under_shift("cis", y, p, target),
         "single rows": lambda: cal.under_shift("ece", y * 0.5 + 0.25, p, target),
         "does not take sample_weight": lambda: cal.under_shift(UNWEIGHTED, y, p, target),
     }.items():  # fmt: skip

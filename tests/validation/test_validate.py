@@ -232,7 +232,7 @@ def test_names_of_classes_and_several_classes():
     assert named.classes == ("healthy", "ill")
     three = cal.validate(LogisticRegression(), X, np.arange(300) % 3, metrics=["bs", "ece"], n_resamples=4, rng=0)
     assert three.n_of_class == (100, 100, 100)
-    with pytest.raises(ValueError, match="two classes, and there are 3"):
+    with pytest.raises(ValueError, match="two classes only, and there are 3"):
         _ = three.instability
 
 
@@ -402,7 +402,7 @@ HOLED = np.where(np.arange(120).reshape(60, 2) == 7, np.nan, XS)
         (newton, XS, YS, {"metrics": "d_ece"}, r"d_ece cannot be validated by refitting"),
         (newton, XS, YS, {"metrics": []}, r"metrics is empty"),
         (newton, XS, YS, {"metrics": "bs", "n_resamples": 1}, r"n_resamples=1 must be a whole number of at least 2"),
-        (newton, XS, YS, {"metrics": "ece", "folds": 61}, r"folds=61 needs at least as many rows"),
+        (newton, XS, YS, {"metrics": "ece", "folds": 61}, r"folds=61 needs at least 61 rows"),
         (newton, XS, YS, {"units": [1, 2]}, r"units has shape \(2,\)"),
         (newton, XS, YS, {"n_jobs": 0}, r"n_jobs=0"),
         (newton, XS, YS, {"method": "holdout", "holdout": 3}, r"holdout=3 must be a share"),

@@ -30,7 +30,7 @@ def ensemble(context: Context) -> Section | None:
     if len(found.spread.groups):
         figures = (
             Figure(
-                "Claimed and found spread",
+                "Claimed and true spread",
                 "Variance that is there against variance that the members claim, in groups of rows by what they claim, "
                 "with intervals; on the line the claim is right, above it members claim too little.",
                 partial(found.plot, caption=False),

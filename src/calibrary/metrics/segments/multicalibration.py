@@ -384,7 +384,7 @@ class Walks:
     def redrawn(self, n_resamples: int, rng: Any, size: Callable[[Array, Array], Array]) -> Array:
         """The largest value over the segments for each draw of labels from the confidences, ascending."""
         if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
-            raise RefusedError(f"n_resamples={n_resamples!r} must be a whole number of at least 1 (999 is usual)")
+            raise RefusedError(f"n_resamples={n_resamples!r} must be a positive whole number (999 is usual)")
         bounded("n_resamples", int(n_resamples))
         c = self.view.c[self.view.order]
         copies = None if self.view.w is None else self.view.counts("redrawing labels")[self.view.order]
