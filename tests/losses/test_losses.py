@@ -512,7 +512,7 @@ P2 = torch.tensor([0.2, 0.8])
         (([0.3, 1.0], P2), "y_true holds 0.3: .*soft_target"),
         (([0, 1], torch.tensor([-2.0, 3.0])), "y_prob holds -2: pass probabilities"),
         (([0, 1], torch.tensor([0.2, 1.5])), "y_prob holds 1.5: pass probabilities"),
-        ((torch.tensor([0.0, 1.0], requires_grad=True), P2), r"y_true requires a gradient .* y_true.detach\(\)"),
+        ((torch.tensor([0.0, 1.0], requires_grad=True), P2), r"y_true requires a gradient, .* y_true.detach\(\)"),
         ((torch.empty(2, dtype=torch.long, device="meta"), P2), "y_true is on meta and y_prob on cpu: move one"),
         ((["a", "b"], P2), "cannot be read as a tensor"),
     ],

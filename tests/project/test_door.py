@@ -818,9 +818,9 @@ def test_entries_travel_in_a_pickle():
 
 def test_tensors_that_hold_no_numbers_are_refused_with_a_sentence():
     torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="y_prob cannot be read as an array"):
+    with pytest.raises(ValueError, match="y_prob cannot be converted to an array"):
         cal.brier_score([0, 1], torch.empty(2, device="meta"))
-    with pytest.raises(ValueError, match="y_prob cannot be read as an array"):
+    with pytest.raises(ValueError, match="y_prob cannot be converted to an array"):
         cal.brier_score([0, 1], [torch.tensor(0.2, requires_grad=True), torch.tensor(0.3)])
     assert cal.brier_score([0], torch.tensor([0.5], requires_grad=True)) == 0.25
 
