@@ -174,7 +174,7 @@ def _(folder: Path) -> str:
     return refused(lambda: loaded(written(folder / "s.json", out.getvalue())))
 
 
-@attack("a saved report names a metric that is not in the catalogue", "taken|no metric|is no saved report")
+@attack("a saved report names a metric that is not in the catalogue", "taken|no metric|is not a saved report")
 def _(folder: Path) -> str:
     def shown() -> str:
         page = loaded(report_with(folder, evaluation__metrics__0__id="__class__"))._repr_html_()

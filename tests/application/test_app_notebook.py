@@ -67,7 +67,7 @@ def test_a_frame_shows_the_app_and_its_end_leaves_nothing(tmp_path, monkeypatch)
 
 def test_what_is_no_table_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(cal.RefusedCallError, match="int is no table"):
+    with pytest.raises(cal.RefusedCallError, match="int is not a table"):
         cal.app(3)
     with pytest.raises(FileNotFoundError):
         cal.app("no.csv")

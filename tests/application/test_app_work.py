@@ -156,8 +156,8 @@ def test_the_lines_of_python_for_models_and_for_states():
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"output": ["/etc/passwd"]}, "'output' is no option of a report on this page"),
-    ({"junit": "x"}, "'junit' is no option"),
+    ({"output": ["/etc/passwd"]}, "'output' is not an option of a report on this page"),
+    ({"junit": "x"}, "'junit' is not an option"),
     ({"prob": "risk"}, "prob: 'risk' is not what is expected there"),
     ({"prob": [1]}, "prob: [1] is not what is expected"),
     ({"resamples": 10**9}, "0 to 9,999 draws"),

@@ -68,7 +68,7 @@ def test_the_digest_of_arrays_sees_names_types_shapes_and_values():
 def test_numbers_names_and_depth_are_bounded(text, why):
     with pytest.raises(SavedFileError, match=why) as told:
         parse_json(text, "map", "f.json")
-    assert str(told.value).startswith("f.json is no map: ")
+    assert str(told.value).startswith("f.json is not a map: ")
     assert len(str(told.value)) < 200
     assert "\n" not in str(told.value)
 

@@ -182,7 +182,7 @@ def test_a_stored_figure_with_a_script_is_refused(wrong):
 def test_something_else_is_no_saved_report(tmp_path):
     path = tmp_path / "other.json"
     path.write_text('{"headline": 1}')
-    with pytest.raises(ValueError, match="is no saved report"):
+    with pytest.raises(ValueError, match="is not a saved report"):
         from_json(path)
     path.write_text("not json")
     with pytest.raises(ValueError, match="is not a JSON file"):

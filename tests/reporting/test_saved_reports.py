@@ -106,7 +106,7 @@ def test_a_value_of_another_type_is_refused_in_one_sentence(saved, tmp_path, pat
         place = place[step]
     place[path[-1]] = value
     (tmp_path / "x.json").write_text(json.dumps({"version": 1, **attacked}))
-    with pytest.raises(SavedFileError, match="is no saved report") as told:
+    with pytest.raises(SavedFileError, match="is not a saved report") as told:
         from_json(tmp_path / "x.json")
     assert "\n" not in str(told.value)
 

@@ -123,7 +123,7 @@ def _write_table(table: Any, place: Path) -> None:
         table = pa.Table.from_pandas(table, preserve_index=False)
     if not isinstance(table, pa.Table):
         kind = type(table).__name__
-        raise RefusedCallError(f"data: {kind} is no table: pass a data frame, columns by name, or a path")
+        raise RefusedCallError(f"data: {kind} is not a table: pass a data frame, columns by name, or a path")
     pq.write_table(table, place)
 
 

@@ -223,7 +223,7 @@ def _found_again(kept: Path | None) -> dict[str, AppRun]:
                 str(known["python"]), tuple(map(str, known["notes"])), float(known["asked"]), float(known["seconds"]),
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError) as error:
-            print(f"calibrary: {facts} is no finished report and is left alone: {error}", file=sys.stderr)
+            print(f"calibrary: {facts} is not a finished report and is left alone: {error}", file=sys.stderr)
             continue
         found[run.id] = run
     return found

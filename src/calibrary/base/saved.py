@@ -61,7 +61,7 @@ def read_json(source: str | Path, what: str) -> Any:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        raise SavedFileError(f"{source} is no {what}: it is not text (not UTF-8)") from None
+        raise SavedFileError(f"{source} is not a {what}: it is not text (not UTF-8)") from None
     return parse_json(text, what, source)
 
 
@@ -72,9 +72,9 @@ def unpacked(content: bytes, what: str, source: object) -> bytes:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
                 content = file.read(MOST_BYTES + 1)
         except (EOFError, OSError, zlib.error) as error:
-            raise SavedFileError(f"{source} is no {what}: it cannot be decompressed ({error})") from None
+            raise SavedFileError(f"{source} is not a {what}: it cannot be decompressed ({error})") from None
     if len(content) > MOST_BYTES:
-        raise SavedFileError(f"{source} is no {what}: it has more than {MOST_BYTES:,} bytes")
+        raise SavedFileError(f"{source} is not a {what}: it has more than {MOST_BYTES:,} bytes")
     return content
 
 
@@ -84,11 +84,11 @@ def parse_json(text: str, what: str, source: object = "the text") -> Any:
         found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_object)
         _refuse_bounds(found)
     except RecursionError:
-        raise SavedFileError(f"{source} is no {what}: it is nested too deeply") from None
+        raise SavedFileError(f"{source} is not a {what}: it is nested too deeply") from None
     except SavedFileError as error:
-        raise SavedFileError(f"{source} is no {what}: {error}") from None
+        raise SavedFileError(f"{source} is not a {what}: {error}") from None
     except ValueError as error:
-        raise SavedFileError(f"{source} is no {what}: it is not a JSON file ({error})") from None
+        raise SavedFileError(f"{source} is not a {what}: it is not a JSON file ({error})") from None
     return found
 
 
@@ -162,9 +162,9 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 def opened(saved: Any, what: str, source: object, *, format: str, version: int) -> dict[str, Any]:
     """The content of a saved object of this format and version with a valid digest; files of 0.2 have none."""
     if not isinstance(saved, dict):
-        raise SavedFileError(f"{source} is no {what}: it contains no object")
+        raise SavedFileError(f"{source} is not a {what}: it contains no object")
     if saved.get("format", format) != format:
-        raise SavedFileError(f"{source} is no {what}: its format is {in_sentence(saved['format'], 40)}")
+        raise SavedFileError(f"{source} is not a {what}: its format is {in_sentence(saved['format'], 40)}")
     found = saved.get("version", version)
     if type(found) is not int or found != version:
         raise SavedFileError(
@@ -180,7 +180,7 @@ def verified(
     content = {name: value for name, value in saved.items() if name != DIGEST}
     if DIGEST in saved and saved[DIGEST] != digest(content, arrays):
         raise SavedFileError(
-            f"{source} is no {what} as it was saved: its digest is of other content, so it was damaged or edited"
+            f"{source} is not a {what} as it was saved: its digest is of other content, so it was damaged or edited"
         )
     return content
 

@@ -279,7 +279,7 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given.items():
         if name not in kinds:
-            raise InputError(f"{name!r} is no option of a report on this page")
+            raise InputError(f"{name!r} is not an option of a report on this page")
         if value is False or value in (None, "", []):  # no draws (0) are asked for
             continue
         if not isinstance(value, kinds[name]) or (kinds[name] is int and isinstance(value, bool)):

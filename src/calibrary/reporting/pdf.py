@@ -20,7 +20,7 @@ def browser() -> str:
     """The browser that will print; ValueError says what is missing."""
     named = os.environ.get("CALIBRARY_BROWSER")
     if named and shutil.which(named) is None:
-        raise ValueError(f"CALIBRARY_BROWSER={named!r} is no program: name Chromium, Chrome or Edge")
+        raise ValueError(f"CALIBRARY_BROWSER={named!r} is not a program: name Chromium, Chrome or Edge")
     found = named or next(filter(None, map(shutil.which, _BROWSERS)), None) or _of_playwright()
     if found is None:
         raise ValueError(

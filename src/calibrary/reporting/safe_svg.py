@@ -70,7 +70,7 @@ def safe_svg(svg: str) -> Markup:
 def placed_svg(svg: Markup, anchor: str, name: str) -> Markup:
     """A safe picture on a page: it has a name, and its ids are apart from those of every other."""
     if not _VALUES["id"].fullmatch(anchor):
-        raise ValueError(f"{anchor[:40]!r} is no anchor of a picture")
+        raise ValueError(f"{anchor[:40]!r} is not an anchor of a picture")
     own = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
     own = re.sub(r'(href="#|url\(#)', rf"\1{anchor}-", own)
     return Markup(own.replace("<svg", start_tag("svg", {"role": "img", "aria-label": name})[:-1], 1))

@@ -99,7 +99,7 @@ def from_json(source: str | Path) -> tuple[list[Report], Comparisons]:
             _comparison(c) for c in _list(comparisons, "comparisons")
         )
     except SavedFileError as error:
-        raise SavedFileError(f"{source} is no saved report ({error}): write one with save('report.json')") from None
+        raise SavedFileError(f"{source} is not a saved report ({error}): write one with save('report.json')") from None
 
 
 @form("from_dict")
