@@ -28,6 +28,8 @@ from calibrary.reporting.sections import Figure
 #: Figures that were drawn already, so that a page and its JSON draw each once.
 _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
+#: The margin around the picture, in inches.
+_MARGIN = 0.1
 #: The diagram that a page draws anew where its reader can change it.
 RELIABILITY = "Reliability diagram"
 #: The diagrams that take the whole width.
@@ -246,11 +248,16 @@ def _svg(made: Any) -> Markup:
             ax.set_title("", loc="left")
     if figure.get_suptitle():
         figure.suptitle("")
+    figure.set_dpi(72)  # the resolution of an SVG, so that the layout made here is that of the file
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)  # once: it takes longer than the picture
+        figure.set_layout_engine("none")
+    around = figure.get_tightbbox().padded(_MARGIN)
     named, said = _marked(figure)
     out = io.StringIO()
     # settings of Matplotlib belong to the whole process: two threads that set and restore them would leave one's behind
     with _SETTINGS, rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        figure.savefig(out, format="svg", bbox_inches=around, metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)
@@ -265,12 +272,14 @@ def _svg(made: Any) -> Markup:
 
 
 def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict[str, str]]]]:
-    """Give ids to what a legend switches and to the places that answer: their attributes on a page, by id."""
+    """Give ids to what a legend switches and to the places that answer: their attributes on a page, by id.
+
+    The figure has its layout: which places are within the axes is known after it.
+    """
     from calibrary.plots import pointed
 
     named: dict[str, dict[str, str]] = {}
     said: dict[str, list[dict[str, str]]] = {}
-    figure.draw_without_rendering()  # what is within the axes is known after their layout
     every = [ax for outer in figure.axes for ax in (outer, *outer.child_axes)]
     for place, ax in enumerate(every):
         keys: dict[str, str] = {}

@@ -190,7 +190,9 @@ def test_swapping_the_classes_flips_the_intercept_and_keeps_the_slope():
 def test_estimates_that_do_not_exist_are_nan_with_the_reason(y, c, sentence):
     with pytest.warns(cal.CalibrationWarning, match=sentence):
         result = cal.cox_intercept_slope(y, c)
-    assert np.isnan([result.intercept, result.slope, result.calibration_in_the_large, result.lr_statistic]).all()
+    assert np.isnan([result.intercept, result.slope, result.lr_statistic]).all()
+    # with both classes the intercept for slope one exists
+    assert np.isnan(result.calibration_in_the_large) == (sentence == "one class")
 
 
 def test_equal_confidences_leave_calibration_in_the_large_defined():
@@ -541,3 +543,22 @@ def test_a_parameter_of_which_the_data_say_nothing_has_no_bound_on_its_error():
 
     assert _standard_errors(np.zeros((1, 1))).tolist() == [np.inf]
     assert _standard_errors(np.diag([4.0, 25.0])).tolist() == [0.5, 0.2]
+
+
+def test_one_number_of_cox_is_drawn_as_fast_as_the_pair_with_the_same_values():
+    rng = np.random.default_rng(3)
+    c = np.sort(rng.uniform(0.05, 0.95, 60))
+    y = (rng.random(60) < c).astype(int)
+    view = cal.predictions(y, c)
+    view.ascending = True
+    labels = rng.random((9, 60)) < c
+    labels[0] = c > 0.5  # separated: only the intercept with slope one exists
+    weights = rng.integers(0, 3, (9, 60)).astype(float)
+    for name, field in (("citl", "calibration_in_the_large"), ("calibration slope", "slope")):
+        form = cal.catalogue[name].replicate.prepare(view)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            by_labels = [getattr(cal.cox_intercept_slope(row.astype(int), c), field) for row in labels]
+            by_weights = [getattr(cal.cox_intercept_slope(y, c, sample_weight=w), field) for w in weights]
+            np.testing.assert_allclose(form.many(labels)[:, 0], by_labels, rtol=1e-8)
+            np.testing.assert_allclose(form.weighted(weights)[:, 0], by_weights, rtol=1e-8)

@@ -88,7 +88,7 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
             gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member - expected)
             if p == 1.0:
                 return np.array(gap.sum(axis=1) / view.total)
-            return np.array([power_mean(each / size, share, p) for each in gap[:, used]])
+            return power_means(gap[:, used] / size, share, p)
 
         return InBlocks(value, many)
 

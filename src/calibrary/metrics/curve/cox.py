@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Unpack
 
@@ -93,8 +93,12 @@ class CoxTestResult(TestResult):
     estimates: CoxResult
 
 
-def _fits_side_by_side() -> ReplicateForm:
-    """Intercept and slope of many replicates by Newton's method; where it does not converge, each is fitted alone."""
+def _fits_side_by_side(field: str = "") -> ReplicateForm:
+    """Intercept and slope, or one field of the result, of many replicates by Newton's method.
+
+    Where the method does not converge, each replicate is fitted alone.
+    """
+    fields = (field,) if field else ("intercept", "slope")
 
     def prepare(
         view: Predictions, *, boundary: str = "drop", reference: int = 0, weight_type: str = "frequency"
@@ -114,29 +118,38 @@ def _fits_side_by_side() -> ReplicateForm:
             found = cox_intercept_slope.entry.formula(
                 child if new_w is None else child.reweighted(new_w), boundary=boundary, weight_type=weight_type
             )
-            return np.array([found.intercept, found.slope])
+            return np.array([getattr(found, name) for name in fields])
+
+        def fitted(w: Array, wy: Array, alone: Callable[[int], Array]) -> Array:
+            found = np.stack([column for name, column in _estimates(z, w, wy, fields).items() if name in fields], 1)
+            for k in np.flatnonzero(np.isnan(found[:, 0])):
+                found[k] = alone(k)
+            return found
 
         def many(new_y: Any) -> Array:
-            found = _slopes(z, view.weight[None], view.weight * new_y)
-            for k in np.flatnonzero(np.isnan(found[:, 0])):
-                found[k] = value(None, new_y[k])
-            return found
+            return fitted(view.weight[None], view.weight * new_y, lambda k: value(None, new_y[k]))
 
         def weighted(new_w: Array) -> Array:
-            found = _slopes(z, new_w, new_w * y)
-            for k in np.flatnonzero(np.isnan(found[:, 0])):
-                found[k] = value(new_w[k], None)
-            return found
+            return fitted(new_w, new_w * y, lambda k: value(new_w[k], None))
 
         return InBlocks(value, many, weighted)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare, cheap=False, of_field=_fits_side_by_side)
 
 
-def _slopes(z: Array, w: Array, wy: Array) -> Array:
+def _estimates(z: Array, w: Array, wy: Array, wanted: Collection[str]) -> dict[str, Array]:
+    """The estimates for each row of weights and weighted labels, from one fit with slope one or from a joint fit."""
+    if "calibration_in_the_large" in wanted:
+        return {"calibration_in_the_large": _newton(z, w, wy, slope=False)[:, 0]}
+    intercept, slope = _newton(z, w, wy, slope=True).T
+    return {"intercept": intercept, "slope": slope}
+
+
+def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
     """Intercept and slope of the logistic regression on z of each row of weights and weighted labels.
 
-    Full Newton steps; NaN where the steps do not shrink quickly, for example if the classes are separated.
+    Without ``slope`` the slope stays 1. Full Newton steps; NaN where the steps do not shrink quickly, for example if the
+    classes are separated.
     """
     found = np.full((len(wy), 2), np.nan)
     some, b = np.arange(len(wy)), np.tile([0.0, 1.0], (len(wy), 1))
@@ -147,16 +160,19 @@ def _slopes(z: Array, w: Array, wy: Array) -> Array:
         inverse = 1.0 / (1.0 + e)
         unlikely = e * inverse
         curve = w * (unlikely * inverse)
-        slope = w * np.where(eta > 0.0, inverse, unlikely) - wy
-        g0, g1 = slope.sum(axis=1), slope @ z
-        h0, h1, h2 = curve.sum(axis=1), curve @ z, curve @ (z * z)
-        det = h0 * h2 - h1 * h1
-        step = np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None]
-        drop = -(g0 * step[:, 0] + g1 * step[:, 1])
+        residual = w * np.where(eta > 0.0, inverse, unlikely) - wy
+        g0, h0 = residual.sum(axis=1), curve.sum(axis=1)
+        if slope:
+            g1, h1, h2 = residual @ z, curve @ z, curve @ (z * z)
+            det = h0 * h2 - h1 * h1
+            step = np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None]
+            drop = -(g0 * step[:, 0] + g1 * step[:, 1])
+            # otherwise one value of the log odds has all the weight, and a slope would be rounding error
+            distinguishable = det > 1e-10 * h0 * h2
+        else:
+            step = np.stack([-g0 / h0, np.zeros(len(h0))], axis=1)
+            drop, distinguishable = g0 * g0 / h0, h0 > 0.0
         b = b + step
-        distinguishable = (
-            det > 1e-10 * h0 * h2
-        )  # otherwise one value of the log odds has all the weight, and a slope would be rounding error
         done = distinguishable & (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
         found[some[done]] = b[done]
         left = ~done & distinguishable & (drop <= 0.5 * before)
@@ -258,8 +274,8 @@ def cox_intercept_slope(
     -------
     CoxResult
         With ``intercept``, ``slope``, ``calibration_in_the_large``, standard errors, and likelihood-ratio and Wald
-        tests. Values are NaN where the maximum likelihood estimate does not exist: with one class only, or with
-        separated classes.
+        tests. Values are NaN where the maximum likelihood estimate does not exist: with one class only all of them,
+        with separated classes all but calibration-in-the-large and its test.
 
     Examples
     --------
@@ -341,16 +357,14 @@ def _binary(view: Predictions) -> CoxResult:
         return CoxResult(n_used=view.total)
     ends = scipy.special.logit(s.c[[0, -1]])
     constant = bool(ends[1] - ends[0] <= _SAME * max(1.0, np.abs(ends).max()))
-    if not constant and (_apart(s.c, one) or _apart(s.c, ~one)):
-        warn("the confidence separates the two classes, so the maximum likelihood intercept and slope do not exist")
-        return CoxResult(n_used=view.total)
+    separated = not constant and (_apart(s.c, one) or _apart(s.c, ~one))
 
     def fit(points: Points) -> tuple[tuple[Minimum | None, Minimum, float, float], Array]:
         z, w, wy, _ = points
         ones = np.ones((1, len(z)))
         large = _minimum(logistic_loss(ones, wy, w, offset=z), np.zeros(1))
         first = loss_difference(z, z + large.x, wy, w)
-        if constant:
+        if constant or separated:
             return (None, large, first, _NAN), z
         columns = np.stack([ones[0], z])
         best = _minimum(logistic_loss(columns, wy, w), np.array([0.0, 1.0]))
@@ -358,7 +372,9 @@ def _binary(view: Predictions) -> CoxResult:
         return (best, large, first, loss_difference(z + large.x, eta, wy, w)), eta
 
     best, large, first, second = logits(view, clip=False).fitted(fit)
-    if best is None:
+    if separated:
+        warn("the confidence separates the two classes, so the maximum likelihood intercept and slope do not exist")
+    elif best is None:
         warn("every confidence is the same, so the calibration slope does not exist")
     return _result(best, large, first, second, view.total)
 

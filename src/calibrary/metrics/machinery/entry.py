@@ -355,11 +355,12 @@ def _called(id: str, name: Alias) -> Entry:
     entry = ENTRIES[id]
     if not name.field:
         return replace(entry, called=name)
-    # one number of the result: tests, fast computations and the overall decision use the whole result only
+    # one number of the result: tests and the overall decision use the whole result only
+    of_field = None if entry.replicate is None else entry.replicate.of_field
     return replace(
         entry, called=name, fields=(), perfect=name.perfect,
         better=entry.better if name.perfect is None else "perfect", combine=None, law="", overall={}, direct=None,
-        replicate=None, cell_value=None, formula=_field_of(entry.formula, name.field),
+        replicate=of_field and of_field(name.field), cell_value=None, formula=_field_of(entry.formula, name.field),
     )  # fmt: skip
 
 

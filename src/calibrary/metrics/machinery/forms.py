@@ -64,11 +64,13 @@ class ReplicateForm:
         y)``; None where these options or rows have no such form
     labels_only : does it read new labels alone, because what is prepared changes with the weights
     cheap : does one replicate cost so little that intervals are inverted in a table of many metrics
+    of_field : ``of_field(name)`` gives the form of one field of the metric's result; None where a field has no form
     """
 
     prepare: Prepare
     labels_only: bool = False
     cheap: bool = True
+    of_field: Callable[[str], ReplicateForm] | None = None
 
 
 @dataclass(frozen=True)
