@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from calibrary.base.errors import (
     fault,
     suggest,
 )
+from calibrary.base.forked import Forked, can_fork
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.data import Data, as_data
@@ -287,34 +289,43 @@ def evaluate_data(
         as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
     _refuse_unused(question.options, chosen)
     sample = sample_of(data, question.weight_type)
-    rows: list[Row] = []
-    skipped: dict[str, str] = {}
-    done: list[Statistic] = []
-    apart: dict[str, str] = {}  # the reasons why metrics have a value without interval and test
-    wanted = intervals or tests  # intermediate results are stored only if the data will be resampled
+    drawn = intervals or tests  # intermediate results are stored only if the data will be resampled
     work = WATCHED.get()
     if work is not None:
         work.part(_SHARE)
-    for place, entry in enumerate(chosen):
-        if work is not None:
-            work.at(place / len(chosen))
+
+    def measured(entry: Entry) -> _Measured:
         reason = _not_applicable(entry, data, question, ordinal, by_name)
-        if reason is None:
-            own, alone = _own_sample(entry, sample, question)
-            reason = _measured(entry, own, question, rows, done if wanted and not alone else [])
-            if (
-                reason is not None and own.data is not data and not alone
-            ):  # the part of the state that can be resampled does not suffice for this metric
-                alone, reason = reason, _measured(entry, sample, question, rows, [])
-            apart |= {entry.key: alone} if alone else {}
-            if sample.p.n * sample.p.k >= _MANY_NUMBERS:
-                sample.p.forget()
         if reason is not None:
-            skipped[entry.key] = reason
-    if intervals or tests:
+            return _Measured(skipped=reason)
+        found = _measured(entry, sample, question, keeps=drawn)
+        if sample.p.n * sample.p.k >= _MANY_NUMBERS:
+            sample.p.forget()
+        return found
+
+    # a slow metric that was not named gets its value only, which another process can compute meanwhile
+    slow = [entry for entry in chosen if entry.costly and entry.key not in by_name]
+    aside = slow if drawn and (question.workers or 1) > 1 and can_fork() else []
+    with ExitStack() as open_:
+        child = open_.enter_context(Forked(lambda: [measured(e).without_statistic for e in aside])) if aside else None
+        found: dict[str, _Measured] = {}
+        for place, entry in enumerate(chosen):
+            if work is not None:
+                work.at(place / len(chosen))
+            if entry not in aside:
+                found[entry.key] = measured(entry)
+        done = [m.statistic for m in found.values() if m.statistic is not None]
         taken = [s for s in done if s.entry is not None and (not s.entry.costly or s.name in by_name)]
-        wanted_of = {"intervals": intervals, "tests": tests, "named": by_name}
-        rows = _inferred(rows, taken, question, wanted_of, primary=primary, apart=apart)
+        wanted = {"intervals": intervals, "tests": tests, "named": by_name}
+        inferred, failed = _surviving(taken, question, wanted, primary) if taken else ({}, {})
+        if child is not None:
+            found |= dict(zip((entry.key for entry in aside), child.result(), strict=True))
+    every = {entry.key: found[entry.key] for entry in chosen}
+    rows = [row for m in every.values() for row in m.rows]
+    skipped = {key: m.skipped for key, m in every.items() if m.skipped is not None}
+    if drawn:
+        apart = {key: m.apart for key, m in every.items() if m.apart}
+        rows = [_with_inference(row, inferred, failed, apart, intervals, primary) for row in rows]
     settings: dict[str, Any] = {}
     if intervals or tests:
         settings = {"n_resamples": question.n_resamples, "confidence_level": question.confidence_level}
@@ -338,8 +349,36 @@ def _own_sample(entry: Entry, sample: Sample, question: Question) -> tuple[Sampl
     return (sample if drawn is sample.data else sample_of(drawn, sample.weight_type)), ""
 
 
-def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row], done: list[Statistic]) -> str | None:
-    """Compute one metric and add its rows; if it fails, return the reason, and the other metrics are not affected."""
+@dataclass(frozen=True)
+class _Measured:
+    """The rows of one metric and its statistic for resampling, or the reason why it was skipped.
+
+    ``apart`` is the reason why the metric has a value without interval and test.
+    """
+
+    rows: tuple[Row, ...] = ()
+    statistic: Statistic | None = None
+    apart: str = ""
+    skipped: str | None = None
+
+    @property
+    def without_statistic(self) -> _Measured:
+        """The same for another process: functions cannot be sent."""
+        return replace(self, statistic=None)
+
+
+def _measured(entry: Entry, sample: Sample, question: Question, *, keeps: bool) -> _Measured:
+    """Compute one metric; the statistic is kept if the metric will be resampled."""
+    own, apart = _own_sample(entry, sample, question)
+    found = _computed(entry, own, question)
+    if found.skipped is not None and own.data is not sample.data and not apart:
+        # the part of the state that can be resampled does not suffice for this metric
+        apart, found = found.skipped, _computed(entry, sample, question)
+    return replace(found, apart=apart, statistic=found.statistic if keeps and not apart else None)
+
+
+def _computed(entry: Entry, sample: Sample, question: Question) -> _Measured:
+    """The rows of one metric; if it fails, the reason, and the other metrics are not affected."""
     try:
         with collected_warnings() as said:
             own = entry.settled(question.of(entry.options))
@@ -348,14 +387,14 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             named = statistic.named
             known = sample.data.note_for(entry, own)
     except RefusedError as error:
-        return str(error)
+        return _Measured(skipped=str(error))
     except Exception as error:
-        return fault(entry.id, error)
+        return _Measured(skipped=fault(entry.id, error))
     facts: dict[str, Any] = {
         "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
     note = _joined(known, *dict.fromkeys(said))
-    rows += [
+    rows = tuple(
         Row(
             **facts,
             value=x,
@@ -364,37 +403,27 @@ def _measured(entry: Entry, sample: Sample, question: Question, rows: list[Row],
             note=_joined(note, "" if said else _no_number(x)),
         )
         for part, x in named.items()
-    ]
-    done.append(statistic)
-    return None
+    )
+    return _Measured(rows, statistic)
 
 
-def _inferred(
-    rows: list[Row],
-    taken: list[Statistic],
-    question: Question,
-    wanted: dict[str, Any],
-    *,
-    primary: str | None,
+def _with_inference(
+    row: Row,
+    inferred: dict[tuple[str, str], Inferred],
+    failed: dict[str, str],
     apart: dict[str, str],
-) -> list[Row]:
-    """Add intervals and p-values to the rows; a slow metric that was not named gets its value only."""
-    found: dict[tuple[str, str], Inferred] = {}
-    failed: dict[str, str] = {}
-    if taken:
-        found, failed = _surviving(taken, question, wanted, primary)
-    filled = []
-    for row in rows:
-        known = found.get((row.id, row.part))
-        if known is None and row.id in failed:
-            filled.append(replace(row, note=_joined(row.note, f"no interval and no test: {failed[row.id]}")))
-        elif known is None:
-            filled.append(replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY))))
-        else:
-            note = _joined(row.note, catalogue[row.id].no_interval if wanted["intervals"] else "", known.note)
-            numbers = {name: value for name, value in vars(known).items() if name != "note"}
-            filled.append(replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known)))
-    return filled
+    intervals: bool,
+    primary: str | None,
+) -> Row:
+    """The row with its interval and p-value, or with the reason why it has none."""
+    known = inferred.get((row.id, row.part))
+    if known is None and row.id in failed:
+        return replace(row, note=_joined(row.note, f"no interval and no test: {failed[row.id]}"))
+    if known is None:
+        return replace(row, note=_joined(row.note, apart.get(row.id, _COSTLY)))
+    note = _joined(row.note, catalogue[row.id].no_interval if intervals else "", known.note)
+    numbers = {name: value for name, value in vars(known).items() if name != "note"}
+    return replace(row, **numbers, primary=row.id == primary, note=note or _no_interval(known))
 
 
 def _surviving(

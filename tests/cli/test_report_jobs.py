@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrary as cal
+from calibrary.base import forked
 from calibrary.cli.main import app
-from calibrary.inference.draw import resampling
 from calibrary.reporting import compose
 
 METRICS = ["ece", "smece", "cis", "intce", "hl", "mvms", "bs"]
@@ -40,7 +40,7 @@ def test_any_number_of_processes_gives_the_same_numbers(data, monkeypatch):
     copies = []
     fork = os.fork
     monkeypatch.setattr(os, "fork", lambda: copies.append(1) or fork())
-    monkeypatch.setattr(resampling.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
     one, three = (cal.report(*data, metrics=METRICS, n_resamples=99, jobs=jobs) for jobs in (None, 3))
     assert copies
     np.testing.assert_array_equal(numbers(one), numbers(three))
@@ -49,8 +49,8 @@ def test_any_number_of_processes_gives_the_same_numbers(data, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="does not apply: this system copies no processes")
 def test_a_process_that_ends_early_is_an_error(data, monkeypatch):
-    monkeypatch.setattr(resampling.threading, "active_count", lambda: 1)
-    monkeypatch.setattr(resampling, "_answer", lambda into, work: os._exit(1))
+    monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(forked.pickle, "dump", lambda work, pipe: os._exit(1))
     with pytest.raises(RuntimeError, match="ended early"):
         cal.interval("mvms", *data, method="basic", n_resamples=999, workers=2)
 
@@ -72,3 +72,21 @@ def test_the_answer_is_printed_once(file, tmp_path):
     assert shown.exit_code == 0
     assert shown.stdout.count("rows.csv: prob") == 1
     assert page.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="does not apply: this system copies no processes")
+def test_slow_metrics_and_figures_are_shared_between_processes(data, monkeypatch, tmp_path):
+    monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
+    y, p = data[0][:60], data[1][:60]
+    one, two = (cal.report(y, p, n_resamples=20, rng=0, jobs=jobs) for jobs in (None, 2))
+    assert [(r.id, r.part, r.note) for r in one.evaluation.rows] == [
+        (r.id, r.part, r.note) for r in two.evaluation.rows
+    ]
+    np.testing.assert_allclose(numbers(one), numbers(two), rtol=1e-9)
+    assert one.evaluation.skipped == two.evaluation.skipped
+    parts = []
+    for name, report in (("one", one), ("two", two)):
+        report.save(tmp_path / f"{name}.html", interactive=False)
+        parts.append((tmp_path / f"{name}.html").read_text(encoding="utf-8").split("<svg")[1:])
+    assert len(parts[0]) > 3
+    assert parts[0][:3] == parts[1][:3]

@@ -97,7 +97,7 @@ Resamples = Annotated[
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
 Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Number of processes for the resampling; the results do not depend on it.")
+    int | None, typer.Option(min=1, help="Number of processes that share the work; the numbers do not depend on it.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result, without notes and progress.")]
 Outputs = Annotated[

@@ -87,7 +87,7 @@ def report(
     rng : int
         Seed; the same seed gives the same report.
     jobs : int, optional
-        Processes that evaluate the draws, on so many cores; the numbers are the same for any number of them.
+        Processes that share the work, one on each core; the numbers are the same up to rounding for any number of them.
     sampled : SampledResult, optional
         What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
     title, purpose, author, date

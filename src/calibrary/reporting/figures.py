@@ -6,12 +6,14 @@ import functools
 import io
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from calibrary.base.forked import Forked, can_fork
 from calibrary.base.markup import Markup, start_tag
 from calibrary.base.numbers import percent
 from calibrary.base.saved import SavedFileError
@@ -221,6 +223,23 @@ def picture(figure: Figure) -> Markup:
             made = figure.draw()
         _DRAWN[figure.draw] = made if isinstance(made, Markup) else _svg(made)
     return _DRAWN[figure.draw]
+
+
+def draw_in_processes(figures: Sequence[Figure], processes: int) -> None:
+    """Draw the figures, a share of them in each process; every picture is the same for any number of processes."""
+    left = [figure for figure in figures if figure.draw not in _DRAWN]
+    shares = [left[k::processes] for k in range(min(processes, len(left)))]
+    if len(shares) < 2 or not can_fork():
+        return
+
+    def drawn(share: Sequence[Figure]) -> list[Markup]:
+        return [picture(figure) for figure in share]
+
+    with ExitStack() as open_:
+        children = [open_.enter_context(Forked(functools.partial(drawn, share))) for share in shares[1:]]
+        drawn(shares[0])
+        for share, child in zip(shares[1:], children, strict=True):
+            _DRAWN.update({f.draw: svg for f, svg in zip(share, child.result(), strict=True)})
 
 
 def stored(name: str, caption: str, svg: str) -> Figure:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.reporting import html, pdf, stored, text
+from calibrary.reporting.figures import draw_in_processes
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
 
 ENDINGS = (".html", ".pdf", ".md", ".json", ".csv")
+#: The formats that hold figures.
+_DRAWN = (".html", ".pdf", ".json")
 
 
 def check_paths(paths: Sequence[str | Path]) -> None:
@@ -29,6 +32,9 @@ def save(
 ) -> None:
     """Write the report(s) to every path."""
     check_paths(paths)
+    for report in reports if any(Path(path).suffix in _DRAWN for path in paths) else ():
+        figures = [*report.figures, *(figure for section in report.sections for figure in section.figures)]
+        draw_in_processes(figures, report.question.workers or 1)
     for path in map(Path, paths):
         write_atomically(path, _content(path.suffix, reports, comparisons, interactive))
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import math
 import os
-import pickle
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import FAULT, RefusedError, bounded, collected_warnings, warn
+from calibrary.base.forked import Forked, can_fork
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.sample import Block, Scheme
@@ -193,8 +194,7 @@ def _processes(workers: int | None, value: Any, blocks: int) -> int:
     """
     if workers is None or workers < 2 or not getattr(value, "ours", False):
         return 1
-    copyable = hasattr(os, "fork") and threading.active_count() == 1
-    return min(int(workers), blocks) if copyable else 1
+    return min(int(workers), blocks) if can_fork() else 1
 
 
 def _in_processes(
@@ -224,40 +224,14 @@ def _in_processes(
         mine = share(number)
         return mine, result.values[mine], result.failure, faults
 
-    children: list[tuple[int, int]] = []
-    for number in range(1, processes):
-        out, into = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _answer(into, functools.partial(answer, number))
-        os.close(into)
-        children.append((child, out))
-    try:
+    with ExitStack() as open_:
+        children = [open_.enter_context(Forked(functools.partial(answer, k))) for k in range(1, processes)]
         share(0)
-        for _, out in children:
-            with open(out, "rb", closefd=False) as pipe:
-                said = pipe.read()
-            if not said:
-                raise RuntimeError(
-                    "a process that evaluates resamples ended early, perhaps for lack of memory: use fewer workers"
-                )
-            mine, values, failure, theirs = pickle.loads(said)
+        for child in children:
+            mine, values, failure, theirs = child.result()
             result.values[mine] = values
             result.failure = result.failure or failure
             faults.update({name: error for name, error in theirs.items() if name not in faults})
-    finally:
-        for child, out in children:
-            os.close(out)  # a child process that is still writing ends when its pipe is closed
-            os.waitpid(child, 0)
-
-
-def _answer(into: int, work: Callable[[], Any]) -> NoReturn:
-    """Run the child process: compute, write the result, exit; a missing result shows that it failed."""
-    try:
-        with open(into, "wb") as pipe:
-            pickle.dump(work(), pipe)
-    finally:
-        os._exit(0)
 
 
 def say_faults(faults: Mapping[str, str]) -> None:

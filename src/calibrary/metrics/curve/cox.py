@@ -148,8 +148,8 @@ def _estimates(z: Array, w: Array, wy: Array, wanted: Collection[str]) -> dict[s
 def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
     """Intercept and slope of the logistic regression on z of each row of weights and weighted labels.
 
-    Without ``slope`` the slope stays 1. Full Newton steps; NaN where the steps do not shrink quickly, for example if the
-    classes are separated.
+    Without ``slope`` the slope stays 1. Full Newton steps; NaN where the steps do not shrink quickly, for example if
+    the classes are separated.
     """
     found = np.full((len(wy), 2), np.nan)
     some, b = np.arange(len(wy)), np.tile([0.0, 1.0], (len(wy), 1))
