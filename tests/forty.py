@@ -123,14 +123,14 @@ def loaded(path: Path) -> Any:
 # -- saved files ------------------------------------------------------------------------------------
 
 
-@attack("one number of a saved report is edited and its digest is not", "its digest is of other content")
+@attack("one number of a saved report is edited and its digest is not", "its content does not match its digest")
 def _(folder: Path) -> str:
     whole = doors.fresh("report")
     whole["evaluation"]["n"] += 1
     return refused(lambda: loaded(written(folder / "s.json", json.dumps(whole))))
 
 
-@attack("the digest of a saved report is a list", "its digest is of other content")
+@attack("the digest of a saved report is a list", "its content does not match its digest")
 def _(folder: Path) -> str:
     whole = {**doors.fresh("report"), "digest": ["sha256:0"]}
     return refused(lambda: loaded(written(folder / "s.json", json.dumps(whole))))

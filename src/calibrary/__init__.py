@@ -1,7 +1,7 @@
 """calibrary: can these predicted probabilities be believed?
 
-Every probability-calibration metric, one library. Start with ``evaluate(y, p)`` for everything that applies,
-``compute("ece", y, p)`` for one number, ``catalogue`` for what there is.
+A library of all probability-calibration metrics. Start with ``evaluate(y, p)`` for every metric that applies,
+``compute("ece", y, p)`` for a single metric, and ``catalogue`` for the list of metrics.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from calibrary.public import PUBLIC as _PUBLIC
 from calibrary.public import RENAMED as _RENAMED
 from calibrary.public import WITHDRAWN as _WITHDRAWN
 
-#: What ``from calibrary import *`` brings: modules that need a package besides are left out, so that it always works.
+#: The names that ``from calibrary import *`` imports. Modules that need an optional package are left out, because the
+#: import would fail without the package.
 __all__ = sorted(name for name, row in _PUBLIC.items() if row.listed and row.kind != "extra")
 
-#: Floors that are no public names and were attributes once the package was imported: they are loaded when first used.
-_FLOORS = frozenset(
+#: Packages that are not public names, but can be used as attributes of ``calibrary``; they are loaded when first used.
+_PACKAGES = frozenset(
     ("data", "evaluation", "grouping", "inference", "kernels", "lookup", "maps", "metrics", "models", "numerics",
      "question", "reporting")
 )  # fmt: skip
@@ -36,11 +37,11 @@ _keep_old_paths()
 
 def __getattr__(name: str) -> _Any:
     if name in _PUBLIC:
-        # with this every metric enters the catalogue and every method its table; what stands on it is loaded when used
+        # this import fills the catalogue of metrics and the tables of methods; other packages are loaded when used
         _import_module("calibrary.inference")
         _, module, kind, _ = _PUBLIC[name]
         found = _room(module) if kind in ("room", "extra") else getattr(_import_module(module), name)
-        globals()[name] = found  # the next use finds it at once
+        globals()[name] = found  # so that this function is not called again for the name
         return found
     if name in _RENAMED:
         _deprecated(f"calibrary.{name}", f"calibrary.{_RENAMED[name]}")
@@ -48,15 +49,15 @@ def __getattr__(name: str) -> _Any:
     if name in _WITHDRAWN:
         _deprecated(f"calibrary.{name}", f"{_WITHDRAWN[name]}.{name}")
         return getattr(_import_module(_WITHDRAWN[name]), name)
-    if name in _FLOORS:
+    if name in _PACKAGES:
         return _import_module(f"calibrary.{name}")
     return _guessed(name)
 
 
 def _guessed(name: str) -> _Any:
-    """What a name that is not listed means: a metric by another name, a figure, or a name of another package.
+    """The object for a name that is not listed: a metric's other name, a figure, or a name known from another package.
 
-    Only a name that is nothing of these is an ``AttributeError``; it says what to call where the thing is here.
+    Any other name raises an ``AttributeError``, with the call to use if calibrary has an equivalent.
     """
     if not name.startswith("_"):
         if name in _KNOWN:
@@ -67,7 +68,7 @@ def _guessed(name: str) -> _Any:
         catalogue = __getattr__("catalogue")
         if name in catalogue:
             entry = catalogue[name]
-            return entry.function if entry.called is None else entry  # a name such as RMSCE carries settings
+            return entry.function if entry.called is None else entry  # a name such as RMSCE implies settings
     hint = f": call {_INSTEAD[name]}" if name in _INSTEAD else ""
     raise AttributeError(f"module 'calibrary' has no attribute {name!r}{hint}", name=name, obj=_sys.modules[__name__])
 

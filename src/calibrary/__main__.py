@@ -1,4 +1,4 @@
-"""``python -m calibrary`` is the command line."""
+"""``python -m calibrary`` runs the command line."""
 
 from calibrary.cli import main
 

@@ -1,3 +1,3 @@
-"""The version, apart from everything else, so that any floor can print it."""
+"""The version, in a separate module without imports, so that every package can import it."""
 
 __version__ = "0.2.0"

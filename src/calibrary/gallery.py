@@ -1,4 +1,4 @@
-"""Every figure from embedded data, in PNG and SVG, with an index page: ``python -m calibrary.gallery OUT``."""
+"""Draw every figure from included data, as PNG and SVG, with an index page: ``python -m calibrary.gallery OUT``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calibrary.data.checks import Array, Indices
 
 __all__ = ["Synthetic", "figures", "main"]
 
-#: Cheap errors on one scale, for the dot plot.
+#: Errors that are fast to compute and have the same scale, for the dot plot.
 _ERRORS = ("ece", "ace", "ece_sweep", "mce", "ece_lb", "ece_db", "smece", "sece", "ici", "ecce_mad", "ecce_r")
 
 _STYLE = own("""
@@ -29,7 +29,7 @@ figure.dark{background:#14171b;color:#e7e9ec;border-color:#14171b}
 img{width:100%;height:auto;display:block}figcaption{font-size:.9rem;margin-top:.5rem}
 code{font-size:.8rem;color:#667080;overflow-wrap:anywhere}
 """)
-_SAID = "Every figure, drawn from data that come with the library. Each opens as SVG."
+_SAID = "Every figure of calibrary, drawn from data that the library includes. A click opens the figure as SVG."
 
 
 class Synthetic(NamedTuple):
@@ -54,7 +54,7 @@ class Synthetic(NamedTuple):
 
 
 def figures() -> dict[str, Callable[..., Any]]:
-    """Name -> function of the theme that draws it."""
+    """The functions that draw the figures, by name; the theme is an option."""
     s = Synthetic.make()
     y, c = s.y, s.c
     cancer, nb, _ = cal.datasets.breast_cancer()
@@ -127,12 +127,12 @@ def figures() -> dict[str, Callable[..., Any]]:
     }
 
 
-#: Drawn once more on dark paper.
+#: Figures that are also drawn in the dark theme.
 _DARK = ("reliability-line", "reliability-bar", "smooth", "corp", "cumulative", "brier-curve", "simplex", "family-tree")
 
 
 def main(folder: str) -> None:
-    """Draw everything into ``folder``."""
+    """Draw every figure and write the index page into ``folder``."""
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     every = figures()
@@ -152,7 +152,7 @@ def main(folder: str) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    """PNG and SVG, laid out only once."""
+    """Save the figure as PNG and SVG; its layout is computed only once."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     around = figure.get_tightbbox().padded(0.1)

@@ -1,7 +1,7 @@
-"""Metrics for Inspect: calibration of the confidences that a scorer writes, beside its accuracy.
+"""Metrics for Inspect: the calibration of the confidences that a scorer writes, in addition to accuracy.
 
-``@scorer(metrics=[accuracy(), ece(), brier()])``; each gives its value and both ends of its interval. Needs Inspect
-(``pip install inspect-ai``); nothing else of calibrary imports this module.
+Use ``@scorer(metrics=[accuracy(), ece(), brier()])``; each metric returns its value and both ends of its interval. The
+module needs Inspect (``pip install inspect-ai``); no other module of calibrary imports it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["brier", "ece", "smece"]
 
 
 def _pairs(scores: list[SampleScore], confidence: str | None) -> tuple[list[int], list[float]]:
-    """Whether each answer is right, and the confidence in its score's metadata; scores without them are left out."""
+    """Whether each answer is right, and the confidence in the score's metadata; scores without either are left out."""
     right, sure = [], []
     for one in scores:
         value, metadata = one.score.value, one.score.metadata or {}

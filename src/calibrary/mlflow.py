@@ -1,6 +1,7 @@
-"""Reports in MLflow: numbers as metrics of the run, the page and its JSON as artifacts.
+"""Log reports to MLflow: numbers as metrics of the run, the page and its JSON as artifacts.
 
-``log_report(cal.report(y, p))`` inside ``mlflow.start_run()``. Needs MLflow (``pip install calibrary[mlflow]``).
+Call ``log_report(cal.report(y, p))`` inside ``mlflow.start_run()``. The module needs MLflow
+(``pip install calibrary[mlflow]``).
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ def log_report(report: Report, *, prefix: str = "calibration", step: int | None 
     Parameters
     ----------
     report : Report
-        What :func:`calibrary.report` gave.
+        The result of :func:`calibrary.report`.
     prefix : str
-        Metrics are called ``calibration/ece``, ``calibration/ece/low`` and so on; artifacts lie in the folder of this
-        name. Give each model of a run a prefix of its own.
+        The beginning of the metrics' names (``calibration/ece``, ``calibration/ece/low``, ...), and the name of the
+        folder of the artifacts. Use a different prefix for each model of a run.
     step : int, optional
         Step of the metrics, for a report after every epoch.
     page : bool
@@ -37,9 +38,9 @@ def log_report(report: Report, *, prefix: str = "calibration", step: int | None 
 
     Notes
     -----
-    Logged are the numbers of the report's short list (the primary metric first), with both ends of their intervals and
-    what a calibrated model would show. The answer in words becomes the tag ``calibration.headline``. Numbers that are
-    not finite are left out, because MLflow's stores treat them differently.
+    The numbers of the report's short list (the primary metric first) are logged, with both ends of their intervals and
+    the values expected by chance for a calibrated model. The headline becomes the tag ``calibration.headline``. Numbers
+    that are not finite are left out, because the stores of MLflow treat them differently.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def log_report(report: Report, *, prefix: str = "calibration", step: int | None 
 
 
 def logged_numbers(report: Report, prefix: str = "calibration") -> dict[str, float]:
-    """The numbers :func:`log_report` logs, by the name it gives them.
+    """The numbers that :func:`log_report` logs, by their names in MLflow.
 
     Examples
     --------
@@ -72,6 +73,6 @@ def logged_numbers(report: Report, prefix: str = "calibration") -> dict[str, flo
         name = f"{prefix}/{row.id}" + (f"/{row.part}" if row.part else "")
         ends = {"low": row.low, "high": row.high, "if_calibrated": row.calibrated}
         numbers |= {name: row.value, **{f"{name}/{word}": value for word, value in ends.items()}}
-    # MLflow allows these letters only
+    # MLflow allows only these characters
     clean = {re.sub(r"[^\w./ -]", "_", name): value for name, value in numbers.items() if value is not None}
     return {name: float(value) for name, value in clean.items() if math.isfinite(value)}

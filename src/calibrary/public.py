@@ -1,7 +1,7 @@
-"""Every public name of calibrary in one table: its kind, the version that brought it, and the module it is defined in.
+"""The table of all public names of calibrary: the kind of each name, its first version, and the module that defines it.
 
-``calibrary.__getattr__``, ``dir(calibrary)``, ``calibrary.results``, the stub files and the page of public names are
-made from it, and nothing else lists them. A new metric is one word here.
+``calibrary.__getattr__``, ``dir(calibrary)``, ``calibrary.results``, the stub files and the documentation of public
+names are generated from this table, which is the only list of them. A new metric needs one word here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Name(NamedTuple):
 
 #: For each kind, lines of a version, a module and the names that it defines.
 _TABLE = {
-    # what people call besides the metrics
+    # functions other than metrics
     "verb": """
         0.3 application.notebook app
         0.1 data.arrays matched_detections
@@ -81,7 +81,7 @@ _TABLE = {
         0.1 diagnostics.reliability reliability_bins
         0.1 maps.nadaraya_watson smooth_calibration_curve
     """,
-    # a metric each, in the order of the catalogue where Table 2 has no row
+    # metrics; those without a row in Table 2 are listed in this order in the catalogue
     "metric": """
         0.1 metrics.bins.t_cal debiased_plugin_estimator
         0.2 metrics.point.set_coverage set_coverage
@@ -163,7 +163,7 @@ _TABLE = {
         0.2 metrics.selective.abstention area_under_generalized_risk_coverage_curve area_under_roc_curve
         0.2 metrics.selective.abstention rms_calibration_error rank_calibration_error
     """,
-    # the hypothesis test that a metric has of its own
+    # hypothesis tests that belong to one metric
     "test": """
         0.2 inference.overall.sequential calibration_e_value_test ehl_test
         0.2 metrics.bins.debiased debiased_calibration_error_test debiased_squared_calibration_error_test
@@ -182,7 +182,7 @@ _TABLE = {
         0.1 metrics.point.spiegelhalter spiegelhalter_z_test
         0.2 metrics.segments.multicalibration multiaccuracy_error_test multicalibration_error_test
     """,
-    # what people construct, and the errors and warnings they catch
+    # classes that users construct, and errors and warnings that they may catch
     "noun": """
         0.1 base.errors CalibrationWarning UnknownMetricError
         0.3 base.errors RefusedCallError RefusedError
@@ -203,7 +203,7 @@ _TABLE = {
         0.1 reporting.model Report
         0.3 reporting.settings ReportSettings
     """,
-    # modules that work as installed
+    # modules that need no optional package
     "room": """
         0.1 datasets datasets
         0.2 diagnostics diagnostics
@@ -217,7 +217,7 @@ _TABLE = {
         0.3 results results
         0.1 study study
     """,
-    # modules that work in full, or at all, only with a package besides
+    # modules that need an optional package, for some or for all of their functions
     "extra": """
         0.2 gallery gallery
         0.1 losses losses
@@ -226,7 +226,7 @@ _TABLE = {
         0.2 scale scale
         0.1 sklearn sklearn
     """,
-    # relatives of one metric or table, documented beside it; ``dir`` does not list them
+    # functions that go with one metric or table and are documented with it; ``dir`` does not list them
     "helper": """
         0.1 data.lens code_matrix
         0.2 diagnostics.detection_threshold above_thresholds
@@ -239,7 +239,7 @@ _TABLE = {
         0.1 models.ecoc ls_ecoc ls_ecoc_r
         0.1 models.leave_one_out jackknife_predictions
     """,
-    # what is only returned; they stand in ``calibrary.results``, and ``dir`` does not list them here
+    # classes of results, which users need not construct; ``calibrary.results`` lists them, ``dir(calibrary)`` does not
     "result": """
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
@@ -325,13 +325,13 @@ def _names() -> dict[str, Name]:
     return found
 
 
-#: Every public name, those that ``dir`` does not list included.
+#: Every public name, including those that ``dir`` does not list.
 PUBLIC = _names()
 
-#: Modules that cannot be loaded at all without a package; ``dir`` lists them where it is installed.
+#: Modules that cannot be imported without an optional package; ``dir`` lists them if the package is installed.
 NEEDS = {"losses": "torch", "mlflow": "mlflow"}
 
-#: Names of before, each with today's; they still work and warn.
+#: Old names and their new names; the old names still work, with a warning.
 RENAMED = {
     "NeighbourCurve": "NeighborCurve",
     "NeighbourTestResult": "NeighborTestResult",
@@ -343,7 +343,7 @@ RENAMED = {
     "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
 }
 
-#: Names that could be reached up to 0.2 without being listed, each with the module to import it from; they warn.
+#: Names that were accessible up to 0.2 without being listed, and the module to import each from; they give a warning.
 WITHDRAWN = {
     "Data": "calibrary.data",
     "as_data": "calibrary.data",
@@ -358,8 +358,8 @@ WITHDRAWN = {
     "step_down_min_p": "calibrary.inference",
 }
 
-#: Names of other packages for what is here under another name and is called in the same way: a name of calibrary, or of
-#: one of its modules. ``dir`` does not list them. Metrics are found by all their names besides: ``calibrary.ece``.
+#: Names of functions in other packages, each with the function of calibrary (or of one of its modules) that is called
+#: in the same way. ``dir`` does not list these names. All names of a metric work too, such as ``calibrary.ece``.
 KNOWN = {
     "CalibrationDisplay": "plots.ReliabilityDisplay",  # scikit-learn
     "brier_score_loss": "brier_score",
@@ -369,7 +369,7 @@ KNOWN = {
     "smooth_reliability_diagram": "plots.plot_smooth_reliability",
 }
 
-#: Names of other packages for what is called in another way here: what to call.
+#: Names in other packages of functions that are called differently here, each with the call to use instead.
 INSTEAD = {
     "BetaCalibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",  # netcal
     "HistogramBinning": "calibrary.Recalibrator('bins').fit(y_prob, y_true)",
@@ -381,7 +381,7 @@ INSTEAD = {
     "platt_scaling": "calibrary.Recalibrator('platt').fit(y_prob, y_true)",
     "isotonic_regression": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true)",
     "beta_calibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",
-    "CalibratedClassifierCV": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true), on probabilities held out",
+    "CalibratedClassifierCV": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true), with held-out probabilities",
     "CalibrationError": "calibrary.expected_calibration_error(y_true, y_prob)",  # torchmetrics
     "calibration_error": "calibrary.expected_calibration_error(y_true, y_prob)",
     "binary_calibration_error": "calibrary.expected_calibration_error(y_true, y_prob)",

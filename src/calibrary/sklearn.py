@@ -1,7 +1,8 @@
-"""Conveniences for scikit-learn: every metric as a scorer by its name.
+"""Scorers for scikit-learn: every metric by its name.
 
-``cross_val_score(model, X, y, scoring=get_scorer("ece"))``. The displays (``from_estimator``, ``from_predictions``)
-are in :mod:`calibrary.plots`. Needs scikit-learn (``pip install calibrary[sklearn]``).
+Use ``cross_val_score(model, X, y, scoring=get_scorer("ece"))``. The displays (``from_estimator``,
+``from_predictions``) are in :mod:`calibrary.plots`. The module needs scikit-learn
+(``pip install calibrary[sklearn]``).
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ __all__ = ["CalibrationScorer", "calibration_curve", "get_scorer", "get_scorer_n
 
 
 class CalibrationScorer:
-    """A metric that judges a fitted classifier: ``scorer(estimator, X, y, sample_weight=None)``, higher is better.
+    """A metric as a scorer of fitted classifiers: ``scorer(estimator, X, y, sample_weight=None)``, higher is better.
 
-    Made by :func:`make_scorer`. It can be pickled, so that ``n_jobs`` works.
+    :func:`make_scorer` creates it. A scorer can be pickled, so that ``n_jobs`` works.
     """
 
     def __init__(self, metric: str, **options: Any) -> None:
         self.metric, self.options = metric, options
-        self.__name__ = f"{self._entry.id}_scorer"  # what scikit-learn prints
+        self.__name__ = f"{self._entry.id}_scorer"  # the name that scikit-learn prints
 
     @property
     def _entry(self) -> Entry:
@@ -48,11 +49,11 @@ class CalibrationScorer:
 
 
 def make_scorer(metric: str, **options: Any) -> CalibrationScorer:
-    """A scikit-learn scorer from a metric's id or alias: higher is better, as scikit-learn expects.
+    """Create a scikit-learn scorer from a metric's id or alias; higher is better, as scikit-learn expects.
 
-    Errors and losses are negated; for signed metrics, whose perfect value lies inside their range, the scorer is
-    minus the distance from it, and so for one number of several ("cis.slope"). ``options`` are the metric's own
-    (``n_bins=``, ``lens=``, ...). Class names are taken from the fitted estimator, so string labels work.
+    Errors and losses are negated. For signed metrics, whose perfect value lies inside their range, and for one value of
+    a metric with several ("cis.slope"), the scorer is minus the distance from the perfect value. ``options`` are the
+    metric's own (``n_bins=``, ``lens=``, ...). Class names are taken from the fitted estimator, so string labels work.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def make_scorer(metric: str, **options: Any) -> CalibrationScorer:
 def get_scorer(name: str) -> CalibrationScorer:
     """The scorer of a metric by any of its names, as ``sklearn.metrics.get_scorer``.
 
-    A leading ``neg_``, scikit-learn's reminder that losses are negated, may be written or left out.
+    A leading ``neg_``, with which scikit-learn marks negated losses, is optional.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def get_scorer_names() -> list[str]:
 def scorers(*names: str) -> dict[str, CalibrationScorer]:
     """Several scorers at once, for ``cross_validate`` and ``GridSearchCV(refit=...)``; without names, all of them.
 
-    A metric of several numbers has a scorer for each of them by name: ``scorers("cis.slope", "cis.intercept")``.
+    A metric with several values has one scorer for each value, by name: ``scorers("cis.slope", "cis.intercept")``.
 
     Examples
     --------
@@ -119,8 +120,8 @@ def calibration_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Observed frequency and mean prediction of every bin that has rows, as ``sklearn.calibration.calibration_curve``.
 
-    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). For the counts, limits and
-    several classes take :func:`calibrary.reliability_bins`.
+    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). For counts, limits and several
+    classes use :func:`calibrary.reliability_bins`.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def calibration_curve(
 
 
 def _refusal(entry: Entry) -> str:
-    """What a metric needs that a scorer does not have, or nothing."""
+    """The property of a metric that a scorer cannot have, such as further inputs; empty if there is none."""
     if entry.family == "detection":
         return "detections"
     return ", ".join(entry.needs) or ("more than one number" if entry.fields else "")

@@ -158,12 +158,12 @@ def test_the_lines_of_python_for_models_and_for_states():
 @pytest.mark.parametrize(("given", "said"), [
     ({"output": ["/etc/passwd"]}, "'output' is not an option of a report on this page"),
     ({"junit": "x"}, "'junit' is not an option"),
-    ({"prob": "risk"}, "prob: 'risk' is not what is expected there"),
-    ({"prob": [1]}, "prob: [1] is not what is expected"),
-    ({"resamples": 10**9}, "0 to 9,999 draws"),
+    ({"prob": "risk"}, "prob: 'risk' has the wrong type"),
+    ({"prob": [1]}, "prob: [1] has values of the wrong type"),
+    ({"resamples": 10**9}, "from 0 to 9,999"),
     ({"seed": -1}, "a seed of at least 0"),
-    ({"label": ["y"]}, "label: ['y'] is not"),
-    ({"threshold": ["x"]}, "threshold: ['x'] is not"),
+    ({"label": ["y"]}, "label: ['y'] has the wrong type"),
+    ({"threshold": ["x"]}, "threshold: ['x'] has values of the wrong type"),
 ])  # fmt: skip
 def test_only_options_of_the_page_are_taken(given, said):
     with pytest.raises(InputError) as told:
@@ -183,7 +183,7 @@ def test_a_file_larger_than_memory_goes_through_the_state(report, monkeypatch):
     monkeypatch.setattr(large, "MOST_CSV_BYTES", 1000)
     told = report("p.csv", table(), label="outcome", prob=["risk"])
     assert told["result"] == {}
-    assert any("scanned into a state" in note for note in told["notes"])
+    assert any("counted in a histogram" in note for note in told["notes"])
     assert "from calibrary.cli.large import scanned" in told["python"]
 
 
@@ -379,8 +379,8 @@ def test_a_job_is_done_and_one_that_takes_too_long_is_stopped(tmp_path, copies):
 
 
 @pytest.mark.parametrize(("words_", "password", "said"), [
-    (["--host", "0.0.0.0"], "", "say --i-know"),
-    (["--host", "192.0.2.1"], "long enough password", "say --i-know"),
+    (["--host", "0.0.0.0"], "", "pass --i-know"),
+    (["--host", "192.0.2.1"], "long enough password", "pass --i-know"),
     (["--host", "0.0.0.0", "--i-know"], "", "at least 12 characters"),
     (["--host", "0.0.0.0", "--i-know"], "short", "at least 12 characters"),
 ])  # fmt: skip

@@ -29,7 +29,7 @@ def test_a_digest_holds_however_the_json_is_written():
 
 @pytest.mark.parametrize("change", [{"version": 2}, {"values": [1.0]}, {"by": {"b": 1}}, {"more": 0}, {"digest": None}])
 def test_other_content_is_refused(change):
-    with pytest.raises(SavedFileError, match="its digest is of other content"):
+    with pytest.raises(SavedFileError, match="its content does not match its digest"):
         verified({**sealed(CONTENT), **change}, "x", "f")
 
 

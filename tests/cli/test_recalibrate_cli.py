@@ -297,7 +297,7 @@ def test_wrong_files_and_names(run, fitted, tmp_path):
         ([tmp_path / "new.csv", "-o", tmp_path / "out.parquet"], "in the format of the input"),
         ([tmp_path / "new.csv", "-o", tmp_path / "out.xlsx"], "the extension must be one of"),
         ([tmp_path / "new.csv", "-o", tmp_path / "no" / "out.csv"], "does not exist"),
-        ([tmp_path / "new.csv", "-o", tmp_path / "new.csv"], "is the file that is read"),
+        ([tmp_path / "new.csv", "-o", tmp_path / "new.csv"], "is the input file"),
         ([tmp_path / "new.csv", "-o", tmp_path / "out.csv", "--prob", "q"], "no column is called 'q'"),
     ):
         done = run(*apply, *args)

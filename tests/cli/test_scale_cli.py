@@ -83,7 +83,7 @@ def test_a_report_of_a_large_folder(folder: Path, tmp_path: Path, large: None) -
     options = ("--metrics", "ece,calibration_loss", "--resamples", 19, "-o", page)
     text = run("report", folder, "--label", "y", "--prob", "p", *options)
     assert "Not calibrated" in text
-    assert "scanned into a state" in text
+    assert "counted in a histogram" in text
     assert "cannot be computed from a state" in page.read_text()  # what is left out is named with its reason
 
 

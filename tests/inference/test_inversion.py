@@ -320,7 +320,7 @@ def test_groups_that_count_rows_are_not_inverted():
     for id in ("mvms", "rbece"):
         found = cal.interval(id, y, p, n_resamples=39, confidence_level=0.9, rng=0)
         assert found.method == "triangle"
-        assert "count rows" in found.note
+        assert "is a number of rows" in found.note
         assert found.low <= found.estimate <= found.high
-        with pytest.raises(ValueError, match="count rows"):
+        with pytest.raises(ValueError, match="is a number of rows"):
             cal.interval(id, y, p, method="inversion", n_resamples=39, confidence_level=0.9)

@@ -75,15 +75,15 @@ def test_the_advice_names_no_metric():
 
 #: What Table 2 says for or against a metric, and the fact that must go with it.
 OF_TABLE_2 = {
-    "copes with unequal classes": lambda e: e.imbalance == "made",
-    "lets rare classes be studied": lambda e: e.imbalance == "made",
+    "suitable for imbalanced classes": lambda e: e.imbalance == "made",
+    "can be used to study rare classes": lambda e: e.imbalance == "made",
     "differentiable, so it can be optimised": lambda e: e.differentiable,
     "as a training loss it calibrates better than the log loss": lambda e: e.differentiable,
-    "gives the worst case, as safety may ask": lambda e: e.worst_case,
+    "shows the worst case, which safety may require": lambda e: e.worst_case,
     "counts false negatives": lambda e: e.misses,
     "works for any number of classes": lambda e: e.many_classes != "",
-    "gets worse with the number of classes, from somewhere between 100 and 1000": lambda e: e.most_classes == 100,
-    "a few outliers or wrong labels move it far": lambda e: e.label_noise == "fragile",
+    "becomes worse with many classes, from a number between 100 and 1000 on": lambda e: e.most_classes == 100,
+    "a few outliers or wrong labels change it a lot": lambda e: e.label_noise == "fragile",
     "outliers have little weight": lambda e: e.label_noise == "robust",
     "in wide use": lambda e: e.familiar,
 }

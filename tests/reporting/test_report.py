@@ -175,7 +175,7 @@ def test_a_stored_figure_with_a_script_is_refused(wrong):
     saved = wrong.to_dict()
     for evil in ("<script>alert(1)</script>", "<path onload='x()'/>", "<foreignObject/>"):
         saved["figures"] = [{"name": "bad", "caption": "", "svg": f"<svg>{evil}</svg>"}]
-        with pytest.raises(ValueError, match="make it again"):
+        with pytest.raises(ValueError, match="create the file again"):
             cal.Report.from_dict(saved)
 
 

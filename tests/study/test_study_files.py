@@ -47,7 +47,7 @@ def test_a_study_comes_back_as_it_was_saved(small, tmp_path):
     assert (whole["format"], whole["version"]) == ("calibrary study", 1)
     whole["about"]["seed"] += 1
     (tmp_path / "a.json").write_text(json.dumps(whole))
-    with pytest.raises(SavedFileError, match="its digest is of other content"):
+    with pytest.raises(SavedFileError, match="its content does not match its digest"):
         StudyResult.load(tmp_path / "a.json")
 
 
@@ -121,7 +121,7 @@ def _arrays(folder):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"values": lambda a: a + 1.0}, "its digest is of other content"),
+        ({"values": lambda a: a + 1.0}, "its content does not match its digest"),
         ({"digest": None, "values": lambda a: a[0]}, "another type or shape"),
         ({"digest": None, "values": lambda a: a.astype(str)}, "another type or shape"),
         ({"digest": None, "drawn": lambda a: a + 10**6}, "must be from 0 to"),

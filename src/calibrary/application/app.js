@@ -53,7 +53,7 @@ function send(file) {
       if (request.status === 201) Object.assign(entry, found, { share: 1 });
       else {
         files = files.filter((other) => other !== entry);
-        if (!entry.dropped) say("trouble", `${file.name}: ${found.error || request.responseText || "the file did not arrive: it may be too large"}`);
+        if (!entry.dropped) say("trouble", `${file.name}: ${found.error || request.responseText || "the upload failed: the file may be too large"}`);
       }
       drawFiles();
       done();
@@ -116,7 +116,7 @@ function drawPreview() {
   show("for-samples", seen.kind === "log");
   const rows = seen.rows === null || seen.rows === undefined ? "" : `${seen.rows.toLocaleString("en")} rows, `;
   const of = seen.files.length > 1 ? `${seen.name}: ` : ""; // its columns stand for those of the others
-  $("rows").textContent = table ? `${of}${rows}${seen.n_columns.toLocaleString("en")} columns. Change what was guessed wrong.` : "";
+  $("rows").textContent = table ? `${of}${rows}${seen.n_columns.toLocaleString("en")} columns. Correct any wrong guess.` : "";
   fill($("label"), columns, seen.label, [NONE]);
   const one = seen.prob.length === 1 ? seen.prob[0] : seen.prob.length ? SEVERAL : NONE;
   fill($("prob"), columns, one, [NONE, SEVERAL]);
@@ -226,7 +226,7 @@ function draw(run) {
   show("working", busy);
   $("work-name").textContent = run.names.join(", ");
   $("progress").value = run.done;
-  $("left").textContent = run.status === "waiting" ? `${run.before} before this one` : run.left === null ? "reading the file" : seconds(run.left);
+  $("left").textContent = run.status === "waiting" ? `${run.before} reports before this one` : run.left === null ? "reading the file" : seconds(run.left);
   $("cancel").onclick = () => ask(`/runs/${run.id}/cancel`, "POST").catch((error) => say("trouble", error.message));
   show("answer", Boolean(run.headline) && run.status !== "cancelled" && run.status !== "failed");
   $("answer-name").textContent = run.names.join(", ");
@@ -234,7 +234,7 @@ function draw(run) {
   $("statements").replaceChildren(...run.statements.map((text) => make("li", text)));
   show("statements", run.status !== "done"); // the page says them again
   if (run.status === "failed") say("trouble", run.error);
-  if (run.status === "cancelled") say("trouble", "Cancelled: the work was stopped and nothing of it is kept.");
+  if (run.status === "cancelled") say("trouble", "The report was cancelled, and nothing was stored.");
   if (run.status === "done") finish(run);
 }
 
@@ -274,7 +274,7 @@ async function printed(event) {
 async function recent() {
   const { runs, kept } = await ask("/runs").catch(() => ({ runs: [], kept: "" }));
   show("recent", runs.length > 0);
-  if (kept) $("kept").textContent = `Finished reports are kept in ${kept}.`;
+  if (kept) $("kept").textContent = `Finished reports are stored in ${kept}.`;
   $("runs").replaceChildren(...runs.map((run) => {
     const row = make("li"), name = make("span", undefined, { class: "name" });
     row.dataset.name = run.names.join(", ");

@@ -1,8 +1,8 @@
-"""Child processes that do the work: one for each job, with limits, ended with everything that it started.
+"""Child processes that do the work: one for each job, with limits; a child is ended together with all its own children.
 
-A child is the command line itself. It takes its job as one line of JSON and answers with lines of JSON: how far it is,
-what it found, or what is wrong. Where the system can copy a process, one process has loaded the libraries and is copied
-for each job, so that no job waits for them; elsewhere every job has a new process.
+A child runs the command line. It takes its job as one line of JSON and answers with lines of JSON: its progress, its
+result, or an error. On Linux one process loads the libraries in advance and is copied for each job, so that no job
+waits for the libraries; on other systems every job starts a new process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 from calibrary.application.limits import AppLimits
 
-#: The module that a child runs; it is part of the command line, which stands above this room.
+#: The module that a child runs. It belongs to the command line, which this package must not import.
 _PROGRAM = "calibrary.cli.app_work"
-#: Bytes of a line that a child may say.
+#: The largest number of bytes in one line of a child's answer.
 _LONGEST_LINE = 8 << 20
 
 
 class StoppedError(Exception):
-    """The work ended without an answer; the text says why."""
+    """The work ended without an answer; the message gives the reason."""
 
 
 class WorkProcess:
@@ -39,10 +39,10 @@ class WorkProcess:
         self.cancelled = self.timed_out = self.ended = False
 
     async def answers(self, job: dict[str, Any], seconds: float) -> AsyncIterator[dict[str, Any]]:
-        """Everything that the child says about a job; whatever happens, it has ended afterwards."""
+        """Send the job and yield every answer of the child; the child is always ended afterwards."""
         ending = asyncio.get_running_loop().call_later(seconds, self._out_of_time)
         try:
-            with suppress(ConnectionError):  # it has ended already, which the end of its answers says
+            with suppress(ConnectionError):  # the child has ended already; the caller reports a missing answer
                 self._asked.write(json.dumps(job).encode() + b"\n")
                 await self._asked.drain()
             while line := await self._line():
@@ -59,25 +59,25 @@ class WorkProcess:
             self._asked.close()
 
     async def _line(self) -> dict[str, Any]:
-        """The next thing the child says; nothing where it has ended."""
+        """The next answer of the child; empty if the child has ended."""
         try:
             line = await self._answers.readline()
         except ConnectionError:
             return {}
         except ValueError:
-            raise StoppedError("the work said more than can be shown") from None
+            raise StoppedError("the answer of the process is too long to be shown") from None
         return dict(json.loads(line)) if line.endswith(b"\n") else {}
 
     def cancel(self) -> None:
-        """End the work because somebody asked for it."""
+        """End the work at the user's request."""
         self.cancelled = True
         self.stop()
 
     def stop(self) -> None:
-        """End the child and whatever it has started, at once; one that has not begun ends when it does."""
+        """Kill the child and its own children; a child whose process number is not yet known is killed once it is."""
         if not self._pid or self.ended:
             return
-        with suppress(ProcessLookupError, PermissionError):  # all of them have ended
+        with suppress(ProcessLookupError, PermissionError):  # all these processes have ended
             if os.name == "posix":
                 os.killpg(self._pid, signal.SIGKILL)
             else:
@@ -89,7 +89,7 @@ class WorkProcess:
 
 
 class Children:
-    """The children of one app: the process that is copied, and those at work."""
+    """The child processes of one app: the process that is copied, and its copies that have a job."""
 
     def __init__(self, folder: Path, limits: AppLimits, copies: bool | None = None) -> None:
         self.limits = limits
@@ -99,7 +99,7 @@ class Children:
         self._at_work: set[WorkProcess] = set()
 
     def prepare(self) -> None:
-        """Start the process that is copied, unless it is there."""
+        """Start the process that is copied, unless it has been started."""
         if self._copies and self._source is None:
             self._source = asyncio.create_task(self._loaded())
 
@@ -117,7 +117,7 @@ class Children:
             "PYTHONPATH": f"{package}{os.pathsep}{before}" if before else str(package),
             "TMPDIR": str(self._folder),
             "MPLBACKEND": "agg",
-            "OPENBLAS_NUM_THREADS": "1",  # the draws of a report are shared by processes instead
+            "OPENBLAS_NUM_THREADS": "1",  # processes, not threads, share the draws of a report
         }
         limits = [str(self.limits.memory), str(int(self.limits.seconds) + 1)]
         command = [sys.executable, "-m", _PROGRAM, *limits, *words]
@@ -157,7 +157,7 @@ class Children:
     async def answered(
         self, job: dict[str, Any], seconds: float, child: WorkProcess | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """Have one job done, and say what the child says."""
+        """Give one job to a child and yield its answers; an error if it ends without a result."""
         found = child or await self.take()
         ended = False
         try:
@@ -170,7 +170,7 @@ class Children:
             raise StoppedError(_why(found, seconds))
 
     async def close(self) -> None:
-        """End them all."""
+        """End all child processes."""
         for child in self._at_work:
             child.stop()
         if self._source is not None:
@@ -187,6 +187,6 @@ def _why(child: WorkProcess, seconds: float) -> str:
     if child.timed_out:
         return f"the work took longer than {seconds / 60:.0f} minutes and was stopped: use fewer rows or fewer draws"
     return (
-        "the process that did the work ended early: it may have needed more memory than it is given; use fewer rows, "
+        "the process that did the work ended early, perhaps because it exceeded its memory limit: use fewer rows, "
         "or start the app with a larger --memory-mb"
     )

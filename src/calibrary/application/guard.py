@@ -1,8 +1,9 @@
-"""Who may talk to the app: this machine's browser, with the token of the address that was printed.
+"""Access control of the app: only this machine's browser, with the token in the printed address, may use it.
 
-Four things are asked of every request. The host must be ours, so that no other name that leads here (DNS rebinding) is
-answered. A request that changes something must come from our own page. The cookie, which only our own pages send, must
-be the one that was given for the token or the password. Every answer forbids other pages to show, read or keep it.
+Every request is checked. Its Host header must name the app, so that another host name for the same address (DNS
+rebinding) gets no answer. A request that changes something must come from the app's own page. The cookie, which only
+that page sends, must be the one that was set for the token or the password. The headers of every answer forbid other
+pages to show, read or store it.
 """
 
 from __future__ import annotations
@@ -20,18 +21,19 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Names of this machine that never leave it.
+#: Names by which a machine refers to itself.
 LOCAL = ("127.0.0.1", "localhost")
-#: Methods that change nothing.
+#: HTTP methods that change nothing.
 _SAFE = ("GET", "HEAD")
-#: Paths that may be asked for without a cookie: the first page, and what it is made of.
+#: Paths that need no cookie: the first page with its style sheet and script, and the login.
 _OPEN = ("/", "/login", "/app.css", "/app.js")
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self' "
     "data:; base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
 )
-#: A report has its own script, which is named by its hash in the page itself; it is in no origin and so reads nothing.
+#: The page of a report allows its own script by the script's hash. The page is sandboxed, so that the script has no
+#: origin and cannot read anything from the app.
 _REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads allow-modals allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'; "
@@ -49,14 +51,14 @@ _HEADERS = {
 
 @dataclass
 class Secrets:
-    """What a visitor must know: the token of the address, or a password, and then the cookie."""
+    """The secrets that give access: the token in the address, or a password, and then the cookie."""
 
     password: str | None = None
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def knows_token(self, given: str) -> bool:
-        """Is it the token? With a password the token opens nothing."""
+        """Whether the text is the token; if there is a password, the token gives no access."""
         return self.password is None and _same(given, self.token)
 
     def knows_password(self, given: str) -> bool:
@@ -72,14 +74,14 @@ def _same(given: str, true: str) -> bool:
 
 @dataclass(frozen=True)
 class Address:
-    """Where the app listens, and under which names it is asked for; ``any_ip`` where it listens on all addresses."""
+    """The port and the host names of the app; ``any_ip`` means that it listens on all addresses of the machine."""
 
     port: int
     names: tuple[str, ...] = LOCAL
     any_ip: bool = False
 
     def is_ours(self, host: str) -> bool:
-        """Is this the value of a Host header that we answer?"""
+        """Whether a Host header with this value names the app."""
         name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
         if port != str(self.port):
             return False
@@ -90,7 +92,7 @@ class Address:
 
     @property
     def cookie_name(self) -> str:
-        """Cookies do not tell ports apart, and another app may run on another one."""
+        """The name of the cookie, which contains the port: browsers send the cookies of all ports of a host."""
         return f"calibrary_{self.port}"
 
 
@@ -103,11 +105,11 @@ def _is_ip(text: str) -> bool:
 
 
 class Guard:
-    """The app behind its checks."""
+    """The app with the checks of every request."""
 
     def __init__(self, app: Asgi, address: Address, known: Secrets, framed: bool = False) -> None:
         self.app, self.address, self.known = app, address, known
-        # a notebook shows the app in a frame, and runs on a port of this machine that is not known here
+        # a notebook shows the app in a frame; its page comes from some port of this machine
         self.ancestors = "'self' http://localhost:* http://127.0.0.1:*" if framed else "'none'"
         self.inner = "'self' http://localhost:* http://127.0.0.1:*" if framed else "'self'"
 
@@ -115,31 +117,31 @@ class Guard:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
-            return  # there is nothing here that talks over a websocket
+            return  # the app has no websockets
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._refused(scope, headers)
         if refused is not None:
-            await _answer(send, *refused, self._own(scope["path"]))
+            await _answer(send, *refused, self._security_headers(scope["path"]))
             return
 
         async def protected(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                own = self._own(scope["path"])
+                own = self._security_headers(scope["path"])
                 message["headers"] = [*message.get("headers", []), *((k.encode(), v.encode()) for k, v in own.items())]
             await send(message)
 
         await self.app(scope, receive, protected)
 
-    def _own(self, path: str) -> dict[str, str]:
-        """The headers of an answer."""
+    def _security_headers(self, path: str) -> dict[str, str]:
+        """The security headers of an answer."""
         report = path.endswith("/page")
         policy = (_REPORT_POLICY if report else _POLICY).format(ancestors=self.inner if report else self.ancestors)
         return {**_HEADERS, "content-security-policy": policy}
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
-        """The status and the sentence of a refusal, or None."""
+        """The status and the message if the request is refused; None if it is allowed."""
         if not self.address.is_ours(headers.get("host", "")):
-            return 421, "This is not the address of the app: open the one that was printed."
+            return 421, "This is not the address of the app: open the address that was printed."
         if scope["method"] not in _SAFE:
             if not self.address.is_our_origin(headers.get("origin", "")):
                 return 403, "This request does not come from the page of the app."
@@ -148,11 +150,11 @@ class Guard:
         elif headers.get("sec-fetch-site") == "cross-site" and scope["path"] != "/":
             return 403, "This request comes from another page."
         if scope["path"] not in _OPEN and not self.has_cookie(headers):
-            return 403, "This app needs the address with its token: open the one that was printed."
+            return 403, "The address must contain the app's token: open the address that was printed."
         return None
 
     def has_cookie(self, headers: dict[str, str]) -> bool:
-        """Did the browser send the cookie that we gave it?"""
+        """Whether the browser sent the cookie that the app had set."""
         try:
             sent = SimpleCookie(headers.get("cookie", ""))
         except CookieError:

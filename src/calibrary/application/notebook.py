@@ -12,7 +12,7 @@ from typing import Any
 from calibrary.base.errors import RefusedCallError, extra
 from calibrary.base.markup import element, markup
 
-#: Seconds until the server of an app must have answered.
+#: Seconds to wait for the server to end.
 _READY = 30.0
 
 
@@ -22,9 +22,9 @@ class AppFrame:
     Attributes
     ----------
     url : str
-        The address that opens it in a tab of its own.
+        The address that opens the app in a browser tab.
     ended : bool
-        Was it stopped?
+        Whether the app was stopped.
     """
 
     def __init__(self, server: Any, url: str, framed_url: str, thread: threading.Thread, height: int) -> None:
@@ -33,7 +33,7 @@ class AppFrame:
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """End the app, its work and its files."""
+        """End the app and its running reports, and remove its files."""
         self.ended = True
         self._server.stop()
         self._thread.join(timeout=_READY)
@@ -48,16 +48,16 @@ class AppFrame:
         link = element("a", "open it in a tab", href=self.url, target="_blank", rel="noopener")
         style = f"width:100%;height:{self.height}px;border:1px solid #ccc"
         frame = element("iframe", src=self._framed_url, style=style, title="calibrary")
-        hint = ("The app runs on this machine until .stop() is called; if the frame stays closed, ", link, ".")
+        hint = ("The app runs on this machine until .stop() is called; if the frame stays empty, ", link, ".")
         return markup(frame, element("p", hint))
 
 
 def app(data: Any = None, *, height: int = 900) -> AppFrame:
-    """Show the app in a notebook, with a table or files already dropped.
+    """Show the app in a notebook, with a table or files already loaded.
 
-    The app is the one of ``calibrary app``: a page to choose columns, measure and download the report. It listens on
-    this machine alone, and its files are removed when it ends. A notebook that runs on another machine cannot show it:
-    there, use :func:`calibrary.report`.
+    This is the app of the command ``calibrary app``: a page to choose columns, compute a report and download it. It
+    listens on this machine only, and its files are removed when it ends. A notebook that runs on another machine cannot
+    show the app: use :func:`calibrary.report` there.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def app(data: Any = None, *, height: int = 900) -> AppFrame:
     Returns
     -------
     AppFrame
-        It has the address ``url`` and the method ``stop()``.
+        Its attribute ``url`` is the address of the app; its method ``stop()`` ends the app.
 
     Examples
     --------
@@ -80,23 +80,23 @@ def app(data: Any = None, *, height: int = 900) -> AppFrame:
     with extra("app", "calibrary.app"):
         from calibrary.application.server import AppServer, LocalApp, address_of, listening
 
-    heard = listening("127.0.0.1", 0)
-    local = LocalApp(address_of("127.0.0.1", heard.getsockname()[1]), framed=True)
+    listener = listening("127.0.0.1", 0)
+    local = LocalApp(address_of("127.0.0.1", listener.getsockname()[1]), framed=True)
     try:
         _drop(local.uploads, data)
     except BaseException:
-        heard.close()
+        listener.close()
         local.close()
         raise
     server = AppServer(local)
-    thread = threading.Thread(target=server.run_until_stopped, args=(heard,), daemon=True, name="calibrary app")
+    thread = threading.Thread(target=server.run_until_stopped, args=(listener,), daemon=True, name="calibrary app")
     thread.start()
-    # notebooks are opened at localhost, and a browser gives a frame of another name no cookies
+    # notebooks are usually opened at localhost, and a browser sends no cookies to a frame from another host name
     return AppFrame(server, local.url, local.url.replace("127.0.0.1", "localhost", 1), thread, height)
 
 
 def _drop(uploads: Any, data: Any) -> None:
-    """Put what was passed among the files of the app."""
+    """Add the files or the table that the user passed to the files of the app."""
     if data is None:
         return
     for file in data if isinstance(data, list | tuple) else [data]:
@@ -110,7 +110,7 @@ def _drop(uploads: Any, data: Any) -> None:
 
 
 def _write_table(table: Any, place: Path) -> None:
-    """Write a table as Parquet, whatever library it is of."""
+    """Write a table of pandas, polars or Arrow, or a dictionary of columns, as a Parquet file."""
     with extra("app", "calibrary.app"):
         import pyarrow as pa
         import pyarrow.parquet as pq

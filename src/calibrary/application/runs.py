@@ -1,4 +1,4 @@
-"""Reports that were asked for: they wait for their turn, one is made at a time, and finished ones are kept."""
+"""The queue of requested reports: one report is computed at a time, and finished reports are stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from calibrary.application.limits import MOST_RUNS, MOST_WAITING, AppLimits
 from calibrary.application.uploads import UploadedFile
 from calibrary.base.files import write_atomically
 
-#: What can be taken home: the ending and the type that a browser is told.
+#: The formats in which a report can be downloaded: the file name extension, and its media type.
 FORMS = {
     "html": "text/html; charset=utf-8",
     "json": "application/json",
@@ -28,13 +28,13 @@ FORMS = {
     "md": "text/markdown; charset=utf-8",
     "pdf": "application/pdf",
 }
-#: Seconds that a browser may take to print a page.
+#: Seconds that printing a page as PDF may take.
 _PRINTING = 330.0
 _FACTS = "run.json"
 
 
 class RefusedRunError(ValueError):
-    """A report is not made; the text says why."""
+    """The report is refused; the message gives the reason."""
 
 
 @dataclass
@@ -63,42 +63,42 @@ class AppRun:
         return self.status in ("done", "failed", "cancelled")
 
     def shown(self) -> dict[str, Any]:
-        """What the page receives."""
+        """The fields that are sent to the page."""
         hidden = ("folder", "child", "options")
         return {name: value for name, value in vars(self).items() if name not in hidden}
 
 
 class AppRuns:
-    """The reports of one app; ``kept`` is the folder of finished ones where the user named one, else a private one."""
+    """The reports of one app; ``kept`` is the user's folder for finished reports, or None for the private folder."""
 
     def __init__(self, folder: PrivateFolder, children: Children, limits: AppLimits, kept: Path | None = None) -> None:
         self.folder, self.children, self.limits, self.kept = folder, children, limits, kept
-        self.runs: dict[str, AppRun] = _found_again(kept)
+        self.runs: dict[str, AppRun] = _stored_runs(kept)
         self._turn = asyncio.Lock()
         self._printing = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, files: Sequence[UploadedFile], options: dict[str, Any]) -> AppRun:
-        """Put a report in the queue; its files are those of now, also where they are removed meanwhile."""
+        """Add a report to the queue; its input files stay available to it even if the user removes them."""
         if sum(not run.ended for run in self.runs.values()) > MOST_WAITING:
-            raise RefusedRunError(f"{MOST_WAITING} reports wait already: cancel some, or wait")
+            raise RefusedRunError(f"{MOST_WAITING} reports are waiting already: cancel some of them, or wait")
         if len(self.runs) >= MOST_RUNS:
-            raise RefusedRunError(f"{MOST_RUNS} reports are kept already: delete some of the recent ones")
+            raise RefusedRunError(f"{MOST_RUNS} reports are stored already: delete some of them")
         made = self.folder.new("runs")
         inputs = made / "inputs"
         inputs.mkdir(mode=0o700)
-        names = _own_names([file.name for file in files])
+        names = _distinct_names([file.name for file in files])
         for file, name in zip(files, names, strict=True):
-            _linked(file.path, inputs / name)
+            _link_or_copy(file.path, inputs / name)
         run = AppRun(secrets.token_urlsafe(12), made, tuple(names), options)
         self.runs[run.id] = run
-        task = asyncio.create_task(self._made(run))
+        task = asyncio.create_task(self._compute(run))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return run
 
     def cancel(self, run: AppRun) -> None:
-        """End the work on a report, or take it out of the queue."""
+        """Stop computing a report, or remove it from the queue."""
         if run.ended:
             return
         run.status, run.left = "cancelled", None
@@ -106,23 +106,23 @@ class AppRuns:
             run.child.cancel()
 
     def delete(self, run: AppRun) -> None:
-        """Forget a report and remove its files."""
+        """Delete a report and its files."""
         self.cancel(run)
         del self.runs[run.id]
         shutil.rmtree(run.folder, ignore_errors=True)
 
     def place_in_queue(self, run: AppRun) -> int:
-        """How many reports are made before this one."""
+        """The number of reports that will be computed before this one."""
         others = [other for other in self.runs.values() if not other.ended and other.asked < run.asked]
         return len(others)
 
-    async def _made(self, run: AppRun) -> None:
+    async def _compute(self, run: AppRun) -> None:
         async with self._turn:
             if run.status == "cancelled":
                 return
             run.status, began = "running", time.monotonic()
             try:
-                await self._worked(run)
+                await self._run_child(run)
             except StoppedError as error:
                 _failed(run, str(error))
             finally:
@@ -131,16 +131,16 @@ class AppRuns:
         if run.status == "done":
             self._keep(run)
 
-    async def _worked(self, run: AppRun) -> None:
+    async def _run_child(self, run: AppRun) -> None:
         job = {"job": "report", "folder": str(run.folder), "files": list(run.names), "options": run.options}
         run.child = child = await self.children.take()
         if run.status == "cancelled":
             child.cancel()
         async for said in self.children.answered(job, self.limits.seconds, child):
             if run.status != "cancelled":
-                self._heard(run, said)
+                self._record(run, said)
 
-    def _heard(self, run: AppRun, said: dict[str, Any]) -> None:
+    def _record(self, run: AppRun, said: dict[str, Any]) -> None:
         if "error" in said or "fault" in said:
             _failed(run, str(said.get("error") or said.get("fault")))
             print(said.get("traceback", ""), end="", file=sys.stderr)
@@ -155,7 +155,7 @@ class AppRuns:
             run.status, run.done = "done", 1.0
 
     def _keep(self, run: AppRun) -> None:
-        """Write down what was found, in the user's folder where one was named."""
+        """Move a finished report to the user's folder, if there is one."""
         if self.kept is not None:
             place = self.kept / f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(run.asked))}-{secrets.token_hex(4)}"
             shutil.copytree(run.folder, place)
@@ -164,7 +164,7 @@ class AppRuns:
             write_atomically(place / _FACTS, json.dumps({**run.shown(), "options": run.options}).encode())
 
     async def file(self, run: AppRun, form: str) -> Path:
-        """A report in a form; the PDF is printed when it is asked for first."""
+        """The file of a report in one of the formats; the PDF is printed when it is first requested."""
         path = run.folder / f"report.{form}"
         if form == "pdf":
             async with self._printing:
@@ -179,7 +179,7 @@ class AppRuns:
                 raise RefusedRunError(str(said.get("error") or said.get("fault")))
 
     async def close(self) -> None:
-        """End everything that runs or waits."""
+        """Cancel all running and waiting reports, and end the child processes."""
         for run in list(self.runs.values()):
             self.cancel(run)
         await self.children.close()
@@ -193,8 +193,8 @@ def _failed(run: AppRun, why: str) -> None:
         run.status, run.error = "failed", why
 
 
-def _own_names(names: Sequence[str]) -> list[str]:
-    """The names of the files of one report, each a different one: it is the name of its model."""
+def _distinct_names(names: Sequence[str]) -> list[str]:
+    """Distinct names for the files of one report, because the name of a file is the name of its model."""
     own: list[str] = []
     for name in names:
         stem, dot, ending = name.partition(".")
@@ -203,16 +203,16 @@ def _own_names(names: Sequence[str]) -> list[str]:
     return own
 
 
-def _linked(source: Path, target: Path) -> None:
-    """The same bytes under a second name; where a disk knows no such thing, a copy."""
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Create a hard link to the file, or a copy if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
 
 
-def _found_again(kept: Path | None) -> dict[str, AppRun]:
-    """The finished reports in the user's folder, by their ids."""
+def _stored_runs(kept: Path | None) -> dict[str, AppRun]:
+    """The reports stored in the user's folder by an earlier app, by their ids."""
     found: dict[str, AppRun] = {}
     for facts in sorted(kept.glob(f"*/{_FACTS}")) if kept is not None else []:
         try:
@@ -223,7 +223,7 @@ def _found_again(kept: Path | None) -> dict[str, AppRun]:
                 str(known["python"]), tuple(map(str, known["notes"])), float(known["asked"]), float(known["seconds"]),
             )  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError) as error:
-            print(f"calibrary: {facts} is not a finished report and is left alone: {error}", file=sys.stderr)
+            print(f"calibrary: {facts} is not a finished report and is ignored: {error}", file=sys.stderr)
             continue
         found[run.id] = run
     return found

@@ -1,4 +1,4 @@
-"""The server of the app: its pages and what they ask for."""
+"""The web server of the app: its pages, and the requests that they send."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from calibrary.application.limits import MOST_JSON, PREVIEW_SECONDS, AppLimits
 from calibrary.application.runs import FORMS, AppRun, AppRuns, RefusedRunError
 from calibrary.application.uploads import TooLargeError, UploadedFile, Uploads, megabytes
 
-#: Requests that are answered at once; more wait or are told to come again.
+#: The largest number of simultaneous connections; further requests get status 503.
 _MOST_CONNECTIONS = 200
-#: Looks at files that are made at once.
+#: The number of previews that are computed at a time.
 _PREVIEWS = 2
-#: Seconds after a wrong password before the next one is looked at.
+#: Seconds after a wrong password before the next password is checked.
 _AFTER_WRONG_PASSWORD = 1.0
 
 
 class NotFoundError(ValueError):
-    """There is no such file or report."""
+    """The requested file or report does not exist."""
 
 
 class LocalApp:
-    """One app: its files, reports and child processes, and the requests that reach them."""
+    """One app: its files, reports and child processes, and the handlers of its requests."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class LocalApp:
         return place if self.known.password is not None else f"{place}?token={self.known.token}"
 
     def close(self) -> None:
-        """Remove the private folder; what it held cannot be reached any more."""
+        """Remove the private folder with all files and reports in it."""
         self.folder.remove()
 
     @contextlib.asynccontextmanager
-    async def _life(self, _: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         self.runs = AppRuns(self.folder, self.children, self.limits, self.kept)
-        self._looking = asyncio.Semaphore(_PREVIEWS)
+        self._previewing = asyncio.Semaphore(_PREVIEWS)
         self._guessing = asyncio.Lock()
         self.children.prepare()
         try:
@@ -104,7 +104,7 @@ class LocalApp:
                 route("/runs/{id}/page", self.report_page),
                 route("/runs/{id}/report.{form}", self.download),
             ],
-            lifespan=self._life,
+            lifespan=self._lifespan,
             exception_handlers={
                 TooLargeError: _sentence(413),
                 RefusedRunError: _sentence(409),
@@ -117,7 +117,7 @@ class LocalApp:
     # -- pages ---------------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
-        """The page of the app for those who know the token or have the cookie, else how to get there."""
+        """The page of the app for a visitor with the token or the cookie; otherwise the login or an explanation."""
         by_token = self.known.knows_token(request.query_params.get("token", ""))
         if not by_token and not self.guard.has_cookie(dict(request.headers)):
             name, status = ("login.html", 200) if self.known.password is not None else ("closed.html", 403)
@@ -126,7 +126,7 @@ class LocalApp:
         return self._with_cookie(answer) if by_token else answer
 
     async def login(self, request: Request) -> Response:
-        """The cookie for the password; a wrong one costs a second, for everybody."""
+        """Set the cookie if the password is right; after a wrong password all logins wait for a second."""
         given = await _json(request)
         async with self._guessing:
             if not self.known.knows_password(str(given.get("password", ""))):
@@ -147,14 +147,14 @@ class LocalApp:
         return JSONResponse({"files": listed, "most": self.limits.file_bytes})
 
     async def add_file(self, request: Request) -> Response:
-        """Take a file as the body of a request, piece by piece."""
+        """Store a file that is sent as the body of a request, piece by piece."""
         announced = request.headers.get("content-length", "")
         size = int(announced) if announced.isdecimal() else None
         name = unquote(request.headers.get("x-file-name", "file"), errors="replace")
         try:
             found = await self.uploads.add(name, request.stream(), size)
         except OSError as error:
-            raise TooLargeError(f"the file cannot be kept: {(error.strerror or str(error)).lower()}") from error
+            raise TooLargeError(f"the file cannot be stored: {(error.strerror or str(error)).lower()}") from error
         return JSONResponse(_about(found), 201)
 
     async def remove_file(self, request: Request) -> Response:
@@ -162,10 +162,10 @@ class LocalApp:
         return JSONResponse({})
 
     async def preview(self, request: Request) -> Response:
-        """The first rows of files and what their columns may be; a child process reads them."""
+        """The first rows of files and guesses for their columns, both from a child process that reads the files."""
         asked = await _json(request)
         chosen = self._chosen(asked)
-        async with self._looking:
+        async with self._previewing:
             job = {"job": "preview", "files": [str(file.path) for file in chosen], "scorer": asked.get("scorer")}
             answer: dict[str, Any] = {}
             async for said in self.children.answered(job, PREVIEW_SECONDS):
@@ -200,21 +200,21 @@ class LocalApp:
         return JSONResponse({})
 
     async def report_page(self, request: Request) -> Response:
-        """The page of a report, which is in no origin: its script can ask this server for nothing."""
+        """The page of a report, which is sandboxed: its script cannot send requests to this server."""
         run = self._finished(request)
         return FileResponse(await self.runs.file(run, "html"), media_type=FORMS["html"])
 
     async def download(self, request: Request) -> Response:
         form = request.path_params["form"]
         if form not in FORMS:
-            raise NotFoundError(f"a report has no form {form[:20]!r}: {', '.join(FORMS)}")
+            raise NotFoundError(f"a report has no format {form[:20]!r}: {', '.join(FORMS)}")
         run = self._finished(request)
         path = await self.runs.file(run, form)
         stem = re.sub(r"[^\w.-]+", "_", run.names[0].partition(".")[0]) or "report"
         named = f"attachment; filename=\"report.{form}\"; filename*=UTF-8''{quote(f'{stem}-report.{form}')}"
         return FileResponse(path, media_type=FORMS[form], headers={"content-disposition": named})
 
-    # -- looked up -----------------------------------------------------------------------------------
+    # -- files and reports by their ids --------------------------------------------------------------
 
     def _shown(self, run: AppRun) -> dict[str, Any]:
         return {**run.shown(), "before": self.runs.place_in_queue(run)}
@@ -222,19 +222,19 @@ class LocalApp:
     def _file(self, id: object) -> UploadedFile:
         found = self.uploads.files.get(str(id))
         if found is None:
-            raise NotFoundError("this file is not here any more: drop it again")
+            raise NotFoundError("this file is no longer stored: upload it again")
         return found
 
     def _chosen(self, asked: dict[str, Any]) -> list[UploadedFile]:
         named = asked.get("files")
         if not isinstance(named, list) or not named:
-            raise NotFoundError("no file was named: drop one")
+            raise NotFoundError("no file was chosen: upload one")
         return [self._file(id) for id in named]
 
     def _run(self, request: Request) -> AppRun:
         found = self.runs.runs.get(request.path_params["id"])
         if found is None:
-            raise NotFoundError("this report is not here any more")
+            raise NotFoundError("this report is no longer stored")
         return found
 
     def _finished(self, request: Request) -> AppRun:
@@ -249,7 +249,7 @@ def _about(file: UploadedFile) -> dict[str, Any]:
 
 
 async def _json(request: Request) -> dict[str, Any]:
-    """The body of a request as an object of JSON; anything else is none."""
+    """The body of a request as a JSON object; an empty one if it is anything else."""
     body = b""
     async for piece in request.stream():
         body += piece
@@ -263,7 +263,7 @@ async def _json(request: Request) -> dict[str, Any]:
 
 
 def _sentence(status: int) -> Callable[[Request, Exception], Response]:
-    """An error of the visitor as its sentence."""
+    """A handler that answers with the message of the error and this status."""
 
     def answer(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": str(error)}, status, headers={"connection": "close"})
@@ -286,7 +286,7 @@ def _static(name: str, kind: str) -> Callable[[Request], Any]:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that is ready, so that the address can be printed before the first request is answered."""
+    """A socket that already listens, so that the address can be printed before the server starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -296,12 +296,12 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         found.close()
         reason = (error.strerror or str(error)).lower()
-        raise ValueError(f"--host {host} --port {port}: {reason}; --port 0 takes a free port") from None
+        raise ValueError(f"--host {host} --port {port}: {reason}; --port 0 chooses a free port") from None
     return found
 
 
 def address_of(host: str, port: int) -> Address:
-    """The names under which an app on this host is asked for."""
+    """The port and the host names by which an app on this host can be reached."""
     if host in LOCAL:
         return Address(port)
     anywhere = host in ("0.0.0.0", "::")
@@ -311,7 +311,7 @@ def address_of(host: str, port: int) -> Address:
 
 
 class AppServer:
-    """A server that ends without waiting for those who still listen."""
+    """The web server of one app; at its end it waits at most a second for open connections."""
 
     def __init__(self, app: LocalApp) -> None:
         config = uvicorn.Config(
@@ -320,18 +320,18 @@ class AppServer:
         )  # fmt: skip
         self.served, self._server = app, uvicorn.Server(config)
 
-    def run_until_stopped(self, heard: socket.socket) -> None:
-        """Answer until Ctrl-C, the end of the terminal or :meth:`stop`; then remove everything."""
+    def run_until_stopped(self, listener: socket.socket) -> None:
+        """Answer requests until Ctrl-C, the end of the terminal or :meth:`stop`; then remove the private folder."""
         if threading.current_thread() is threading.main_thread():
             for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-                if hasattr(signal, name):  # uvicorn raises the signal again at its end: there it is the usual end
+                if hasattr(signal, name):  # after the end uvicorn raises the signal again, for this harmless handler
                     signal.signal(getattr(signal, name), lambda *_: self.stop())
         try:
-            self._server.run(sockets=[heard])
+            self._server.run(sockets=[listener])
         finally:
             self.served.close()
-            heard.close()
+            listener.close()
 
     def stop(self) -> None:
-        """End soon."""
+        """Tell the server to end."""
         self._server.should_exit = True

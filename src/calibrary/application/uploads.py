@@ -1,4 +1,4 @@
-"""Files that were dropped: written piece by piece to the private folder, never beyond the limits."""
+"""Uploaded files: they are written piece by piece to the private folder, within the limits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from calibrary.application.folder import PrivateFolder
 from calibrary.application.limits import MOST_UPLOADS, AppLimits
 from calibrary.base.numbers import counted
 
-#: Letters of a name that is kept; a longer one loses its beginning, because the ending says what the file is.
+#: The largest number of bytes in a file name; a longer name loses its beginning, because its extension is the format.
 _LONGEST_NAME = 120
 #: Bytes that must stay free on the disk.
 _FREE = 256 << 20
 
 
 class TooLargeError(ValueError):
-    """A file, or all files together, are larger than the app takes."""
+    """A file, or all files together, exceed the limits of the app."""
 
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """A file in the private folder, under the name that it came with."""
+    """A file in the private folder, with the name that the user gave it."""
 
     id: str
     path: Path
@@ -38,17 +38,17 @@ class UploadedFile:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a path as a plain file name: no separators, no hidden name, no letters that move text."""
+    """The last part of a path as a safe file name: not hidden, without separators and invisible characters."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
     kept = "".join(c for c in last if c.isprintable() and c not in '<>:"|?*' and unicodedata.category(c) != "Cf")
-    while len(kept.encode("utf-8", "replace")) > _LONGEST_NAME:  # a system counts bytes
+    while len(kept.encode("utf-8", "replace")) > _LONGEST_NAME:  # file systems limit the bytes of a name
         kept = kept[1:]
     plain = kept.encode("utf-8", "ignore").decode().strip().lstrip(".-")
     return plain or "file"
 
 
 class Uploads:
-    """The files of one app by their ids; an id is a random word and never part of a path that a browser sends."""
+    """The files of one app by their ids; an id is a random word, so that a request never contains a path."""
 
     def __init__(self, folder: PrivateFolder, limits: AppLimits) -> None:
         self.folder, self.limits = folder, limits
@@ -56,11 +56,11 @@ class Uploads:
         self._written = self._arriving = 0
 
     async def add(self, name: str, content: AsyncIterator[bytes], announced: int | None = None) -> UploadedFile:
-        """Write a file as it comes; one that breaks off or is too large leaves nothing behind."""
+        """Write a file while it is received; an incomplete or too large file is removed."""
         if announced is not None:
             self._check(announced, 0)
         if len(self.files) + self._arriving >= MOST_UPLOADS:
-            raise TooLargeError(f"{counted(MOST_UPLOADS, 'file')} are here already: remove some of them")
+            raise TooLargeError(f"{counted(MOST_UPLOADS, 'file')} are stored already: remove some of them")
         place = self.folder.new("files")
         size = 0
         self._arriving += 1
@@ -80,17 +80,17 @@ class Uploads:
         return self._kept(place / safe_name(name), size)
 
     def put(self, name: str) -> Path:
-        """A place for a file that this program itself writes; :meth:`keep` takes it in."""
+        """The path for a file that this program itself writes; then :meth:`keep` adds the file."""
         return self.folder.new("files") / safe_name(name)
 
     def keep(self, path: Path) -> UploadedFile:
-        """Take in a file that was written to the place that :meth:`put` gave."""
+        """Add a file that was written to a path from :meth:`put`."""
         size = path.stat().st_size
         self._written += size
         return self._kept(path, size)
 
     def remove(self, id: str) -> None:
-        """Forget a file and remove it."""
+        """Remove a file."""
         found = self.files.pop(id)
         self._written -= found.size
         shutil.rmtree(found.path.parent, ignore_errors=True)
@@ -112,7 +112,7 @@ class Uploads:
 
 
 def megabytes(size: int) -> str:
-    """A size for people."""
+    """The size in kB or MB, rounded up."""
     if size < 1_000_000:
         return counted(-(-size // 1000), "kB", "kB")
     return counted(-(-size // 1_000_000), "MB", "MB")

@@ -168,7 +168,8 @@ def opened(saved: Any, what: str, source: object, *, format: str, version: int) 
     found = saved.get("version", version)
     if type(found) is not int or found != version:
         raise SavedFileError(
-            f"{source} has version {in_sentence(found, 40)} and this calibrary reads version {version}: make it again"
+            f"{source} has version {in_sentence(found, 40)} and this calibrary reads version {version}: create the "
+            "file again with this version"
         )
     return verified(saved, what, source)
 
@@ -180,7 +181,8 @@ def verified(
     content = {name: value for name, value in saved.items() if name != DIGEST}
     if DIGEST in saved and saved[DIGEST] != digest(content, arrays):
         raise SavedFileError(
-            f"{source} is not a {what} as it was saved: its digest is of other content, so it was damaged or edited"
+            f"{source} is not a {what} as it was saved: its content does not match its digest, so it was damaged or "
+            "edited"
         )
     return content
 
@@ -196,7 +198,7 @@ def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
     hints = _hints(kind)
     unknown = sorted(set(saved) - set(hints))
     if unknown:
-        raise SavedFileError(f"{what} has no field {str(unknown[0])[:40]!r}")
+        raise SavedFileError(f"{what} contains an unknown field, {str(unknown[0])[:40]!r}")
     required = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
     missing = sorted(required - set(saved))
     if missing:

@@ -1,4 +1,4 @@
-"""What the columns of a dropped file may be, and its first rows: what a person sees before anything is measured."""
+"""The preview of a file in the app: its first rows, and guesses for the roles of its columns."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from calibrary.cli.logs import log_of
 from calibrary.cli.read import guessed_columns, words_of
 from calibrary.cli.report import is_saved
 
-#: Rows and columns that are shown, letters of a cell, and columns that can be chosen.
+#: The largest numbers of rows and columns that are shown, of letters in a cell, and of columns that can be chosen.
 _ROWS, _SHOWN, _LETTERS, _CHOICES = 8, 40, 40, 2000
-#: Bytes from which on only the beginning of a file is looked at, and how much that is.
+#: Of a file with more bytes than the first number, only the beginning is read: the second number of bytes.
 _LARGE, _BEGINNING = 20 << 20, 1 << 20
-#: Rows of the beginning of a large Parquet file.
+#: The number of first rows that are read from a large Parquet file.
 _FIRST = 1000
 
-#: Words that columns of a purpose are called by, whole or with _id at their end.
+#: Usual names of the columns for each role; a name may also end in _id.
 _NAMED = {
     "unit": ("patient", "subject", "person", "participant", "user", "customer", "image", "prompt", "question",
              "document", "unit", "units", "cluster"),
@@ -35,9 +35,9 @@ _NAMED = {
     "time": ("date", "time", "timestamp", "datetime", "day", "month", "year", "week", "visit_date"),
     "weight": ("weight", "weights", "sample_weight", "w", "sampling_weight", "survey_weight"),
 }  # fmt: skip
-#: Values of a column that are listed, so that one of them can be chosen as the class of interest.
+#: The values of a column with at most this many are listed, so that one can be chosen as the class of interest.
 _MOST_CLASSES = 12
-#: A column splits rows into groups if it has at least two values and no more than these.
+#: A column can split the rows into groups if it has from two to this many values.
 _MOST_GROUPS = 50
 
 
@@ -65,12 +65,14 @@ class FilePreview:
 
 
 def preview(path: Path, scorer: str | None = None) -> FilePreview:
-    """What is in a file, without measuring anything."""
+    """The preview of a file; no metric is computed."""
     if is_saved(str(path)):
-        note = "a report that was saved: its page is made again, and nothing is computed"
+        note = "a saved report: its page is written again, without any computation"
         return FilePreview(path.name, "report", notes=[note])
     if is_state(path):
-        return FilePreview(path.name, "state", notes=["a saved state: its columns were chosen when it was made"])
+        return FilePreview(
+            path.name, "state", notes=["a saved state (histogram): its columns were chosen when it was created"]
+        )
     found = log_of(path, scorer, "none", None)
     if found is not None:
         table, label, prob = found
@@ -81,7 +83,7 @@ def preview(path: Path, scorer: str | None = None) -> FilePreview:
 
 
 def _beginning(path: Path) -> tuple[FileTable, list[str], int | None]:
-    """The table of a file, or of its beginning where it is large; its columns, and its rows where they are known."""
+    """The table of a file (of its beginning if it is large), its column names, and -1 if its rows are not counted."""
     table = open_table(path)
     names, size = list(table.names), path.stat().st_size
     if size <= _LARGE:
@@ -113,7 +115,7 @@ def _of_parquet(path: Path, table: FileTable) -> FileTable:
 
 
 def _seen(table: FileTable, names: list[str], rows: int | None = None) -> FilePreview:
-    """The first rows of the first columns; ``rows`` is -1 where they were not counted."""
+    """The first rows of the first columns; ``rows`` is -1 if the rows were not counted."""
     shown = names[:_SHOWN]
     values = _readable(table, shown)
     n = len(next(iter(values.values()), ()))
@@ -126,7 +128,7 @@ def _seen(table: FileTable, names: list[str], rows: int | None = None) -> FilePr
 
 
 def _readable(table: FileTable, names: list[str]) -> Columns:
-    """The columns that can be read: one that holds lists is no reason to show none."""
+    """The columns that can be read; a column that cannot, such as one of lists, is left out."""
     try:
         return table.columns(names)
     except InputError:
@@ -134,7 +136,7 @@ def _readable(table: FileTable, names: list[str]) -> Columns:
         for name in names:
             try:
                 found.update(table.columns([name]))
-            except InputError:  # it is shown without its values; whoever chooses it is told why it cannot be used
+            except InputError:  # shown without its values; a user who chooses the column gets the error
                 continue
         if not found:
             raise
@@ -164,7 +166,7 @@ def _called(values: Columns, purpose: str) -> str:
 
 
 def _repeated(values: Columns) -> str:
-    """A column of what belongs together, if some of its values occur more than once."""
+    """The column of units (patients, prompts), if some of its values occur more than once; otherwise empty."""
     name = _called(values, "unit")
     distinct = len(set(values[name].tolist())) if name else 0
     return name if name and 10 <= distinct < len(values[name]) else ""
@@ -184,7 +186,7 @@ def _weight(values: Columns) -> str:
 
 
 def together(previews: Sequence[FilePreview]) -> dict[str, Any]:
-    """The previews of several files as one: one model in each, so they share the columns of the first."""
+    """One preview for several files, each with one model; the columns are those of the first file."""
     first = previews[0].as_dict()
     if len(previews) > 1:
         first["notes"] = [*first["notes"], f"{counted(len(previews), 'file')}: one model in each, on the same rows"]

@@ -1,4 +1,4 @@
-"""``calibrary app``: a local page where a person drops a file and sees the answer."""
+"""``calibrary app``: a local page on which the user drops a file and gets the report."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ import typer
 
 from calibrary.base.errors import extra
 
-#: The variable that holds the password where the app listens on other addresses; an argument would be seen by others.
+#: The environment variable with the password of an app that other machines can reach. It is not an option, because
+#: other users can see the arguments of a command.
 PASSWORD = "CALIBRARY_APP_PASSWORD"
 _SHORTEST_PASSWORD = 12
 _LOCAL = ("127.0.0.1", "localhost")
 
-Host = Annotated[str, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs --i-know.")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
-NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and open no browser.")]
-MostMb = Annotated[int, typer.Option("--most-mb", min=1, help="Largest file that is taken, in MB.")]
+Host = Annotated[str, typer.Option("--host", help="Address to listen on; any other than 127.0.0.1 needs --i-know.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 chooses a free port.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and do not open a browser.")]
+MostMb = Annotated[int, typer.Option("--most-mb", min=1, help="Size in MB of the largest file that can be uploaded.")]
 MemoryMb = Annotated[
-    int, typer.Option("--memory-mb", min=0, help="Memory of a report, in MB; 0 for 3/4 of the machine's.")
+    int, typer.Option("--memory-mb", min=0, help="Memory of a report, in MB; 0 for 3/4 of the machine's memory.")
 ]
-Minutes = Annotated[float, typer.Option("--minutes", min=0.01, help="Longest time that a report may take.")]
+Minutes = Annotated[float, typer.Option("--minutes", min=0.01, help="Longest time in minutes that a report may take.")]
 Keep = Annotated[
     Path | None, typer.Option("--keep", help="Folder for finished reports, which are listed again after a restart.")
 ]
 IKnow = Annotated[
     bool,
-    typer.Option("--i-know", help=f"Listen on another address: {PASSWORD} is the password, nothing is encrypted."),
+    typer.Option("--i-know", help=f"Allow another --host. The password is {PASSWORD}; nothing is encrypted."),
 ]
 
 
 @dataclass(frozen=True)
 class AppCommand:
-    """What was typed after ``calibrary app``."""
+    """The arguments of ``calibrary app``."""
 
     host: str
     port: int
@@ -50,13 +51,13 @@ class AppCommand:
 
     @property
     def password(self) -> str | None:
-        """The password of an app that others can reach; None on this machine alone."""
+        """The password of an app that other machines can reach; None if the app listens on this machine only."""
         if self.host in _LOCAL:
             return None
         if not self.i_know:
             raise ValueError(
-                f"--host {self.host}: others could reach the app there, and nothing is encrypted; say --i-know and set "
-                f"{PASSWORD}, or leave --host out"
+                f"--host {self.host}: others could reach the app there, and nothing is encrypted; pass --i-know and "
+                f"set {PASSWORD}, or leave --host out"
             )
         given = os.environ.get(PASSWORD, "")
         if len(given) < _SHORTEST_PASSWORD:
@@ -64,7 +65,7 @@ class AppCommand:
         return given
 
     def serve(self) -> None:
-        """Listen, print the address, and answer until Ctrl-C."""
+        """Start the app, print its address, and answer requests until Ctrl-C."""
         password = self.password
         with extra("app", "calibrary app"):
             from calibrary.application.server import AppServer, LocalApp, address_of, listening
@@ -74,16 +75,16 @@ class AppCommand:
             self.keep.mkdir(parents=True, exist_ok=True)
         most = self.most_mb * 1_000_000
         limits = AppLimits(most, 4 * most, self.memory_mb * 1_000_000, self.minutes * 60.0)
-        heard = listening(self.host, self.port)
-        address = address_of(self.host, heard.getsockname()[1])
+        listener = listening(self.host, self.port)
+        address = address_of(self.host, listener.getsockname()[1])
         app = LocalApp(address, limits=limits, password=password, kept=self.keep)
         print(app.url, flush=True)
         print("The app runs until Ctrl-C. Nothing leaves this machine.", file=sys.stderr)
         if password is not None:
-            print("Others can reach this address, and what they send is not encrypted.", file=sys.stderr)
+            print("Others can reach this address, and the connection is not encrypted.", file=sys.stderr)
         if not self.no_browser:
             webbrowser.open(app.url)
-        AppServer(app).run_until_stopped(heard)
+        AppServer(app).run_until_stopped(listener)
 
 
 def app(
@@ -96,7 +97,7 @@ def app(
     keep: Keep = None,
     i_know: IKnow = False,
 ) -> None:
-    """A local page in the browser: drop a file, see the answer, download the report.
+    """Open a local page in the browser: drop a file, see the result, download the report.
 
     Files stay on this machine, in a private folder that is removed when the app ends.
     """
@@ -104,10 +105,10 @@ def app(
 
 
 def main() -> None:
-    """Run ``calibrary app`` alone: the page is there before the libraries of the work are loaded."""
+    """Run ``calibrary app`` without importing the other commands, so that the page opens at once."""
     from calibrary.cli.ending import run
 
     alone = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
     alone.command("app")(app)
-    alone.callback()(lambda: None)  # so that the word app is still expected
+    alone.callback()(lambda: None)  # a second entry, so that Typer still expects the word "app"
     run(alone)

@@ -1,11 +1,11 @@
-"""The work of the app, in a process of its own: one job as a line of JSON, answers as lines of JSON.
+"""The computations of the app, in a separate process: one job as a line of JSON, answers as lines of JSON.
 
-A ``job`` is ``preview``, which previews files, ``report``, which measures them as ``calibrary report`` does, or
-``pdf``, which prints a report. Limits of memory and time hold before anything that was dropped is read.
+A ``job`` is ``preview`` (of files), ``report`` (the same as ``calibrary report``) or ``pdf`` (print a report). Limits
+of memory and time are set before any file is read.
 
-``python -m calibrary.cli.app_work MEMORY SECONDS`` takes its job from standard input and answers on standard output.
-With the number of a socket as a third word it loads the libraries, waits, and copies itself for every job that comes
-through the socket: a copy starts at once.
+``python -m calibrary.cli.app_work MEMORY SECONDS`` reads its job from standard input and answers on standard output.
+If the number of a socket is given as a third argument, the process loads the libraries, waits, and copies itself for
+every job that it receives through the socket, so that jobs need not load the libraries.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
-#: Seconds between two words about how far the work is.
+#: The smallest number of seconds between two reports of progress.
 _OFTEN = 0.25
-#: Libraries that a report loads when it is first needed.
+#: Libraries that a report needs, which are loaded in advance.
 _LIBRARIES = ("matplotlib.figure", "matplotlib.backends.backend_svg", "pyarrow.compute", "pyarrow.csv",
               "pyarrow.parquet", "scipy.stats")  # fmt: skip
-#: What pyarrow loads by itself where it is installed.
+#: A library that pyarrow loads if it is installed.
 _OPTIONAL = "pandas"
-#: Bytes of a file that the work may write.
+#: The largest number of bytes of a file that a job may write.
 _LARGEST_FILE = 4 << 30
-#: Options that a person can choose on the page: names of columns, lists of them, switches, numbers.
+#: Options on the page: texts such as names of columns, lists of names, switches, and numbers.
 _WORDS = (
     "label", "weight", "unit", "time", "positive", "labels", "id_column", "model_column", "class_column", "scorer",
     "title", "purpose", "author",
@@ -43,24 +43,24 @@ _NUMBERS = ("resamples", "seed")
 
 
 def limited(memory: int, seconds: int) -> None:
-    """Bound the memory and the processor time of this process and of those that it starts."""
+    """Limit the memory and the processor time of this process and of its children."""
     try:
         import resource
-    except ModuleNotFoundError:  # Windows: the server bounds the time alone
+    except ModuleNotFoundError:  # Windows: only the server limits the time
         return
-    # on Linux this is memory that is really asked for, and not files that are mapped into it
+    # on Linux, RLIMIT_DATA counts allocated memory but not memory-mapped files
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     bounds = {kind: memory, resource.RLIMIT_CPU: 4 * seconds, resource.RLIMIT_FSIZE: _LARGEST_FILE,
               resource.RLIMIT_CORE: 0}  # fmt: skip
     for which, most in bounds.items():
         hard = resource.getrlimit(which)[1]
         least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        with suppress(ValueError, OSError):  # a system that has no such limit
+        with suppress(ValueError, OSError):  # the system does not support this limit
             resource.setrlimit(which, (least, hard))
 
 
 def unlimited() -> None:
-    """Lift the limits again for a browser: it reserves far more memory than it uses, and what it prints is ours."""
+    """Remove the limits for a browser, which reserves far more memory than it uses and opens only our own page."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -77,29 +77,29 @@ class Speaker:
         self.stream, self.pid = stream, os.getpid()
 
     def say(self, **what: Any) -> None:
-        """Say one thing; a copy of this process, which evaluates its share of the draws, says nothing."""
+        """Write one line; nothing is written by a copy of this process, which only evaluates its share of the draws."""
         if os.getpid() == self.pid:
             self.stream.write(json.dumps(what) + "\n")
             self.stream.flush()
 
 
 def main() -> None:
-    """Do one job from standard input, or copy this process for each job that a socket brings."""
+    """Do one job from standard input, or copy this process for each job from a socket."""
     memory, seconds = int(sys.argv[1]), int(sys.argv[2])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app, which ends its children
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the app handles Ctrl-C and ends its children
     if len(sys.argv) > 3:
         copied(socket.socket(fileno=int(sys.argv[3])), memory, seconds)
         return
     answers = os.dup(1)
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # output printed by libraries must not be taken for an answer
     one_job(os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(answers, "w", encoding="utf-8"), memory, seconds)
 
 
 def one_job(asked: IO[str], answers: IO[str], memory: int, seconds: int) -> None:
-    """Wait for a job, do it within the limits, say what came of it."""
+    """Wait for a job, do it within the limits, and write its result."""
     limited(memory, seconds)
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # an app that was killed reads no more: end at the next word
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the app was killed, the next write ends this process
     speaker = Speaker(answers)
     speaker.say(pid=os.getpid())
     line = asked.readline()
@@ -108,11 +108,11 @@ def one_job(asked: IO[str], answers: IO[str], memory: int, seconds: int) -> None
 
 
 def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
-    """Copy this process for each line that the app sends through the socket, until the app has ended."""
+    """Copy this process for each connection that the app sends through the socket, until the app has ended."""
     _load()
-    if not select.select([jobs], [], [], 0)[0]:  # nobody waits yet
+    if not select.select([jobs], [], [], 0)[0]:  # no job is waiting yet
         _make_a_small_report()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a copy: the end of its line says enough
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the app sees the closed connection of a copy that has ended
     own = os.getpid()
     while True:
         word, lines, _, _ = socket.recv_fds(jobs, 1, 1)
@@ -123,7 +123,7 @@ def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
         os.close(lines[0])
     jobs.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.setsid()  # so that what it starts ends with it
+    os.setsid()  # a process group of its own, so that its children are ended with it
     _end_with(own)
     line = socket.socket(fileno=lines[0])
     try:
@@ -133,17 +133,17 @@ def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Have the system end this process when the one that it is a copy of has ended: then the app has ended."""
+    """Let the system end this copy when the original process ends, which means that the app has ended."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
+    if os.getppid() != parent:  # the original process has already ended
         os._exit(0)
 
 
 def _load() -> None:
-    """Load what a job will need while nobody waits."""
+    """Load the libraries of a job before a user waits for it."""
     from importlib import import_module
 
     for name in ("calibrary.cli.app_columns", "calibrary.plots", "calibrary.reporting", *_LIBRARIES):
@@ -153,7 +153,7 @@ def _load() -> None:
 
 
 def _make_a_small_report() -> None:
-    """Fill what a first report fills for those after it: fonts, tables of the study, patterns."""
+    """Compute a small report, so that fonts, tables of the study and patterns are already loaded for the first job."""
     from calibrary.reporting import report
 
     half = [0.1, 0.3, 0.4, 0.6, 0.7, 0.9]
@@ -161,7 +161,7 @@ def _make_a_small_report() -> None:
 
 
 def done(job: dict[str, Any], speaker: Speaker) -> None:
-    """Do one job; whatever goes wrong is one sentence."""
+    """Do one job; any error is reported in one sentence."""
     from calibrary.cli.shared import mistake
 
     try:
@@ -204,18 +204,18 @@ def _report(job: dict[str, Any], speaker: Speaker) -> None:
     asked = ReportCommand(files=list(job["files"]), **options_of(job["options"]))
     typed = replace(asked, output=[Path("report.html")])
     speaker.say(command=command_line(typed), python=python_lines(asked))
-    sys.argv = words(typed)  # the page names the command that does the same
+    sys.argv = words(typed)  # the page of the report shows the command that computes it
     if len(asked.files) == 1 and is_saved(asked.files[0]):
         reports, comparisons = from_json(Path(asked.files[0]))
     else:
         reports, comparisons = _answered(asked, speaker)
     save(reports, outputs, comparisons)
-    speaker.say(**_said(reports), notes=_notes(reports))
+    speaker.say(**_result_in_words(reports), notes=_notes(reports))
     speaker.say(result={})
 
 
-def _said(reports: list[Any], several: bool = False) -> dict[str, Any]:
-    """The answer: the sentences of one report, or a line for each of several models, which begins with its name."""
+def _result_in_words(reports: list[Any], several: bool = False) -> dict[str, Any]:
+    """The result in words: the sentences of one report, or one line with the name of each of several models."""
     from calibrary.reporting.together import short_names
 
     if len(reports) == 1 and not several:
@@ -229,18 +229,18 @@ def _notes(reports: list[Any]) -> list[str]:
 
 
 def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
-    """The reports, with how far they are, and the first answer as soon as it is known."""
+    """Compute the reports; progress, and the result in words as soon as it is known, are sent to the app."""
     from calibrary.cli.waiting import WATCHER
     from calibrary.reporting.compose import ANSWERED
 
     known: list[Any] = []
     several = len(asked.files) > 1 or bool(asked.model or asked.model_column)
 
-    def tell(found: Any) -> None:
+    def send(found: Any) -> None:
         known.append(found)
-        speaker.say(**_said(known, several))
+        speaker.say(**_result_in_words(known, several))
 
-    watcher, answer = WATCHER.set(lambda pieces, expected: _watching(speaker, pieces, expected)), ANSWERED.set(tell)
+    watcher, answer = WATCHER.set(lambda pieces, expected: _progress_for(speaker, pieces, expected)), ANSWERED.set(send)
     try:
         cores = min(os.cpu_count() or 1, 4)
         found: tuple[list[Any], Any] = replace(asked, quiet=True, as_json=True, jobs=cores).answered(asked.files)
@@ -250,37 +250,37 @@ def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
         ANSWERED.reset(answer)
 
 
-def _watching(speaker: Speaker, pieces: int, expected: float) -> Any:
-    """Work that says how far it is."""
+def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
+    """A progress object that sends the progress to the app."""
     from calibrary.cli.waiting import seconds_left
     from calibrary.inference.draw.resampling import WorkDone
 
-    class SpokenWork(WorkDone):
-        """Every step arrives here; few of them are printed."""
+    class SentProgress(WorkDone):
+        """Progress of which a few steps per second are sent to the app."""
 
         def __init__(self) -> None:
             super().__init__(pieces)
             self.began, self.said = monotonic(), 0.0
-            self.tell()
+            self.send()
 
         def at(self, fraction: float) -> None:
             super().at(fraction)
             if monotonic() - self.said >= _OFTEN:
-                self.tell()
+                self.send()
 
-        def tell(self) -> None:
+        def send(self) -> None:
             self.said = monotonic()
             left = seconds_left(self.done, self.said - self.began, expected)
             speaker.say(done=round(self.done, 4), left=round(left, 1))
 
-    return SpokenWork()
+    return SentProgress()
 
 
 # -- from the page to a command ----------------------------------------------------------------------
 
 
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a report that a page asks for; what is empty is not asked for, and nothing else is taken."""
+    """The options of a report that the page sent; empty values are ignored, and other options are refused."""
     from calibrary.cli.files import InputError
 
     kinds: dict[str, type] = {
@@ -291,13 +291,13 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name not in kinds:
             raise InputError(f"{name!r} is not an option of a report on this page")
-        if value is False or value in (None, "", []):  # no draws (0) are asked for
+        if value is False or value in (None, "", []):  # but not 0, which requests no draws
             continue
         if not isinstance(value, kinds[name]) or (kinds[name] is int and isinstance(value, bool)):
-            raise InputError(f"{name}: {value!r} is not what is expected there")
+            raise InputError(f"{name}: {value!r} has the wrong type")
         found[name] = _list_of(name, value) if kinds[name] is list else value
     if found.get("resamples", 0) > 9999 or found.get("resamples", 0) < 0 or found.get("seed", 0) < 0:
-        raise InputError("choose 0 to 9,999 draws and a seed of at least 0")
+        raise InputError("choose a number of draws from 0 to 9,999 and a seed of at least 0")
     return found
 
 
@@ -306,12 +306,12 @@ def _list_of(name: str, values: Any) -> list[Any]:
 
     kind: Any = (int, float) if name == "threshold" else str
     if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
-        raise InputError(f"{name}: {values!r} is not what is expected there")
+        raise InputError(f"{name}: {values!r} has values of the wrong type")
     return [float(v) for v in values] if name == "threshold" else values
 
 
 def words(asked: Any) -> list[str]:
-    """The words of the command that asks for the same report."""
+    """The words of the command that computes the same report."""
     from typing import get_args, get_type_hints
 
     types = get_type_hints(type(asked), include_extras=True)
@@ -330,14 +330,14 @@ def words(asked: Any) -> list[str]:
 
 
 def command_line(asked: Any) -> str:
-    """The command that asks for the same report, as it is typed in a shell."""
+    """The command that computes the same report, as typed in a shell."""
     import shlex
 
     return shlex.join(words(asked))
 
 
 def python_lines(asked: Any) -> str:
-    """The lines of Python that make the same report."""
+    """The Python code that computes the same report."""
     from calibrary.cli.report import is_saved
 
     if len(asked.files) == 1 and is_saved(asked.files[0]):
@@ -351,7 +351,7 @@ def python_lines(asked: Any) -> str:
 
 
 def _of_one_model(asked: Any) -> str:
-    """The lines for one model: read the file, report it."""
+    """The Python code for one model."""
     from calibrary.cli.large import is_scanned
 
     chosen, file = _chosen(asked), asked.files[0]
@@ -376,7 +376,7 @@ def _of_one_model(asked: Any) -> str:
 
 
 def _chosen(asked: Any) -> dict[str, Any]:
-    """The options that are not as they are by themselves."""
+    """The options that differ from their defaults."""
     known = {f.name: getattr(asked, f.name) for f in fields(asked) if f.default is not MISSING}
     return {f.name: known[f.name] for f in fields(asked) if f.name in known and known[f.name] != f.default}
 
@@ -391,17 +391,17 @@ def _lines(*lines: str) -> str:
 
 _SAVE_IMPORT = "from calibrary.reporting.write import save"
 _SAVE = 'save(reports, ["report.html"], comparisons)'
-#: Options that say how a file is read, and those of the report with their names in Python.
+#: Options that define how a file is read, and options of the report with their names in Python.
 _READING = ("label", "prob", "weight", "positive", "logits", "percent", "drop_missing", "drop_invalid", "scorer",
             "class_column", "id_column")  # fmt: skip
 _SETTINGS = {"purpose": "purpose", "author": "author", "threshold": "thresholds", "primary": "primary", "lens": "lens",
              "resamples": "n_resamples", "ordinal": "ordinal"}  # fmt: skip
 
-#: What the fields of the page are called that have other names on the command line.
+#: The names on the page of the options of the command line.
 _FIELDS = {
     "label": "the field Label", "correct": "the field Label", "prob": "the field Probability",
     "confidence": "the field Probability", "positive": "the field Class of interest", "weight": "the field Weight",
-    "unit": "the field Unit", "by": "the field Groups", "time": "the field Time", "id": "the field Which row is which",
+    "unit": "the field Unit", "by": "the field Groups", "time": "the field Time", "id": "the field Row identifier",
     "percent": "the box Percentages", "logits": "the box Logits", "drop-missing": "the box Leave out missing values",
     "drop-invalid": "the box Leave out invalid rows", "labels": "the field Names of the classes",
     "scorer": "the field Scorer", "resamples": "the field Draws", "class-column": "the field Class column",
@@ -410,7 +410,7 @@ _FIELDS = {
 
 
 def in_words_of_the_page(sentence: str) -> str:
-    """A sentence of the command line, with the names of the page's fields in the place of options."""
+    """A message of the command line in which options are replaced by the names of the page's fields."""
     import re
 
     return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _FIELDS.get(found[1], found[0]), sentence)

@@ -1,4 +1,4 @@
-"""How the command line ends: whatever goes wrong is one sentence and an exit status."""
+"""The end of a command: every error becomes one sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import IO, NoReturn
 
 import typer
 
-#: The exit status where nothing could be computed; 1 is a gate that did not hold and nothing else.
+#: The exit status if nothing could be computed; status 1 is only for a gate that failed.
 FAILURE = 2
-#: The exit status of a shell for Ctrl-C.
+#: The usual exit status after Ctrl-C.
 STOPPED = 130
 
 
 def run(app: typer.Typer) -> NoReturn:
-    """Run commands; whatever goes wrong is one sentence and exit status 2, never a traceback of a mistake."""
+    """Run commands; a user's mistake gives one sentence and exit status 2, without a traceback."""
     try:
         status = app(standalone_mode=False)
-        sys.stdout.flush()  # a full disk shows here and not when Python ends
+        sys.stdout.flush()  # so that a full disk raises an error here, not when Python ends
     except SystemExit as ended:
-        if ended.code in (0, None):  # the end of a completion
+        if ended.code in (0, None):  # after a completion
             sys.exit(0)
-        if ended.code == 1:  # click's word for a closed pipe
+        if ended.code == 1:  # click's status for a closed pipe
             _closed()
         _fail(str(ended.code), FAILURE)
     except BrokenPipeError:
         _closed()
     except (KeyboardInterrupt, typer.Abort) as error:
-        cut = isinstance(error.__cause__, EOFError)  # which click takes for a wish to stop
+        cut = isinstance(error.__cause__, EOFError)  # click turns an EOFError into Abort
         _fail("a file ends in the middle: it was cut off" if cut else "stopped", FAILURE if cut else STOPPED)
     except Exception as error:
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -38,14 +38,14 @@ def run(app: typer.Typer) -> NoReturn:
             sys.exit(FAILURE)
         _fail(*_sentence(error))
     else:
-        if status == STOPPED:  # typer has seen Ctrl-C first
+        if status == STOPPED:  # typer has handled Ctrl-C already
             _fail("stopped", STOPPED)
         sys.exit(status if isinstance(status, int) else 0)
 
 
 def _sentence(error: Exception) -> tuple[str, int]:
-    """What is printed about an error, and the exit status."""
-    if hasattr(error, "format_message"):  # click's own, which typer brings along under other names
+    """The message for an error, and the exit status."""
+    if hasattr(error, "format_message"):  # an error of click, which typer includes under other names
         return str(error.format_message()), FAILURE
     from calibrary.cli.shared import mistake
 
@@ -53,7 +53,7 @@ def _sentence(error: Exception) -> tuple[str, int]:
     if known is not None:
         return known, FAILURE
     traceback.print_exception(error)
-    return "this is a fault of calibrary and not of yours: please report it with the lines above", FAILURE
+    return "this is a fault of calibrary, not a mistake of yours: please report it with the lines above", FAILURE
 
 
 def _fail(sentence: str, status: int) -> NoReturn:
@@ -61,20 +61,20 @@ def _fail(sentence: str, status: int) -> NoReturn:
 
     try:
         err.print(f"[red]calibrary:[/] {plain(sentence)}", soft_wrap=True)
-    except OSError:  # nowhere left to say it; the status says enough
+    except OSError:  # standard error is closed too; only the exit status is left
         _discard(sys.stderr)
     _discard(sys.stdout)
     sys.exit(status)
 
 
 def _closed() -> NoReturn:
-    """End without a message: the reader of the output, such as ``head``, closed it when it had enough."""
+    """End without a message: the program that reads the output, such as ``head``, has closed it."""
     _discard(sys.stdout)
     sys.exit(FAILURE)
 
 
 def _discard(stream: IO[str]) -> None:
-    """Let what is left in a stream that cannot be written to go nowhere, so that Python ends in silence."""
+    """Discard the rest of a stream that cannot be written to, so that Python prints no error at its end."""
     with contextlib.suppress(OSError, ValueError):
         stream.flush()
         return

@@ -98,8 +98,14 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     if len(several) > 1 and not wanted.part:
         raise InputError(f"{wanted.metric} has {len(several)} values: name one, such as {wanted.metric}.{several[0]}")
     if row.low is None and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
-        why = "--resamples 0 computes none" if not report.evaluation.settings else row.note or "none is available here"
-        raise InputError(f"{wanted.name} needs an interval ({why}): compare the estimate with {wanted.metric}.value")
+        why = (
+            "with --resamples 0 there is none"
+            if not report.evaluation.settings
+            else row.note or "none is available here"
+        )
+        raise InputError(
+            f"{wanted.name} needs an interval ({why}): use {wanted.metric}.value for a bound on the estimate"
+        )
     numbers = (row.low, row.high, row.pvalue, row.pvalue_adjusted)
     low, high, pvalue, adjusted = (math.nan if x is None else x for x in numbers)
     return judged(
@@ -113,7 +119,8 @@ def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
     """Apply a gate to an interval computed by resampling the units of the report's data."""
     if not report.evaluation.settings:
         raise InputError(
-            f"{wanted.name} needs an interval (--resamples 0 computes none): compare {wanted.metric}.value"
+            f"{wanted.name} needs an interval, and with --resamples 0 there is none: use {wanted.metric}.value for a "
+            "bound on the estimate"
         )
     question = report.question
     with collected_warnings():  # undecided gates are printed below

@@ -93,7 +93,7 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
         labels=whole_names(options.get("labels")),
     )
     notes = [
-        f"more than {MOST_ROWS:,} rows: scanned into a state (a histogram); each metric is given with its precision",
+        f"more than {MOST_ROWS:,} rows: counted in a histogram (a state); each metric is shown with its precision",
         *notes,
     ]
     return _of_state(str(one), state, options, columns, notes)
@@ -112,11 +112,14 @@ def _of_state(
     said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
     if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
         state = state.coarser(_ENOUGH)
-        said = (*said, f"{state.n:,} predictions reduced to resolution {_ENOUGH:,}, so that resampling is fast")
+        said = (
+            *said,
+            f"the histogram of {state.n:,} predictions was reduced to {_ENOUGH:,} cells, to make resampling fast",
+        )
     if not by:
         return ScannedFile(source, name, state.as_predictions(), None, said)
     if len(by) > 1:
-        raise InputError(f"a state is split by one column at a time: choose one of {', '.join(by)}")
+        raise InputError(f"a saved state can be split by one column at a time: choose one of {', '.join(by)}")
     if by[0] not in getattr(state, "key_names", ()):
         raise InputError(f"{source} was not split by {by[0]!r}: scan again with --by {by[0]}")
     rows, values = state.rows_by(by[0])

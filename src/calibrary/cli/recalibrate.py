@@ -123,10 +123,11 @@ def apply(
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines (.gz), Parquet, Arrow; or COCO results.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, in the same format.")],
     prob: Annotated[
-        list[str] | None, typer.Option(help="Probability column(s) or prefix, if other than when fitted. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Probability column(s) or prefix, if their names differ from the fitted ones. Repeatable."),
     ] = None,
     suffix: Annotated[
-        str, typer.Option(help="The new column is called as the old one, followed by this suffix.")
+        str, typer.Option(help="Suffix of the new column: its name is that of the old column, followed by the suffix.")
     ] = "_recalibrated",
     overwrite: Annotated[
         bool,
@@ -135,10 +136,10 @@ def apply(
         ),
     ] = False,
     keep_missing: Annotated[
-        bool, typer.Option("--keep-missing", help="Leave rows without a probability without a new one.")
+        bool, typer.Option("--keep-missing", help="Copy rows without a probability, with an empty new column.")
     ] = False,
     fitted_rows: Annotated[
-        bool, typer.Option("--fitted-rows", help="Go on even if the map was fitted to these rows.")
+        bool, typer.Option("--fitted-rows", help="Write the file even if the map was fitted to these rows.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
 ) -> None:
@@ -146,12 +147,12 @@ def apply(
     recalibrator = Recalibrator.load(map)
     if recalibrator.by is not None:
         raise InputError(
-            f"{map} has a map for each segment of {recalibrator.by}: apply it in Python, where they are known"
+            f"{map} has a map for each segment of {recalibrator.by}: apply it in Python, with the segment of each row"
         )
     if not file.is_file():
         raise InputError(f"no such file: {file}" if not file.exists() else f"{file} is a folder: name a file")
     if output.exists() and output.samefile(file):
-        raise InputError(f"{output} is the file that is read: name another one, so that nothing is recalibrated twice")
+        raise InputError(f"{output} is the input file: name another output, so that nothing is recalibrated twice")
     kind_of(output)
     seen = recalibrator.rows_.compare()
 
@@ -176,10 +177,10 @@ def apply(
     with beside(output) as temporary:
         n = run(FileJob(file, temporary, find, transform, suffix, keep_missing, overwrite))
         if seen.share and not fitted_rows:
-            part = "are the rows" if seen.share == 1.0 else f"are to about {seen.share:.0%} rows"
+            part = "the rows" if seen.share == 1.0 else f"about {seen.share:.0%} of the rows"
             raise InputError(
-                f"the rows of {file} {part} this map was fitted to: measured on them every map looks good, so nothing "
-                "was written; use other rows, or --fitted-rows to look at them all the same"
+                f"this map was fitted to {part} of {file}, and on these rows every map looks good, so nothing was "
+                "written; use other rows, or pass --fitted-rows to write them anyway"
             )
     if not quiet:
         where = ", ".join(f"{c}{suffix}" for c in columns[:3]) + (" ..." if len(columns) > 3 else "")

@@ -336,7 +336,7 @@ class ReportCommand:
         no_bar = self.quiet or (self.jobs or 1) > 1
         with (
             waiting("computing every metric that applies", found, draws, no_bar) as work,
-            self._told_at_once(work, len(found.models)),
+            self._printed_early(work, len(found.models)),
         ):
             for name in found.models:
                 settings = replace(self.settings_of(found, name), judge=judge, **self._other_data(found, name))
@@ -370,7 +370,7 @@ class ReportCommand:
         return made
 
     @contextmanager
-    def _told_at_once(self, work: WorkDone, models: int) -> Iterator[None]:
+    def _printed_early(self, work: WorkDone, models: int) -> Iterator[None]:
         """Print a single model's result as soon as it is known, before sections, figures and files are made."""
         if models != 1 or self.as_json or self.folder is not None:
             yield

@@ -39,27 +39,31 @@ from calibrary.reporting.stored import as_json
 _INSTRUCTIONS = (
     "Can predicted probabilities be believed? Start with `report` on a file of predictions (CSV, Parquet, an "
     "Inspect or lm-evaluation-harness log, ...); `verdict` decides a bound such as ece<0.05; `explain` and `recommend` "
-    "say which metric means what. Paths are relative to these folders, and nothing else can be read: {folders}"
+    "explain metrics and choose one. Paths are relative to these folders, and nothing else can be read: {folders}"
 )
 
-# -- what tools take ---------------------------------------------------------------------------------
+# -- parameters of the tools -------------------------------------------------------------------------
 
 FilePath = Annotated[str, Field(description="File of predictions, or a log of a language model, in an allowed folder.")]
 Label = Annotated[str | None, Field(description="Column of the true class or outcome; guessed when obvious.")]
 Prob = Annotated[list[str] | None, Field(description="Probability column(s); guessed when obvious.")]
 Unit = Annotated[str | None, Field(description="Column of patients, images or prompts whose rows belong together.")]
-Scorer = Annotated[str | None, Field(description="Inspect log: the scorer that is meant, of several.")]
+Scorer = Annotated[str | None, Field(description="Inspect log: the scorer to use, if there are several.")]
+Judge = Annotated[
+    str | None,
+    Field(description="Column of an automatic judge's labels; the label column holds a few human labels."),
+]
 Draws = Annotated[int, Field(ge=99, le=9999, description="Bootstrap and Monte Carlo draws.")]
-Seed = Annotated[int, Field(ge=0, description="Seed of everything random.")]
+Seed = Annotated[int, Field(ge=0, description="Seed of all random numbers.")]
 
-# -- what tools give ---------------------------------------------------------------------------------
+# -- results of the tools ----------------------------------------------------------------------------
 
-#: A number; null where it is not defined or was not asked for, and "inf" or "-inf" where it is infinite.
+#: A number; null if it is not defined or was not requested, "inf" or "-inf" if it is infinite.
 Number = float | str | None
 
 
 class ReportAnswer(TypedDict):
-    """``report`` fulfils the JSON Schema at calibrary://report.schema.json, which `calibrary schema` prints too."""
+    """A report; the field ``report`` follows the JSON Schema at calibrary://report.schema.json (`calibrary schema`)."""
 
     sentence: str
     report: dict[str, Any]
@@ -96,7 +100,7 @@ class VerdictAnswer(TypedDict):
 
 
 class CompareAnswer(TypedDict):
-    """Every pair of models by every metric; ``difference`` is a less b."""
+    """Every pair of models, compared by every metric; ``difference`` is the value of a minus that of b."""
 
     sentence: str
     comparisons: list[dict[str, Any]]
@@ -104,7 +108,7 @@ class CompareAnswer(TypedDict):
 
 
 class ExplainAnswer(TypedDict):
-    """What a metric tells, when to use it and when not."""
+    """What a metric measures, when to use it and when not."""
 
     sentence: str
     id: str
@@ -113,7 +117,7 @@ class ExplainAnswer(TypedDict):
 
 
 class RecommendAnswer(TypedDict):
-    """Metrics for a situation, the best first, with reasons."""
+    """Recommended metrics, the best first, with reasons."""
 
     sentence: str
     recommendations: list[dict[str, Any]]
@@ -125,12 +129,12 @@ Given = ParamSpec("Given")
 
 
 def _answered(tool: Callable[Given, Any]) -> Callable[Given, Any]:
-    """The tool's data as structured content, its sentence as text, and a mistake of the caller as one sentence."""
+    """The tool with its data as structured content and its sentence as text; a caller's mistake is one sentence."""
 
     @functools.wraps(tool)
     def called(*args: Given.args, **given: Given.kwargs) -> Any:
         try:
-            found = _any_reader(tool(*args, **given))
+            found = _for_json(tool(*args, **given))
         except Exception as error:
             sentence = mistake(error)
             if sentence is None:
@@ -141,12 +145,12 @@ def _answered(tool: Callable[Given, Any]) -> Callable[Given, Any]:
     return called
 
 
-def _any_reader(value: Any) -> Any:
-    """Numbers that JSON does not have as null and as words."""
+def _for_json(value: Any) -> Any:
+    """The value with NaN replaced by null, and infinities by the words "inf" and "-inf", which JSON can represent."""
     if isinstance(value, dict):
-        return {str(name): _any_reader(v) for name, v in value.items()}
+        return {str(name): _for_json(v) for name, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_any_reader(v) for v in value]
+        return [_for_json(v) for v in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -155,7 +159,7 @@ def _any_reader(value: Any) -> Any:
 
 
 class Tools:
-    """The tools over the files of some folders."""
+    """The tools, which read files in the allowed folders."""
 
     def __init__(self, folders: AllowedFolders) -> None:
         self.folders = folders
@@ -167,22 +171,21 @@ class Tools:
         prob: Prob = None,
         unit: Unit = None,
         metrics: Annotated[
-            list[str], Field(min_length=1, description="Metrics or families to compute; the first is the headline's.")
+            list[str], Field(min_length=1, description="Metrics or families to compute; the headline shows the first.")
         ] = ["ece", "smece", "bs", "nll"],  # noqa: B006
         scorer: Scorer = None,
         sampled: Annotated[
-            bool, Field(description="Inspect log: the epochs are sampled answers, tested without their noise.")
+            bool,
+            Field(description="Inspect log: the epochs are sampled answers; the test allows for their sampling noise."),
         ] = False,
-        judge: Annotated[
-            str | None, Field(description="Column of a judge's labels; the label column holds few human ones.")
-        ] = None,
+        judge: Judge = None,
         figures: Annotated[
-            bool, Field(description="Include figures as SVG, and sections: a hundred kilobytes.")
+            bool, Field(description="Include the sections and the figures as SVG, about a hundred kilobytes.")
         ] = False,
         resamples: Draws = 999,
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, ReportAnswer]:
-        """Is a model calibrated, by how much, which way, where, and how sure is that? One report of a file."""
+        """Report on one file: is the model calibrated, how large is the error, in which direction, and how certain?"""
         asked = ReportCommand(
             files=[str(self.folders.find(path))], label=label, prob=prob, unit=unit, metrics=metrics,
             primary=metrics[0] if metrics[0] in catalogue else "ece", scorer=scorer, sampled=sampled, judge=judge,
@@ -202,13 +205,11 @@ class Tools:
         prob: Prob = None,
         unit: Unit = None,
         scorer: Scorer = None,
-        judge: Annotated[
-            str | None, Field(description="Column of a judge's labels; the label column holds few human ones.")
-        ] = None,
+        judge: Judge = None,
         resamples: Draws = 999,
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, MetricAnswer]:
-        """One metric of a file, with its interval and the p-value of perfect calibration where there is one."""
+        """One metric of a file, with its interval and the p-value of the test of perfect calibration, if it has one."""
         entry, found = catalogue[id], self.folders.find(path)
         named = {"id": entry.key, "name": entry.name}
         if judge is not None:
@@ -218,7 +219,7 @@ class Tools:
         with collected_warnings() as warned:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         if np.ndim(ends.estimate):
-            raise InputError(f"{entry.key} has {np.size(ends.estimate)} numbers here: ask for the report of it")
+            raise InputError(f"{entry.key} has {np.size(ends.estimate)} values here: call `report` with this metric")
         said = estimate_sentence(entry.name, ends)
         return _ends(ends, ends.pvalue, len(data.y), [*notes, *warned], sentence=said, **named)
 
@@ -233,7 +234,7 @@ class Tools:
         resamples: Draws = 999,
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, VerdictAnswer]:
-        """Does a metric meet a bound, by its interval? Pass, fail, or undecided with the rows that would decide it."""
+        """Does a metric meet a bound? Its interval decides: pass, fail, or undecided with the number of rows needed."""
         data, units, notes = self._read(self.folders.find(path), label, prob, unit, scorer)
         with collected_warnings():  # an undecided verdict warns with its own sentence
             found = cal.verdict(condition, data.predictions(), n_resamples=resamples, rng=seed, units=units)
@@ -243,21 +244,23 @@ class Tools:
     def compare(
         self,
         paths: Annotated[
-            list[str], Field(min_length=1, max_length=8, description="One file per model, or one file with models.")
+            list[str], Field(min_length=1, max_length=8, description="One file per model, or one file with all models.")
         ],
-        models: Annotated[list[str] | None, Field(description="One file: a probability column for each model.")] = None,
+        models: Annotated[
+            list[str] | None, Field(description="With one file: the probability column of each model.")
+        ] = None,
         label: Label = None,
         prob: Prob = None,
         unit: Unit = None,
         metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["ece", "bs"],  # noqa: B006
         id_column: Annotated[
-            str | None, Field(description="Column that says which rows of files are the same.")
+            str | None, Field(description="Column that identifies the same row in several files.")
         ] = None,
         scorer: Scorer = None,
         resamples: Draws = 999,
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, CompareAnswer]:
-        """Which model is better calibrated? On the same rows, or on the questions that two logs share."""
+        """Compare the calibration of models on the same rows, or on the questions that two logs have in common."""
         files = [str(self.folders.find(path)) for path in paths]
         named = {"prob": prob} if len(files) > 1 else {"models": models}
         others = [unit] if unit else []
@@ -277,7 +280,7 @@ class Tools:
     def explain(
         self, id: Annotated[str, Field(description="Metric id or alias.")]
     ) -> Annotated[CallToolResult, ExplainAnswer]:
-        """What a metric tells, when to use it and when not, and how its interval and test behave."""
+        """Explain a metric: what it measures, when to use it and when not, and how its interval and test behave."""
         entry = catalogue[id]
         facts = {name: str(claim) for name, claim in facts_of(entry).items()}
         return {"sentence": entry.meaning, "id": entry.key, "name": entry.name, "facts": facts}
@@ -288,11 +291,13 @@ class Tools:
         goal: Annotated[str, Field(description="measure, compare, test, train, explain or rank.")] = "measure",
         n: Annotated[int, Field(ge=1, description="Number of predictions.")] = 1000,
         rare: Annotated[float, Field(ge=0, le=1, description="Share of the rarest class.")] = 0.5,
-        direction: Annotated[bool, Field(description="Over- or under-confidence must show.")] = False,
-        safety: Annotated[bool, Field(description="The worst error matters, not the usual one.")] = False,
+        direction: Annotated[
+            bool, Field(description="The metric must distinguish over- from under-confidence.")
+        ] = False,
+        safety: Annotated[bool, Field(description="The largest error matters, not the typical one.")] = False,
         most: Annotated[int, Field(ge=1, le=20, description="Length of the list.")] = 5,
     ) -> Annotated[CallToolResult, RecommendAnswer]:
-        """Which metric for which question, the best first, with the reasons."""
+        """Recommend metrics for a task, the best first, with the reasons."""
         found = cal.recommend(task, goal, n=n, rare=rare, direction=direction, safety=safety, most=most)
         listed = [
             {"id": r.id, "name": r.name, "reasons": list(map(str, r.reasons)), "caution": str(r.caution)} for r in found
@@ -303,13 +308,13 @@ class Tools:
     def _read(
         self, path: Any, label: str | None, prob: list[str] | None, unit: str | None, scorer: str | None
     ) -> tuple[PredictionFile, Any, list[str]]:
-        """The predictions of a file, what belongs together in it, and what was guessed."""
+        """The predictions of a file, the units of its rows, and notes about guessed columns."""
         data = read_predictions(str(path), label=label, prob=prob, scorer=scorer, others=[unit] if unit else [])
         column = unit or data.unit
         return data, data.others[column] if column else None, list(data.notes)
 
 
-#: Letters of a model's name in a sentence.
+#: The largest number of letters of a model's name in a sentence.
 _LONGEST_NAME = 60
 #: The tools that are offered, in this order.
 TOOLS = ("report", "metric", "verdict", "compare", "explain", "recommend")
@@ -326,7 +331,7 @@ def _ends(found: Any, p: Any, n: int, notes: list[str], **named: Any) -> Any:
 
 
 def _comparison_sentence(metric: str, c: Any) -> Sentence:
-    """Both models, their difference, its interval and its p-value; names of models are those of the user's file."""
+    """A sentence with both values, their difference, its interval and p-value; the models' names are the user's."""
     a, b = in_sentence(c.a, _LONGEST_NAME), in_sentence(c.b, _LONGEST_NAME)
     said = f"{metric}: {a} has {number(c.value_a)} and {b} has {number(c.value_b)}"
     told = measured(said, **{f"{metric} of {c.a}": c.value_a, f"{metric} of {c.b}": c.value_b})
@@ -342,7 +347,7 @@ def _reasons_sentence(rank: int, r: Any) -> Sentence:
 
 
 def made(folders: AllowedFolders) -> MCPServer:
-    """The server over the files of these folders."""
+    """The server with its tools for the files in these folders."""
     server = MCPServer(
         "calibrary",
         version=cal.__version__,
@@ -364,5 +369,5 @@ def report_schema() -> str:
 
 
 def serve(folders: AllowedFolders) -> None:
-    """Answer on standard input and output until the client leaves."""
+    """Answer requests on standard input and output until the client disconnects."""
     made(folders).run()

@@ -38,8 +38,8 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
         raise RefusedCallError("units and blocks both define which rows belong together: pass one of them")
     if isinstance(units, str):
         raise RefusedError(
-            f"units={units!r} is a name: pass the column itself, with one value for each row; a state accepts the "
-            "name of a column that it stores with by="
+            f"units={units!r} is a name: pass the column itself, with one value for each row; only a saved state "
+            "(calibrary.scale) accepts the name of a column, one that was counted separately with by="
         )
     n, block = n_input if rows is None else len(rows), None
     if units is not None:

@@ -78,10 +78,10 @@ class Lens:
         shows_itself = self.name == ("binary" if p.binary else "full")
         made_afresh = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
         if p.parent is None or shows_itself or made_afresh:
-            return self._made(p)
+            return self._views(p)
         return self._look_again(p, p.parent)
 
-    def _made(self, p: Predictions) -> Views:
+    def _views(self, p: Predictions) -> Views:
         return _LOOKS[self.name](_as_rows(p, self) if p.fractional or p.y.ndim == 2 else p, self)
 
     def _look_again(self, p: Predictions, parent: Predictions) -> Views:
@@ -89,10 +89,10 @@ class Lens:
         # sorts once. Views that leave rows out are computed anew.
         before = parent.through(self)
         if any(view.n != parent.n for view in before.views):
-            return self._made(p)
+            return self._views(p)
         w = p.weight_in_parent
         if w is None:
-            fresh = self._made(p)
+            fresh = self._views(p)
             for new, old in zip(fresh.views, before.views, strict=True):
                 new.sorted_like(old)
             return fresh
@@ -363,7 +363,7 @@ def _pairwise(p: Predictions, lens: Lens) -> Views:
             views.append(p.subset(rows, (p.y[rows] == a).astype(np.intp), first / both))
             keys.append((a, b))
     if not views:
-        raise RefusedError("lens='pairwise': no pair of classes has a row")
+        raise RefusedError("lens='pairwise': no row belongs to a pair of classes")
     return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), lens.pair is None, len(keys))
 
 
@@ -432,7 +432,7 @@ def _code(p: Predictions, lens: Lens) -> Views:
             views.append(p.subset(rows, (side[rows] == 1).astype(np.intp), confidence))
             keys.append(j)
     if not views:
-        raise RefusedError("lens='code': no column of the matrix has a row")
+        raise RefusedError("lens='code': no row belongs to a column of the matrix")
     several = matrix.shape[1] > 1
     return Views(tuple(views), tuple(keys), np.array([v.total for v in views]), several, matrix.shape[1])
 

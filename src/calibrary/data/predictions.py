@@ -205,7 +205,9 @@ class Predictions:
     def c(self) -> Array:
         """Confidence: P(label = 1) of each row of a binary view."""
         if self.probability.ndim != 1:
-            raise RefusedCallError("this view has whole probability vectors: use a binary lens first")
+            raise RefusedCallError(
+                "this lens gives whole probability vectors: use a lens with one probability per row, such as top-label"
+            )
         return self.probability
 
     @once

@@ -62,7 +62,7 @@ class Views:
                 given = given[list(self.keys)]
             if given.shape != (len(self.views),):
                 raise RefusedError(
-                    f"average has shape {given.shape}: pass one weight for each of the {len(self.views)} views"
+                    f"average has shape {given.shape}: pass one weight for each of the {len(self.views)} values"
                 )
             if not ((given >= 0).all() and 0.0 < given.max(initial=0.0) < 1e300):
                 raise RefusedError("average contains weights that are negative, infinite or all zero")

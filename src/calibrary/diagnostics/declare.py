@@ -52,7 +52,7 @@ def only_view(views: Views, what: str) -> Any:
     """The view of a lens that has exactly one; a lens with several views is refused."""
     if len(views.views) != 1:
         raise RefusedError(
-            f"the lens gives {len(views.views)} views and {what} needs one: pass one class as (y == k, p[:, k]), or "
-            "one pair with lens=calibrary.lens.pairwise(a, b)"
+            f"the lens gives {len(views.views)} binary problems and {what} needs one: pass one class as "
+            "(y == k, p[:, k]), or one pair of classes with lens=calibrary.lens.pairwise(a, b)"
         )
     return views.views[0]

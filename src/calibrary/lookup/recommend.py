@@ -490,17 +490,17 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
 
 #: Reasons that Table 2 also gives: the words of the reason, and of the advantage in the table.
 _IN_TABLE_2 = {
-    "designed for unequal classes": ("copes with unequal classes", "lets rare classes be studied"),
+    "designed for unequal classes": ("suitable for imbalanced classes", "can be used to study rare classes"),
     "counts missed objects": ("counts false negatives",),
-    "shows the worst error, not the average one": ("gives the worst case, as safety may ask",),
+    "shows the worst error, not the average one": ("shows the worst case, which safety may require",),
     "has no options to choose, so it is reproducible": (
-        "nothing to set",
-        "nothing to set, unlike most binned metrics",
+        "no parameters to set",
+        "no parameters to set, unlike most binned metrics",
     ),
     "widely known, so readers can compare values": ("in wide use",),
     "a few wrong labels hardly change it": ("outliers have little weight",),
     "suitable for very many classes": ("works for any number of classes",),
-    "takes the order of the classes into account": ("suits ordered classes",),
+    "takes the order of the classes into account": ("suitable for ordered classes",),
 }
 
 

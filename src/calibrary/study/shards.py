@@ -124,7 +124,7 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 def _shard_of(arrays: Mapping[str, NDArray[Any]], words: Mapping[str, str]) -> Shard:
     undefined = value_of(dict[str, str], parse_json(words["undefined"], "text"), "undefined")
     if "digest" in words and words["digest"] != digest(undefined, arrays):  # 0.2 wrote none
-        raise SavedFileError("its digest is of other content, so it was damaged or edited")
+        raise SavedFileError("its content does not match its digest, so it was damaged or edited")
     kinds = {"names": "U", "values": "f", "drawn": "iu", "seconds": "f"}
     for name, kind in kinds.items():
         if arrays[name].dtype.kind not in kind or arrays[name].ndim != (2 if name == "values" else 1):

@@ -82,7 +82,7 @@ def _of_all(statistic: Statistic, truth: Array) -> Any:
     table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
     if p.n * p.k * (1 if p.binary else p.k) > _MOST_NUMBERS:
         raise NoPopulationError(
-            f"{p.n:,} rows with each of {p.k} labels are too many for a table: no value for a known truth"
+            f"a table of {p.n:,} rows with each of {p.k} labels is too large: no value for a known truth"
         )
     row = np.repeat(np.arange(p.n), p.k)
     weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))

@@ -231,7 +231,9 @@ def _ratio(statistic: Statistic, level: float) -> Ends:
             low, high = float(np.divide(1.0, high)), float(np.divide(1.0, low))
     z = _z(level)
     error = (high - low) / (2.0 * z)
-    return Ends(np.array([low]), np.array([high]), np.array([error]), "shifts of the log odds that are not rejected")
+    return Ends(
+        np.array([low]), np.array([high]), np.array([error]), "all shifts of the log odds that a test does not reject"
+    )
 
 
 def observed_expected_ends(view: Predictions, level: float, weight_type: str) -> tuple[float, float]:

@@ -338,7 +338,7 @@ class Inversion:
         drawn.say_failures()
         return triangle_result(
             statistic, np.array([found.observed]), found.null, drawn, confidence_level, clip, path=found.path,
-            note="not inverted: no truth on its lines agrees with the data",
+            note="not inverted: no truth between calibrated and as observed agrees with the data",
         )  # fmt: skip
 
     def _search(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverter:
@@ -395,7 +395,7 @@ def why_not(statistic: Statistic) -> str:
     if statistic.perfect_value is None or statistic.tail == "two-sided":
         return "it is not an error that grows from a perfect value"
     if len(statistic.observed) != 1:
-        return "it has several values here"
+        return "it has more than one value here"
     if not np.isfinite(statistic.observed[0]):
         return "it has no finite value on these data"
     if statistic.question.by is not None:
@@ -407,11 +407,11 @@ def why_not(statistic: Statistic) -> str:
     if not entry.null:
         return entry.null_note or "labels cannot be redrawn"
     if not entry.of_labels:
-        return "its outcomes are more than labels of detections"
+        return "it depends on more than which detections are correct"
     if entry.weights == "none":
         return "it takes no weights, so it has no value for a known truth"
     if entry.weights == "rows" and "min_count" in entry.options:  # a known truth writes every row once for each label
-        return "its smallest groups count rows, so it has no value for a known truth"
+        return "its min_count is a number of rows, so it has no value for a known truth"
     if not entry.order_free:
         return "it depends on the order of the rows, so it has no value for a known truth"
     return "" if statistic.sample.takes_truths else "weighted detections have no truth for each copy"

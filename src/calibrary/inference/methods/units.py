@@ -124,11 +124,13 @@ class Units:
         smooth = self.kind == "auto" and not statistic.one_sided and not studentized_refuses(statistic)
         if smooth or self.kind == "studentized":
             law.say_few()
-            return Studentized().interval(statistic, confidence_level, clip, note or "one unit is left out at a time")
+            return Studentized().interval(
+                statistic, confidence_level, clip, note or "one unit at a time is left out (jackknife)"
+            )
         if not (fits and self.kind in ("auto", "triangle")):
             law.say_few()
         if self.kind == "auto" and not fits:
-            why = "rows are resampled in units"
+            why = "whole units are resampled"
             if statistic.one_sided:
                 why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"
             return bootstrap.interval(statistic, confidence_level, clip, why)
@@ -138,7 +140,7 @@ class Units:
         null = flips(statistic, self.n_resamples, self.rng)
         observed, drawn = bootstrap.resample([statistic])
         drawn.say_failures()
-        note = "residuals of whole units are flipped, and units are resampled"
+        note = "the residuals of whole units change sign at random, and units are resampled"
         return triangle_result(
             statistic, observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
         )

@@ -296,7 +296,7 @@ class CalibrationMonitor:
         lens = ("binary" if p.k == 2 else "top-label") if self.lens == "auto" else self.lens
         views = p.through(as_lens(lens))
         if views.several or not views.views[0].binary:
-            raise RefusedError(f"lens={self.lens!r} gives several views: use one monitor for each class")
+            raise RefusedError(f"lens={self.lens!r} gives several binary problems: use one monitor for each class")
         view = views.views[0]
         rows = int(view.counts("a monitor").sum())
         return self._add(log_ratios(view), rows)

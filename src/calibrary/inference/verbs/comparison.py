@@ -247,7 +247,7 @@ class _Pair:
         if len(a) != 1 or len(b) != 1:
             raise RefusedError(
                 f"{self.on_first.name} has {len(a)} values here: compare models by one of them, with your own function "
-                "metric(y, p), or use a lens with one view"
+                "metric(y, p), or use a lens that gives one value"
             )
         return float(a[0]), float(b[0])
 

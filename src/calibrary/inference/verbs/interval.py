@@ -251,7 +251,7 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
         return "asymptotic", ""
     if not studentized.why_not(statistic):
         return "studentized", "it is a mean of row losses"
-    return "basic", "its estimate is not at an end of its range, so resampling rows is right"
+    return "basic", "its estimate is not at an end of its range, so resampling rows is valid"
 
 
 def _too_dear(statistic: Statistic, of_many: bool) -> str:
