@@ -140,7 +140,7 @@ def test_what_few_rows_cannot_tell_is_said_in_words(call, file):
     assert call("report", few, *FAST, "--fail-if", "ece.value>0.05")[0] == 1
     status, _, said = call("report", few, "--resamples", "0", *FAST[2:], "--fail-if", "ece>0.05")
     assert status == 2
-    assert "compare the estimate with ece.value" in said
+    assert "use ece.value for a bound on the estimate" in said
     assert call("report", few, "--resamples", "0", *FAST[2:], "--fail-if", "ece.value>0.05")[0] == 1
     status, _, said = call("report", few, *FAST, "--undecided", "maybe")
     assert status == 2

@@ -232,9 +232,9 @@ def test_a_tool_prints_nothing(folder, capfd):
 
 def test_numbers_that_json_does_not_have_are_words():
     pytest.importorskip("mcp")
-    from calibrary.cli.server import _any_reader
+    from calibrary.cli.server import _for_json
 
-    assert _any_reader({"a": np.float64("inf"), "b": [float("nan"), np.int64(3)], "c": (-np.inf, 0.5, "x")}) == {
+    assert _for_json({"a": np.float64("inf"), "b": [float("nan"), np.int64(3)], "c": (-np.inf, 0.5, "x")}) == {
         "a": "inf", "b": [None, 3], "c": ["-inf", 0.5, "x"],
     }  # fmt: skip
 
