@@ -228,7 +228,7 @@ def test_the_rows_of_the_fit_are_refused_unless_asked_for(run, fitted, tmp_path)
     again = ["recalibrate", "apply", tmp_path / "map.json", tmp_path / "valid.csv", "-o", tmp_path / "out.csv"]
     done = run(*again)
     assert done.status == 2
-    assert "are the rows this map was fitted to" in done.err
+    assert "this map was fitted to the rows of" in done.err
     assert "nothing was written" in done.err
     assert not (tmp_path / "out.csv").exists()
     assert leftovers(tmp_path) == []
