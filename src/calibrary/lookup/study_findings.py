@@ -116,6 +116,7 @@ def claims(metric: str, n: int, n_classes: int = 2) -> tuple[Claim, ...]:
     return finding(metric, n, n_classes).sentence.claims
 
 
+@functools.lru_cache(maxsize=4096)
 def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     """The stored study's results on a metric at n rows, interpolated between the sizes that were studied.
 
