@@ -5,6 +5,7 @@ With CALIBRARY_SCREENSHOTS=folder every step leaves a picture there: wide, narro
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -37,11 +38,12 @@ def sized(driver, width, height, dark=False):
 
 def pictured(driver, step):
     if PICTURES:
-        for name, how in {"wide": (1280, 1000), "narrow": (390, 844), "dark": (1280, 1000, True)}.items():
-            sized(driver, *how)
+        sizes = {"wide": (1280, 1000), "narrow": (390, 844)}
+        for (name, size), dark in itertools.product(sizes.items(), ("", "-dark")):
+            sized(driver, *size, dark=bool(dark))
             assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (step, name)
             time.sleep(1)  # a frame is laid out by a process of its own
-            driver.save_screenshot(f"{PICTURES}/{step}-{name}.png")
+            driver.save_screenshot(f"{PICTURES}/{step}-{name}{dark}.png")
         sized(driver, 1280, 1000)
 
 

@@ -462,3 +462,15 @@ def test_the_key_numbers_show_calibration_in_the_large_and_the_slope(wrong):
     mean = wrong.decision.row("mean")
     assert ("miscalibrated" in large.verdict) == (mean.pvalue_adjusted <= 0.05 and not large.low <= 0 <= large.high)
     assert "cis.intercept" in {label(row) for row in wrong.evaluation.rows}
+
+
+def test_the_bold_words_of_an_answer_end_with_a_word_or_a_whole_number():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    untested = cal.report(y, p, n_resamples=0, metrics=["ece"])
+    value = untested.evaluation.row("ece").value
+    page = untested.to_html()
+    assert f"<strong>Expected calibration error is {value:.3f}.</strong>" in page.replace("\n", "")
+    tested = cal.report(y, p, n_resamples=40, metrics=["ece"], rng=0).to_html()
+    assert re.search(r"<strong>No evidence of miscalibration[^<.:(]*", tested)

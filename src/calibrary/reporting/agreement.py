@@ -117,6 +117,6 @@ def _ideal_and_interval(row: Row) -> bool:
 def doubt(rows: Iterable[Row]) -> str:
     """Which interval contradicts what a sentence says; empty where none does."""
     return next(
-        (f", though the interval of {row.name}, {ends(row.low, row.high)}, holds {row.perfect:g}"
+        (f", though the interval of {row.name}, {ends(row.low, row.high)}, includes {row.perfect:g}"
          for row in rows if holds_ideal(row)), "",
     )  # fmt: skip

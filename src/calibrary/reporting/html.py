@@ -218,8 +218,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
         )
         for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
     ]
-    verdict = re.match(r"[^:.(]*", report.headline)
-    said = verdict[0].strip() if verdict else ""
+    said = _opening(report.headline)[0].strip()
     link = element("a", name, href=f"#m{i}", data_model=f"m{i}")
     return element(
         "tr",
@@ -288,9 +287,15 @@ def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False)
 
 
 def _answer(report: Report) -> Markup:
-    first, mark, rest = re.match(r"([^:.(]*)([:.]?)(.*)", report.headline, re.S).groups()  # type: ignore[union-attr]
+    first, mark, rest = _opening(report.headline)
     said = element("p", element("strong", first, mark), rest, class_=f"headline {_mood(report.headline)}")
     return markup(said, _statements([*first_lines(report.sections, alpha_for(report.evaluation)), *report.statements]))
+
+
+def _opening(headline: str) -> tuple[str, str, str]:
+    """The first words of a headline up to its first stop, the stop, and the rest; the point of a number is no stop."""
+    first, mark, rest = re.match(r"(.*?)(?=[:(]|\.\s|\.?$)([:.]?)(.*)", headline, re.S).groups()  # type: ignore[union-attr]
+    return first, mark, rest
 
 
 def _mood(headline: str) -> str:

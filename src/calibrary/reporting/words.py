@@ -381,7 +381,7 @@ def spread_of(
         rejects = (pvalue_of(rows[0]) or 0.0) <= alpha
         clear = rejects and not holds_ideal(rows[0])
         if rejects and not clear:
-            against = f", further from 1 than a calibrated model's, though its interval, {ends(low, high)}, holds 1"
+            against = f", further from 1 than a calibrated model's, though its interval, {ends(low, high)}, includes 1"
     elif decision is not None:
         clear = _rejects(decision, "slope", alpha) and (clear or look.unit is not None)
     left = look.total - found.n_used
@@ -536,7 +536,7 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else "probably miscalibrated"
     if stands == UNCLEAR:
-        but = f"its interval holds {row.perfect:g}" if holds_ideal(row) else "the overall test finds no evidence"
+        but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test finds no evidence"
         return f"unclear: {pvalue(p, draws)}, but {but}"
     if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
         numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"
