@@ -171,8 +171,9 @@ for line in sys.stdin:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (job["largest"], job["largest"]))
         if job.get("stop"):
-            signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-            signal.setitimer(signal.ITIMER_REAL, job["stop"])
+            # in processor time: a busy machine must not end the process before the command has begun
+            signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+            signal.setitimer(signal.ITIMER_PROF, job["stop"])
         sys.argv = ["calibrary", *job["arguments"]]
         status = 0
         try:
