@@ -24,7 +24,7 @@ class Question:
     Attributes
     ----------
     options : the metrics' own options by name; each metric uses those it has
-    lens, r : which part of the predictions is judged, and the rank of lenses that have one
+    lens, r : which events of the predictions are evaluated, and the rank for lenses that need one
     average : how the views of a lens are combined; "auto" is the metric's default
     weight_type : what weights mean in tests and standard errors
     confidence_level, n_resamples, rng, workers : settings of intervals and tests

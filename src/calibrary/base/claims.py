@@ -269,7 +269,7 @@ def _segments_differ(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return len(gaps) > 1 and max(gaps) - min(gaps) > 1e-9
 
 
-@_rule("assumption fails", "evidence", "a target differs from the source in another way than was assumed")
+@_rule("assumption fails", "evidence", "a target does not differ from the source in the assumed way")
 def _assumption_fails(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return truth.of_metric.get("assumption holds") is False
 
@@ -352,12 +352,10 @@ def _by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     drawn = truth.of_metric.get("drawn when calibrated")
     if drawn is None:
         return False
-    # both sides are means and quantiles of draws: five of their standard errors
+    # both sides are means and quantiles of draws: the tolerance is five of their standard errors
     noise = 5.0 * np.sqrt(1.0 / len(drawn) + 1.0 / truth.of_metric["draws"])
     error = noise * drawn.std()
-    if truth.of_metric.get(
-        "units"
-    ):  # their own residuals estimate their spread, which n units determine up to 1/sqrt(2n)
+    if truth.of_metric.get("units"):  # the spread is estimated from n units, with a relative error of 1/sqrt(2n)
         error += 5.0 * drawn.mean() / np.sqrt(2.0 * truth.of_metric["units"])
     below = 1.0 if "high" not in values else float(np.mean(drawn <= values["high"] + 1e-12))
     return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.95 - noise * np.sqrt(0.95 * 0.05))
@@ -409,7 +407,7 @@ _line_of_explain("lenses taken", "the metric is defined for these lenses and for
 _line_of_explain("inputs needed", "without these inputs the metric is refused")
 _line_of_explain("options taken", "the public function accepts these options")
 _line_of_explain("turns", "a value that is called worse belongs to a worse model")
-_line_of_explain("table 2", "the review's table says so in the metric's row")
+_line_of_explain("table 2", "the metric's row in the review's Table 2 says so")
 _line_of_explain("coverage", "the stored benchmark measured this coverage")
 
 
@@ -435,9 +433,8 @@ def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     perfect = truth.of_metric.get("perfect")
     if perfect != truth.of_metric["range"][0] or (told is not None and told != truth.of_metric["study"](n, k)):
         return False
-    return n > 2000 or bool(
-        truth.of_metric["calibrated"](n) > perfect + 1e-6
-    )  # for more rows the study's number is enough
+    # above 2,000 rows the number of the study is enough, and no models are simulated
+    return n > 2000 or bool(truth.of_metric["calibrated"](n) > perfect + 1e-6)
 
 
 @_rule("one bin", "fact", "with rare outcomes one bin of equal width contains most predictions")
@@ -476,7 +473,7 @@ def _shares(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return all(0.0 <= share <= 1.0 for share in told) and set(told) <= set(truth.of_metric.get("shares", told))
 
 
-@_rule("of the review", "fact", "the review says so in this place")
+@_rule("of the review", "fact", "the review says so in the stated place")
 def _of_the_review(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return values.get("section") in truth.of_metric.get("sections", ())
 

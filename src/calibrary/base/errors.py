@@ -138,7 +138,7 @@ def installed(package: str) -> bool:
 
 
 def room(path: str) -> Any:
-    """A module that is loaded when first used; without its package it is no attribute, and the error gives the reason.
+    """Load a module when it is first used; if its package is not installed, an AttributeError gives the reason.
 
     ``hasattr``, ``help`` and ``inspect.getmembers`` expect an AttributeError and nothing else.
     """

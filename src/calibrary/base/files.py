@@ -50,7 +50,7 @@ def beside(path: str | Path) -> Iterator[Path]:
         try:
             yield temporary
         except OSError as error:
-            if error.errno not in _NO_ROOM:  # the writer may read other files too
+            if error.errno not in _NO_ROOM:  # the error may come from a file that the caller reads
                 raise
             raise _unwritable(path, error) from error
         try:
@@ -120,7 +120,7 @@ def _remove_leftovers(folder: Path) -> None:
     for path in folder.glob(f"{_TEMPORARY}*"):
         pid = path.name.removeprefix(_TEMPORARY).partition("-")[0]
         if pid.isdigit() and not runs(int(pid)):
-            with suppress(OSError):  # another process removed it, or may write here and we may not
+            with suppress(OSError):  # another process has removed the file, or this process has no permission
                 path.unlink()
 
 
@@ -146,7 +146,7 @@ def _move(temporary: Path, place: Path, special: bool) -> None:
         temporary.chmod(place.stat().st_mode & 0o777)
     _sync(temporary)
     temporary.replace(place)
-    if os.name == "posix":  # the new name is on the disk once its folder is
+    if os.name == "posix":  # the new name is stored on the disk only after its folder is written
         _sync(place.parent)
 
 

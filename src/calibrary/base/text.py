@@ -11,7 +11,7 @@ import functools
 import re
 import unicodedata
 
-#: Longer names are cut: a title of ten thousand letters would make a page of two hundred metres.
+#: Longer names are cut, because a title of ten thousand letters would make a page unreadable.
 LONGEST = 80
 #: Largest length of a sentence that quotes a file.
 LONGEST_SENTENCE = 800

@@ -371,7 +371,7 @@ class ReportCommand:
 
     @contextmanager
     def _printed_early(self, work: WorkDone, models: int) -> Iterator[None]:
-        """Print a single model's result as soon as it is known, before sections, figures and files are made."""
+        """Print a single model's result as soon as it is known, before sections, figures and files are computed."""
         if models != 1 or self.as_json or self.folder is not None:
             yield
             return
@@ -450,7 +450,7 @@ def _given_out(
 
 
 def _runs(blocks: str | None) -> int | bool | None:
-    """The block length of the bootstrap, in the library's form."""
+    """The block length of the bootstrap from the option's text: a number, True for "auto", or None."""
     if blocks is None or blocks == "auto":
         return None if blocks is None else True
     if not blocks.isdigit() or int(blocks) < 1:

@@ -130,7 +130,7 @@ def _typed() -> tuple[list[str], str]:
     typed = os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
         words = shlex.split(typed)
-    except ValueError:  # a quotation mark is still open
+    except ValueError:  # the typed line ends inside quotation marks
         words = typed.split()
     begun = words.pop() if words and not typed.endswith(" ") else ""
     return words[1:], begun

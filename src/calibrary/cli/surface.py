@@ -64,7 +64,7 @@ def _option(p: Any) -> dict[str, Any]:
 
 
 def _wanted(p: Any, help: str) -> str:
-    """What is completed: columns, metrics, or nothing, so that the shell completes file names."""
+    """Which names are completed: columns or metrics; empty if the shell should complete file names."""
     return "column" if _COLUMNS.match(help) else "metric" if p.name in _METRICS else ""
 
 

@@ -60,7 +60,7 @@ ALL_LENSES = BINARY_LENSES + VECTOR_LENSES
 
 @dataclass(frozen=True)
 class Lens:
-    """A lens: which part of the predictions is judged. Create one with the functions of this module or by name."""
+    """A lens: which events of the predictions are evaluated. Create one with a function of this module, or by name."""
 
     name: str
     r: int | None = None
@@ -76,15 +76,15 @@ class Lens:
     def look(self, p: Predictions) -> Views:
         """The views of these predictions."""
         shows_itself = self.name == ("binary" if p.binary else "full")
-        made_afresh = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
-        if p.parent is None or shows_itself or made_afresh:
+        drops_rows = self.name in ("true-class", "predicted-class", "pairwise") or self.then is not None
+        if p.parent is None or shows_itself or drops_rows:
             return self._views(p)
-        return self._look_again(p, p.parent)
+        return self._views_like(p, p.parent)
 
     def _views(self, p: Predictions) -> Views:
         return _LOOKS[self.name](_as_rows(p, self) if p.fractional or p.y.ndim == 2 else p, self)
 
-    def _look_again(self, p: Predictions, parent: Predictions) -> Views:
+    def _views_like(self, p: Predictions, parent: Predictions) -> Views:
         # A reweighted or relabelled copy of earlier predictions: its views share the sort order, so that a bootstrap
         # sorts once. Views that leave rows out are computed anew.
         before = parent.through(self)

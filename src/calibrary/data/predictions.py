@@ -139,7 +139,7 @@ class Predictions:
         for name in list(self.__dict__):
             if isinstance(getattr(type(self), name, None), once) and name not in ("_views", "sorted"):
                 del self.__dict__[name]
-        same = {lens: views for lens, views in self._views.items() if _shares(views, self)}
+        same = {lens: views for lens, views in self._views.items() if _unchanged(views, self)}
         self._views.clear()
         self._views.update(same)
         for views in same.values():
@@ -818,6 +818,6 @@ def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
     return p.reweighted(w)
 
 
-def _shares(views: Views, p: Predictions) -> bool:
-    """Whether the view of a lens is the rows themselves."""
+def _unchanged(views: Views, p: Predictions) -> bool:
+    """Whether the only view of a lens has the same probabilities as the predictions."""
     return len(views.views) == 1 and getattr(views.views[0], "probability", None) is p.probability

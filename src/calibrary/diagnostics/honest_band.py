@@ -33,7 +33,7 @@ class HonestBand(Result):
     n: float
 
     def at(self, c: Any) -> tuple[Array, Array]:
-        """The band at other confidences: the lower bound also applies to higher confidences, the upper one to lower."""
+        """The band at other confidences: a lower bound also holds at higher confidences, an upper bound at lower."""
         place = np.asarray(c, dtype=np.float64)
         lower = np.append(0.0, self.lower)[np.searchsorted(self.scores, place, side="right")]
         upper = np.append(self.upper, 1.0)[np.searchsorted(self.scores, place, side="left")]

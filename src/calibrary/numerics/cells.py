@@ -136,7 +136,7 @@ class Grid:
         return (j & 1) / scale
 
     def _read(self, cell: NDArray[np.integer]) -> tuple[NDArray[np.bool_], Array, Cells]:
-        """Whether the cell is above 1/2; the number of cells of its level in 1; its number from the nearer end."""
+        """Whether the cell is above 1/2; the number of cells of its width in [0, 1]; its number from the nearer end."""
         number = np.asarray(cell, dtype=np.int64)
         right = number > self.middle
         left = np.where(right, 2 * self.middle - number, number)

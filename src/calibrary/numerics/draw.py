@@ -26,8 +26,8 @@ _LARGEST_LEGACY_SEED = 2**32 - 1
 def generator(rng: Any, purpose: str) -> np.random.Generator:
     """The random generator for the argument ``rng``.
 
-    A Generator is used as it is and continues from its state, None is fresh entropy, and a whole number is a seed that
-    is combined with the ``purpose``.
+    A Generator is used as it is and continues from its state; None gives a new random seed; a whole number is a seed
+    that is combined with the ``purpose``.
     """
     if isinstance(rng, np.random.Generator):
         return rng
@@ -70,10 +70,10 @@ def shuffled(n: int, rng: Any, purpose: str) -> NDArray[np.intp]:
     return generator(rng, purpose).permutation(n)
 
 
-# -- what a test or an interval draws --------------------------------------------------------------------
+# -- draws for tests and intervals ------------------------------------------------------------------------
 #
-# Each function gives batches of ``at_once`` draws, one draw a row, from one stream: metrics, which stand below
-# inference, say what is drawn and read it, and hold no loop over random numbers of their own.
+# Each function yields batches of at most ``at_once`` draws, one draw in each row, from one random stream. Metrics use
+# these functions instead of their own loops over random numbers.
 
 
 def batches(n_resamples: int, at_once: int) -> Iterator[int]:
@@ -91,7 +91,7 @@ def redrawn_labels(
     """
     source = generator(rng, "labels")
     if copies is not None and (copies == 1).all():
-        copies = None  # a uniform number decides, which is faster
+        copies = None  # comparing uniform numbers is faster than drawing binomial numbers
     for size in batches(n_resamples, at_once):
         shape = (size, len(chance))
         yield source.random(shape) < chance if copies is None else source.binomial(copies, chance, shape)
@@ -140,13 +140,13 @@ def label_counts(copies: Counts, probability: Array, source: np.random.Generator
         each = probability / probability.sum(axis=1, keepdims=True)
         return source.multinomial(copies, each).astype(np.float64)
     c = probability[:, 0]
-    if (copies == 1).all():  # one copy each: a uniform number decides
+    if (copies == 1).all():  # one copy each: the labels follow from uniform numbers
         return (source.random(copies.shape) < c)[..., None].astype(np.float64)
     return source.binomial(copies, c)[..., None].astype(np.float64)
 
 
 def rows_with_labels(copies: Counts, probability: Array, size: int, source: np.random.Generator) -> tuple[Array, Array]:
-    """How often each row occurs if rows are drawn with replacement, and how often with each label drawn for it."""
+    """Draw rows with replacement and a label for each: how often each row occurs, and how often with each label."""
     n, rows = int(copies.sum()), len(copies)
     if n > 4 * rows or probability.shape[1] > 1:
         count = row_counts(copies, size, source)

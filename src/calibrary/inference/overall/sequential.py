@@ -556,7 +556,7 @@ def _held_ratio(view: Predictions, seen: Any) -> float:
     q = ShrunkIsotonic(rising=False).fit(learned).predict(view.c[held])
     y, c = view.y[held], view.c[held]
     stated = np.where(y == 1, c, 1.0 - c)
-    if (stated == 0.0).any():  # said to be impossible, and it happened
+    if (stated == 0.0).any():  # an outcome of probability 0 occurred
         return math.inf
     with np.errstate(
         divide="ignore"

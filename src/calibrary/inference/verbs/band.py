@@ -50,7 +50,7 @@ class ReadingBand(Result):
 
     @property
     def sentence(self) -> Sentence:
-        """What a notebook says of one number; of several it says nothing."""
+        """The result in words for a metric with one value; empty for several values."""
         if np.ndim(self.estimate):
             return Sentence("")
         told = measured(f"The value on these data is {number(self.estimate)}", value=self.estimate)

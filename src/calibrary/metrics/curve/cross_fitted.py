@@ -249,7 +249,7 @@ class VariationalTestResult(TestResult):
 
     @property
     def sentence(self) -> Sentence:
-        """What the test has found, and the lower bound where it says something."""
+        """The result of the test in words, with the lower bound of the error if there is evidence."""
         above = f"that the calibration error is above {number(self.margin)}" if self.margin else "of miscalibration"
         if self.pvalue > 1.0 - self.confidence_level:
             return Sentence(f"There is no evidence {above} ({pvalue(self.pvalue)}).")

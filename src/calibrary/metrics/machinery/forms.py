@@ -60,11 +60,11 @@ class ReplicateForm:
 
     Attributes
     ----------
-    prepare : ``prepare(view, **options)`` finds what does not change (order, groups, distances) and gives ``value(w,
-        y)``; None where these options or rows have no such form
-    labels_only : does it read new labels alone, because what is prepared changes with the weights
-    cheap : does one replicate cost so little that intervals are inverted in a table of many metrics
-    of_field : ``of_field(name)`` gives the form of one field of the metric's result; None where a field has no form
+    prepare : ``prepare(view, **options)`` computes what does not change (order, groups, distances) and returns
+        ``value(w, y)``; None if there is no fast computation for these options or rows
+    labels_only : whether only labels may change, because the prepared quantities depend on the weights
+    cheap : whether one replicate is so fast that intervals can be inverted in a table of many metrics
+    of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
     """
 
     prepare: Prepare
@@ -91,10 +91,10 @@ class CellForm:
 
     Attributes
     ----------
-    value : ``value(cells, options)`` gives a function of counts of events, one row of counts for each draw, which gives
-        one number for each row
-    options : the options that it reads; with others the rows are read
-    grouping : ``grouping(options)`` gives the bins of the metric; None for a metric without bins
+    value : ``value(cells, options)`` returns a function of counts of events, which has one row of counts for each draw
+        and returns one number for each row
+    options : the options that ``value`` supports; with any other option the metric is computed from the rows
+    grouping : ``grouping(options)`` returns the bins of the metric; None for a metric without bins
     """
 
     value: Callable[[CellCounts, Mapping[str, Any]], Callable[[Array], Array]]

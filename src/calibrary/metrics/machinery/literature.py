@@ -1,7 +1,7 @@
-"""The works that metrics are taken from: one record each, one spelling per person.
+"""The publications that define the metrics: one record each, with one spelling of each author's name.
 
-An entry names them by key, ``references=cited("brier1950")``. A key that starts with ``?`` in the table below could not
-be compared with a published copy or a second source; its printed form says so.
+An entry refers to them by key, ``references=cited("brier1950")``. A work whose key starts with ``?`` in the table below
+could not be compared with a published copy or a second source; its printed form says so.
 """
 
 from __future__ import annotations

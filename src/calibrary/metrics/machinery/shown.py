@@ -1,6 +1,6 @@
 """How a result is shown: a sentence, a small table and a picture in a notebook, one line in a terminal.
 
-Draws are kept as attributes and never printed: a thousand of them say less than their mean and their range.
+Draws are attributes of a result and are not printed; their mean and their range are shown instead.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.numbers import EXACT, number, percent, pvalue, pvalue_cell
 
-#: Rows of a table that a notebook shows.
+#: The largest number of rows of a table in a notebook.
 _MOST_ROWS = 50
-#: Numbers of an array that fit in a line.
+#: The largest number of entries of an array that are printed in one line.
 _FEW = 6
-#: What labels are drawn from, unless they are drawn after a map.
+#: The description of redrawn data whose labels are drawn from the predictions, without a calibration map.
 CALIBRATED = "calibrated predictions"
 #: The level of a test.
 _LEVEL = 0.05
@@ -29,7 +29,7 @@ _DRAWS = frozenset(("replicates", "null", "null_values", "values", "draws", "dis
 
 
 def one_line(result: Any) -> str:
-    """A result as one line: its fields, with long arrays by their size."""
+    """A result as one line with all its fields; of a long array only the size is shown."""
     shown = (f"{f.name}={_short(getattr(result, f.name))}" for f in fields(result) if f.repr)
     return f"{type(result).__name__}({', '.join(shown)})"
 
@@ -43,13 +43,13 @@ def _short(value: Any) -> str:
 
 
 def in_notebook(result: Any) -> Markup:
-    """A sentence where there is one, a picture of an estimate and of what chance gives, and a table without draws."""
+    """The result for a notebook: its sentence, if it has one, a picture, and a table without draws."""
     said = sentence(result)
     return markup(element("p", said) if said else None, picture(result), _table(result))
 
 
 def sentence(result: Any) -> Sentence:
-    """What the result says: its own sentence, or that of an interval, a difference, a test or of draws."""
+    """The result in words: its own sentence, or a sentence about its interval, difference, test or draws."""
     own = getattr(result, "sentence", "")
     if own:
         return Sentence.joined("", [own, "" if own.endswith(".") else "."])
@@ -89,7 +89,7 @@ def _has_ends(result: Any) -> bool:
 
 
 def _of_test(result: Any) -> Sentence:
-    """What a test has found; one whose labels are drawn after a map is a test of that map."""
+    """The result of a test in words; if labels were drawn from a calibration map, the map is the tested hypothesis."""
     p, statistic = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT)), float(result.statistic)
     told = measured(f" The statistic is {number(statistic)}.", statistic=statistic)
     of_map = getattr(result, "around", CALIBRATED) != CALIBRATED
@@ -143,7 +143,7 @@ def _of_columns(columns: Mapping[str, Any]) -> Markup:
 
 
 def _is_table(value: Any) -> bool:
-    """Is it a mapping of columns of one length?"""
+    """Whether the value is a mapping of columns of equal length."""
     if not isinstance(value, Mapping) or not value:
         return False
     return (
@@ -153,7 +153,7 @@ def _is_table(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    """A field in a table: numbers as people read them, long arrays by their size, nothing where there is nothing."""
+    """The text of a field in a table: formatted numbers, the size of a long array, empty for None and NaN."""
     if isinstance(value, np.ndarray):
         if value.size <= _FEW and value.ndim == 1:
             return ", ".join(_cell(x) for x in value)

@@ -1,7 +1,7 @@
 """The review's Table 2 and Fig. 1 as data: its 82 rows, and the sub-families its sections describe.
 
-What the table prints (type, range, proper, hypothesis test, pros, cons, references) is as printed there, in our
-words, even where the catalogue differs: the entry's corrections then state the difference.
+The columns (type, range, proper, hypothesis test, pros, cons, references) state what the table prints, in our words,
+even if the catalogue disagrees; the corrections of the catalogue's entry then state the difference.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SUBFAMILIES: dict[str, str] = {
 
 
 class Table2Row(NamedTuple):
-    """One row: ``type``, ``range``, ``proper`` and ``test`` as printed, ``cites`` the numbers of its references."""
+    """One row of Table 2: ``type``, ``range``, ``proper`` and ``test`` as printed; ``cites`` are reference numbers."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Binomial counts that move continuously with their probability: one uniform number each, whatever the probability."""
+"""Binomial counts from fixed uniform numbers, so that the counts change as little as possible with the probability."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def minimize(
             return Minimum(x + step, value - drop / 2.0, hessian, True)
         trial = x + step
         new = evaluate(trial)
-        # decreases below rounding cannot be seen in the value: so close to the minimum full steps are safe, unless the
-        # value rises
+        # decreases below rounding error do not show in the value: so close to the minimum full steps are safe, unless
+        # the value rises
         while new[0] > (value - 1e-4 * float(-gradient @ (trial - x)) if drop > noise else value + 100.0 * noise):
             step = step / 2.0
             trial = x + step
@@ -131,7 +131,7 @@ def minimize_in_box(
             return trial
         last_drop = drop
         new = evaluate(trial)
-        # decreases below rounding cannot be seen in the value: so close to the minimum full steps are safe
+        # decreases below rounding error do not show in the value: so close to the minimum full steps are safe
         if drop > noise and new[0] > value + 1e-4 * float(gradient @ (trial - x)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 room = np.where(step > 0.0, (upper - x) / step, np.where(step < 0.0, (lower - x) / step, np.inf))
@@ -171,7 +171,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
     # scaled by its diagonal: columns may differ by many orders of magnitude
     scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     scaled, right = hessian * scale[:, None] * scale, gradient * scale
-    with np.errstate(over="ignore", invalid="ignore"):  # where curvature underflows, a step may be too long to write
+    with np.errstate(over="ignore", invalid="ignore"):  # where the curvature underflows, the step may overflow
         try:
             found = np.linalg.solve(scaled, right)
         except np.linalg.LinAlgError:

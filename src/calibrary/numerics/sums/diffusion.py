@@ -186,7 +186,7 @@ class Diffusions:
 
 
 def _alike(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
-    """Widths in groups whose largest is at most twice the smallest: they share a grid without waste."""
+    """Group the widths so that the largest in a group is at most twice the smallest: each group shares one grid."""
     groups: list[list[tuple[int, float]]] = []
     for pair in sorted(requests, key=lambda pair: pair[1]):
         if groups and pair[1] <= 2.0 * groups[-1][0][1]:

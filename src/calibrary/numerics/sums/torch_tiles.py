@@ -74,7 +74,7 @@ class DeviceDistances:
             total += (x[:, None] - y).abs_()
         return total.mul_(0.5)
 
-    # -- what the median over pairs asks (see tile_median) ---------------------------------------
+    # -- for the median over pairs (see tile_median) ---------------------------------------------
 
     def parts(self) -> Iterator[tuple[slice, slice]]:
         """Rows and columns of the tiles on and above the diagonal."""
