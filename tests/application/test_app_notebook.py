@@ -1,4 +1,4 @@
-"""The app in a notebook: a frame of this machine, with the table already dropped, and nothing left at its end."""
+"""The app in a notebook: a frame with the table already loaded, and no files left at its end."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_frame_shows_the_app_and_its_end_leaves_nothing(tmp_path, monkeypatch)
         asked(frame.url, "/")
 
 
-def test_what_is_no_table_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+def test_data_other_than_a_table_are_refused_without_leftovers(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(cal.RefusedCallError, match="int is not a table"):
         cal.app(3)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="does not apply: proc
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    """An app that takes files of up to 2 MB and gives a report 4 GB of memory."""
+    """An app with a limit of 2 MB for a file and of 4 GB of memory for a report."""
     started = Visitor(tmp_path_factory.mktemp("app"), "--most-mb", "2", "--memory-mb", "4000").enter()
     yield started
     started.stop()
@@ -34,7 +34,7 @@ def file(app):
 
 @pytest.fixture(scope="module")
 def finished(app, file):
-    """A report that was made with everything chosen."""
+    """A finished report for which every option was chosen."""
     id = app.measure(file, label="outcome", prob=["risk"], by=["site"])
     run = app.ended(id)
     assert run["status"] == "done", run
@@ -55,7 +55,7 @@ def test_columns_are_guessed_and_can_be_changed(app, file):
     assert "--prob second" in other["command"]
 
 
-def test_a_report_can_be_taken_home_and_is_the_one_of_the_command_line(app, finished, tmp_path, monkeypatch):
+def test_a_downloaded_report_equals_that_of_the_command_line(app, finished, tmp_path, monkeypatch):
     from calibrary.cli.report import ReportCommand
 
     assert finished["command"] == (
@@ -77,14 +77,14 @@ def test_a_report_can_be_taken_home_and_is_the_one_of_the_command_line(app, fini
     assert [row["value"] for row in told["evaluation"]["metrics"]] == pytest.approx(
         [row.value for row in report.evaluation.rows]
     )
-    assert finished["command"].encode() in taken["json"]  # the page says how to make it again
+    assert finished["command"].encode() in taken["json"]  # the page shows the command that computes it again
     scope = {}
     exec(finished["python"], scope)
     assert scope["report"].headline == report.headline
     assert (tmp_path / "report.html").exists()
 
 
-def test_the_page_of_a_report_is_in_no_origin(app, finished):
+def test_the_page_of_a_report_is_sandboxed(app, finished):
     answer, page = app.ask("GET", f"/runs/{finished['id']}/page")
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("sandbox allow-scripts ")
@@ -131,7 +131,7 @@ def test_without_the_cookie_nothing_is_changed(app, method, path):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}"])
-def test_another_name_that_leads_here_is_not_answered(app, host):
+def test_a_request_with_another_host_name_is_refused(app, host):
     for method, path in (("GET", "/"), ("GET", "/runs"), ("POST", "/files")):
         given = host.format(port=app.port)
         assert app.ask(method, path, host=given, origin=f"http://{given}")[0].status == 421
@@ -174,7 +174,7 @@ def test_only_this_machine_is_listened_to(app):
     "../../../../tmp/evil.csv", "..\\..\\evil.csv", "/etc/passwd", "C:\\evil.csv", "..", ".", "", ".bashrc", "-rf.csv",
     "a\x00b.csv", "a\nb.csv", "\u202efdp.csv", "x" * 5000 + ".csv", "%2e%2e%2fevil.csv", "ñ" * 300 + ".csv", "\ud800",
 ])  # fmt: skip
-def test_a_name_leads_nowhere_else(app, name):
+def test_a_file_name_cannot_leave_the_private_folder(app, name):
     before = set(app.folder.iterdir())
     answer, said = app.ask("POST", "/files", b"y,p\n1,0.5\n", x_file_name=quote_any(name))
     found = json.loads(said)
@@ -200,7 +200,7 @@ def quote_any(name):
     "//etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/runs/{id}/report.html/../run.json", "/runs/{id}/report.py",
     "/runs/{id}/report.html%00", "/runs/{id}/..%2finputs",
 ])  # fmt: skip
-def test_a_path_leads_to_no_other_file(app, finished, path):
+def test_a_request_path_cannot_reach_other_files(app, finished, path):
     answer, said = app.ask("GET", path.format(id=finished["id"]))
     assert answer.status in (403, 404)
     assert b"root:" not in said
@@ -222,7 +222,7 @@ def test_a_file_beyond_the_limit_is_refused_and_leaves_nothing(app):
     app.until(lambda: not {path for path in set(private.rglob("*")) - before if path.suffix == ".csv"})
 
 
-def test_a_file_that_breaks_off_leaves_nothing(app):
+def test_an_incomplete_upload_leaves_no_file(app):
     (private,) = app.private
     with socket.create_connection(("127.0.0.1", app.port)) as line:
         head = f"POST /files HTTP/1.1\r\nHost: {app.host}\r\nOrigin: http://{app.host}\r\nCookie: {app.cookie}\r\n"
@@ -269,7 +269,7 @@ def test_fifty_files_at_once_all_arrive(app):
 
 @pytest.fixture
 def long(app, file):
-    """A report that takes minutes, and that has begun."""
+    """A running report that takes minutes."""
     id = app.measure(file, label="outcome", prob=["risk"], resamples=9999)
     app.until(lambda: app.run(id)["left"] is not None)
     yield id
@@ -289,7 +289,7 @@ def test_cancelled_work_is_stopped_and_the_next_begins(app, file, long):
 
 
 @pytest.mark.parametrize("which", [1, 0], ids=["the copy", "the process that is copied"])
-def test_a_killed_worker_is_said_and_nothing_finished_is_lost(app, file, finished, long, which):
+def test_a_killed_worker_is_reported_and_finished_reports_stay(app, file, finished, long, which):
     os.kill(app.children()[which], signal.SIGKILL)
     run = app.ended(long)
     assert run["status"] == "failed"
@@ -306,7 +306,7 @@ def test_a_report_that_waits_can_be_cancelled_and_deleted(app, file, long):
     assert app.ask("GET", f"/runs/{waiting}")[0].status == 404
 
 
-def test_a_closed_tab_stops_nothing(app, file):
+def test_closing_the_tab_does_not_stop_a_report(app, file):
     id = app.measure(file, label="outcome", prob=["risk"])
     fresh = app.ask("GET", app.url.split(str(app.port))[1], cookie=None)[0]  # the address is opened again
     listed = json.loads(app.ask("GET", "/runs", cookie=fresh.headers["set-cookie"].split(";")[0])[1])["runs"]
@@ -328,7 +328,7 @@ def test_nothing_is_left_behind(tmp_path, how):
     app.stop(how)
     app.until(lambda: not any(map(runs, children)))
     if how == signal.SIGKILL:
-        assert app.private == [private]  # nobody could remove it
+        assert app.private == [private]  # a killed app could not remove its folder
         again = Visitor(tmp_path)
         assert private not in again.private
         assert again.ask("GET", app.url.split(str(app.port))[1])[0].status == 403  # another token, another app

@@ -1,4 +1,4 @@
-"""What the child process of the app does: columns guessed, bombs refused, options, commands, files of every kind."""
+"""The child process of the app: guessed columns, refused decompression bombs, options, commands and file formats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paths import ROOT
 
 
 class Heard(io.StringIO):
-    """What was said, as objects."""
+    """A stream that collects the answers of a job as objects."""
 
     @property
     def said(self):
@@ -35,7 +35,7 @@ class Heard(io.StringIO):
 
 
 def work(**job):
-    """Everything that is said about a job that is done in this process."""
+    """All answers of a job that is done in this process."""
     heard = Heard()
     done(job, Speaker(heard))
     return heard.said
@@ -43,7 +43,7 @@ def work(**job):
 
 @pytest.fixture
 def report(tmp_path, monkeypatch):
-    """Make a report of a file with options, as a child process does, without draws."""
+    """Compute a report of a file with options as a child process does, without draws."""
     monkeypatch.setattr(sys, "argv", sys.argv)
     (tmp_path / "inputs").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def test_columns_are_guessed_by_name_and_by_what_they_hold(tmp_path):
     assert (seen.label, seen.prob, seen.by, seen.unit, seen.time) == ("outcome", ["risk"], "site", "patient", "day")
     assert (seen.rows, seen.weight, seen.values["site"]) == (200, "", ["a", "b", "c"])
     path.write_text("patient,site,y,p\n" + "".join(f"{i},s{i},{i % 2},0.5\n" for i in range(100)))
-    seen = preview(path)  # every patient once, and as many sites as rows: nothing belongs together
+    seen = preview(path)  # every patient occurs once, and every row has its own site: there are no units
     assert (seen.unit, seen.by) == ("", "")
 
 
@@ -187,7 +187,7 @@ def test_a_file_larger_than_memory_goes_through_the_state(report, monkeypatch):
     assert "from calibrary.cli.large import scanned" in told["python"]
 
 
-def test_how_far_the_work_is_is_said_and_the_answer_before_the_page(report, tmp_path):
+def test_progress_is_reported_and_the_result_comes_before_the_page(report, tmp_path):
     (tmp_path / "inputs" / "p.csv").write_bytes(table(60))
     options = {"label": "outcome", "prob": ["risk"], "resamples": 20}
     heard = work(job="report", folder=str(tmp_path), files=["p.csv"], options=options)
@@ -202,14 +202,14 @@ def test_how_far_the_work_is_is_said_and_the_answer_before_the_page(report, tmp_
 
 
 def _gzip():
-    return "bomb.csv.gz", gzip.compress(b"y,p\n" + b"0" * (32 << 20)) * 33  # members follow each other
+    return "bomb.csv.gz", gzip.compress(b"y,p\n" + b"0" * (32 << 20)) * 33  # 33 gzip members
 
 
 def _npz_claim():
     packed = io.BytesIO()
     np.savez(packed, y=np.zeros(10), p=np.zeros(10))
     small = packed.getvalue()
-    place = small.index(b"PK\x01\x02")  # the directory, which says how large a member is when unpacked
+    place = small.index(b"PK\x01\x02")  # the directory of the archive, which states the unpacked size of each member
     return "claim.npz", small[: place + 24] + struct.pack("<I", 3 << 30) + small[place + 28 :]
 
 
@@ -268,7 +268,7 @@ def _workbook(sheet):
 
 
 def _excel_entities():
-    """Entities that are made of entities: ten of them write out 10^9 letters of a cell."""
+    """Nested XML entities: ten of them expand to a cell of 10^9 letters."""
     ten = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
     cell = '<c r="A1" t="inlineStr"><is><t>&e9;</t></is></c>'
     start = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "x">{ten}]>'
@@ -278,7 +278,7 @@ def _excel_entities():
 
 
 def _excel_claim():
-    """A sheet of 300 MB whose directory says that it has 100 bytes."""
+    """A sheet of 300 MB whose archive directory states a size of 100 bytes."""
     content = bytearray(_workbook(b"<worksheet>" + b" " * (300 << 20)))
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         number = packed.namelist().index("xl/worksheets/sheet1.xml")
@@ -323,7 +323,7 @@ def source():
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_bomb_is_refused_with_a_sentence(source, tmp_path, bomb):
+def test_a_decompression_bomb_is_refused_with_a_sentence(source, tmp_path, bomb):
     name, content = BOMBS[bomb]()
     assert len(content) < 2_000_000
     (tmp_path / name).write_bytes(content)
@@ -384,7 +384,7 @@ def test_a_job_is_done_and_one_that_takes_too_long_is_stopped(tmp_path, copies):
     (["--host", "0.0.0.0", "--i-know"], "", "at least 12 characters"),
     (["--host", "0.0.0.0", "--i-know"], "short", "at least 12 characters"),
 ])  # fmt: skip
-def test_other_addresses_are_refused_without_both(words_, password, said, monkeypatch):
+def test_other_addresses_need_both_the_option_and_a_password(words_, password, said, monkeypatch):
     from typer.testing import CliRunner
 
     from calibrary.cli.main import app

@@ -1,4 +1,4 @@
-"""Files that are written: whole or not there, on the disk, and nothing left behind by a process that was killed."""
+"""Files are written completely or not at all, synced to the disk, and a killed process leaves no temporary file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from calibrary.base.files import write_atomically
 
 
-def test_what_is_written_is_synced_before_it_takes_its_name(tmp_path, monkeypatch):
+def test_a_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     done = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
@@ -36,7 +36,7 @@ with beside({str(tmp_path / "state")!r}) as temporary:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         assert len(list(tmp_path.iterdir())) == 1
-        write_atomically(tmp_path / "other", b"x")  # one that runs keeps its file
+        write_atomically(tmp_path / "other", b"x")  # the temporary file of a running process stays
         assert len(list(tmp_path.iterdir())) == 2
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -1,4 +1,4 @@
-"""Elements: text cannot become markup, whichever way it comes in."""
+"""Elements: text cannot become markup, however it is passed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_text_stays_text_as_a_child_and_as_a_value(text):
         assert (seen.attributes[0][1] or "").count(letter) == shown.count(letter)
 
 
-def test_markup_is_text_again_once_it_is_put_together_by_hand():
+def test_markup_in_a_sum_or_f_string_is_plain_text_again():
     bold = element("b", "x")
     assert element("p", bold) == "<p><b>x</b></p>"
     for mixed in (f"{bold}<i>", bold + "<i>", "".join([bold, "<i>"])):

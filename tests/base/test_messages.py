@@ -1,4 +1,4 @@
-"""Messages advise what works, and a map is given in the same ways everywhere."""
+"""The advice in error messages works, and every function accepts a map in the same formats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Halved:
 # -- messages ----------------------------------------------------------------------------------------
 
 
-def test_of_two_class_names_the_reader_chooses():
+def test_two_class_names_need_pos_label():
     with pytest.raises(ValueError, match="pos_label='benign' or pos_label='malignant'"):
         cal.brier_score(["benign", "malignant"] * 5, [0.1, 0.9] * 5)
 
@@ -60,7 +60,7 @@ def test_a_metric_for_two_classes_advises_what_works_for_four():
     "entry", [e for e in cal.catalogue.values() if e.reads == "predictions" and not e.needs], ids=lambda e: e.id
 )
 def test_an_advised_lens_is_taken(entry):
-    """Where a metric refuses lens="binary" on four classes, every lens its sentence names works."""
+    """If a metric refuses lens="binary" for four classes, every lens that its message names works."""
     with pytest.raises(ValueError, match=r"classes|columns|not defined for") as caught:
         entry(K, P, lens="binary")
     for lens in set(re.findall(r"lens='([a-z-]+)'", str(caught.value))) - {"binary"}:

@@ -1,4 +1,4 @@
-"""What 0.2 pickled or imported by a module's path is still found, also where the module has moved."""
+"""Pickles and imports of version 0.2 still find their modules, including modules that have moved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
 
 
 def imported(path):
-    """The module, without a warning; a room whose own dependency is missing is passed over."""
+    """Import the module without a warning; skip a module whose optional dependency is missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         try:
@@ -35,7 +35,7 @@ def imported(path):
 
 
 @pytest.mark.parametrize("path", sorted(MODULES))
-def test_every_module_of_before_is_found_with_its_classes(path):
+def test_every_old_module_path_finds_the_classes_it_had(path):
     module = imported(path)
     assert [name for name in MODULES[path] if not hasattr(module, name)] == []
 
@@ -63,7 +63,7 @@ def test_old_paths_are_opened_only_when_asked_for():
 
 @pytest.mark.parametrize("name", sorted(TOLD))
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
-def test_a_pickle_of_before_loads_and_says_the_same(name):
+def test_an_old_pickle_loads_with_the_same_content(name):
     thing = pickle.loads((PICKLES / f"{name}.pkl").read_bytes())
     _assert_same(told(name, thing), TOLD[name])
     again = pickle.loads(pickle.dumps(thing))

@@ -45,9 +45,7 @@ def test_a_number_is_written_by_its_size(value: float | None, text: str) -> None
         (0.00262, "0.26%"), (0.0196, "2%"), (0.00004, "0.004%"), (0.9995, "99.95%"), (0.99999, "99.999%"), (None, ""),
     ],
 )  # fmt: skip
-def test_a_share_has_one_decimal_and_two_digits_of_what_parts_it_from_none_or_all(
-    share: float | None, text: str
-) -> None:
+def test_a_share_has_one_decimal_or_two_digits_of_its_distance_from_0_or_1(share: float | None, text: str) -> None:
     assert percent(share) == text
 
 
@@ -55,7 +53,7 @@ def test_a_share_has_one_decimal_and_two_digits_of_what_parts_it_from_none_or_al
     ("p", "draws", "text"),
     [
         (0.001, 999, "p < 0.005"), (0.002, 999, "p < 0.005"), (0.003, 999, "p = 0.003"), (0.01, 199, "p < 0.05"),
-        (0.005, 199, "p < 0.01"),  # the smallest that 199 draws can give is no value
+        (0.005, 199, "p < 0.01"),  # the smallest p-value that 199 draws can give is printed as a bound
         (0.0001, 9999, "p < 0.001"), (0.0004, 9999, "p < 0.001"), (0.0, EXACT, "p < 0.001"),
         (0.0042, EXACT, "p = 0.0042"), (0.049, 999, "p = 0.049"), (0.0496, 999, "p = 0.0496"), (0.05, 999, "p = 0.05"),
         (0.0504, 999, "p = 0.0504"), (0.02, 199, "p = 0.02"), (0.123, 999, "p = 0.12"), (0.5, 999, "p = 0.5"),
@@ -96,11 +94,11 @@ def test_a_repr_has_six_digits() -> None:
         ([1_000_000, 2_000_000], ["1000000", "2000000"]),
     ],
 )
-def test_as_few_digits_as_tell_numbers_apart(values: Any, said: list[str]) -> None:
+def test_numbers_are_written_with_as_few_digits_as_keep_them_distinct(values: Any, said: list[str]) -> None:
     assert distinct_digits(values) == said
 
 
-def test_values_become_what_json_knows() -> None:
+def test_values_become_types_of_json() -> None:
     given = {
         1: (np.float64(0.5), np.int64(2), np.bool_(True), None),
         "array": np.array([[1.0, math.nan]]),

@@ -1,4 +1,4 @@
-"""The one reader of saved files: bounds, version and digest before any value is used; one sentence for each fault."""
+"""The reader of saved files checks limits, version and digest before it uses a value; a defect gives one sentence."""
 
 from __future__ import annotations
 

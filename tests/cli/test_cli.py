@@ -1,4 +1,4 @@
-"""The command line: the main job, exit codes, and one sentence for a mistake."""
+"""The command line: the main commands, exit statuses, and one sentence for each mistake."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAST = ["--resamples", "39", "--metrics", "ece,bs"]
 
 
 def run(*args, stdin=None):
-    """Run the command line in this process, as a process would be run."""
+    """Run the command line in this process, with its exit status and output."""
     from calibrary.cli.main import main
 
     with (
@@ -286,7 +286,7 @@ def test_help_teaches():
 
 
 def refused(done, sentence):
-    """Status 2 and one sentence that says this."""
+    """Check that the command ends with status 2 and one sentence that contains this text."""
     status, _, said = done
     assert status == 2, said
     assert sentence in said.replace("\n", " ")
@@ -347,7 +347,7 @@ def test_pipes_are_read(tmp_path, four):
     sender.join()
 
 
-def test_what_cannot_be_written_is_found_before_the_computation(tmp_path, four, monkeypatch):
+def test_an_unwritable_output_is_refused_before_the_computation(tmp_path, four, monkeypatch):
     monkeypatch.setattr(cal, "report", lambda *a, **k: pytest.fail("computed"))
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "file").write_text("")
@@ -445,11 +445,11 @@ def test_a_fault_of_ours_keeps_its_traceback_and_is_not_status_one(four, monkeyp
         (["--nonsense"], "No such option"),
     ],
 )
-def test_an_option_that_cannot_be_is_one_sentence(four, options, sentence):
+def test_an_invalid_option_gives_one_sentence(four, options, sentence):
     refused(call("report", four, "-q", *FAST[:2], *([] if "--metrics" in options else FAST[2:]), *options), sentence)
 
 
-def test_names_obey_nothing_in_a_terminal(tmp_path):
+def test_names_cannot_control_the_terminal(tmp_path):
     path = tmp_path / "f.csv"
     path.write_bytes(b"y,\x1b]0;owned\x07p,a\\[/red],:smile:\n1,0.9,0.9,0.9\n")
     for options in ((), ("--label", "a\\[/red]"), ("--label", "[bold]"), ("--prob", ":smile:", "--label", "no")):

@@ -1,4 +1,4 @@
-"""The Tab key and ``--help`` answer from the stored list of commands, which is that of the commands."""
+"""The Tab key and ``--help`` use the stored list of commands, which agrees with the commands themselves."""
 
 from __future__ import annotations
 

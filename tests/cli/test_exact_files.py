@@ -1,4 +1,4 @@
-"""Files keep what they hold: whole numbers to the last digit, codes with their zeros, separators inside a string."""
+"""Values are read exactly: all digits of whole numbers, leading zeros of codes, separators inside strings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_line_separators_inside_a_string_of_json_end_no_line(tmp_path, separator
 
 def test_many_different_labels_are_numbered_in_linear_time():
     words = np.array([f"id{i}" for i in range(200_000)], dtype=object)
-    names, place = _factor(words)  # by a search in a list this takes an hour
+    names, place = _factor(words)  # with a search in a list this would take an hour
     assert len(names) == 200_000
     assert names[place[7]] == "id7"
 

@@ -1,4 +1,4 @@
-"""Every format of file that people have, read from the command line; what is guessed is said."""
+"""Every supported file format, read from the command line; every guess is printed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = ["cat", "dog", "eel"]
 
 
 def run(*args, stdin=None):
-    """Exit status, what was printed, and what was said beside it."""
+    """Run a command: its exit status, standard output and standard error."""
     from calibrary.cli.main import main
 
     out, err = io.StringIO(), io.StringIO()

@@ -32,7 +32,7 @@ def test_no_formula_shows_its_tex():
         assert text.count("(") == text.count(")"), (id, text)
 
 
-def test_what_the_command_line_explains(capsys):
+def test_the_formula_that_explain_prints(capsys):
     from calibrary.cli.main import app
 
     app(["explain", "cis"], standalone_mode=False)

@@ -1,4 +1,4 @@
-"""Gates: what must hold, judged by intervals; exit statuses and JUnit XML."""
+"""Gates: conditions that are tested with intervals, exit statuses, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def file(tmp_path):
 # -- the helper for tests -----------------------------------------------------------------------------
 
 
-def test_what_holds_passes_and_what_does_not_fails_with_every_sentence():
+def test_conditions_pass_or_fail_with_a_sentence_for_each():
     y, p = problem(2000)
     assert [v.status for v in cal.assert_calibrated(y, p, "ece<0.2", "bs<0.3", n_resamples=99, rng=0)] == ["pass"] * 2
     y, p = problem(2000, shift=0.2)
@@ -67,7 +67,7 @@ def test_what_holds_passes_and_what_does_not_fails_with_every_sentence():
     assert "ecce_mad<0.01 does not hold" in lines[1]
 
 
-def test_what_few_rows_cannot_tell_passes_with_a_warning_or_fails_when_asked():
+def test_an_undecided_condition_passes_with_a_warning_or_fails_if_requested():
     y, p = problem(60, seed=4)
     with collected_warnings() as said:
         (answer,) = cal.assert_calibrated(y, p, "ece<0.05", n_resamples=99, rng=0)
@@ -75,7 +75,7 @@ def test_what_few_rows_cannot_tell_passes_with_a_warning_or_fails_when_asked():
     assert "rows would lead to a decision" in said[0]
     with collected_warnings(), pytest.raises(AssertionError, match="undecided"):
         cal.assert_calibrated(y, p, "ece<0.05", undecided="fail", n_resamples=99, rng=0)
-    with pytest.raises(AssertionError, match=r"does not meet ece\.value<0\.05"):  # the plain estimate reads high
+    with pytest.raises(AssertionError, match=r"does not meet ece\.value<0\.05"):  # the plain estimate is biased upwards
         cal.assert_calibrated(y, p, "ece.value<0.05", n_resamples=99, rng=0)
 
 
@@ -100,13 +100,13 @@ def test_parts_and_single_numbers_can_be_asked_for():
         (("cis.slop<1",), "did you mean 'slope'"),
     ],
 )
-def test_a_condition_that_cannot_be_is_one_sentence(asked, sentence):
+def test_an_invalid_condition_gives_one_sentence(asked, sentence):
     y, p = problem(50)
     with pytest.raises(ValueError, match=sentence):
         cal.assert_calibrated(y, p, *asked, n_resamples=19, rng=0)
 
 
-def test_what_is_not_defined_is_no_pass():
+def test_an_undefined_value_does_not_pass():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match="not defined"):
@@ -130,7 +130,7 @@ def test_exit_status_zero_held_one_did_not_hold(call, file):
     assert "ece<=0.05 does not hold" in said
 
 
-def test_what_few_rows_cannot_tell_is_said_in_words(call, file):
+def test_an_undecided_gate_is_reported_in_words(call, file):
     few = file(60, seed=4)
     status, _, said = call("report", few, *FAST, "--fail-if", "ece>0.05")
     assert status == 0
@@ -186,7 +186,7 @@ def test_junit_takes_any_name():
 
 
 def test_rows_of_one_prompt_are_drawn_together(call, tmp_path):
-    """Fifty samples of each of twelve prompts are twelve answers, not six hundred."""
+    """Fifty samples of each of twelve prompts count as twelve units, not as six hundred rows."""
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(12), 50)
     y = np.repeat((rng.random(12) < 0.5).astype(int), 50)
@@ -206,7 +206,7 @@ def test_rows_of_one_prompt_are_drawn_together(call, tmp_path):
 
 
 def test_the_examples_hold(monkeypatch):
-    """What the example files call exists: the test passes, and every option is one of calibrary report."""
+    """The commands in the example files exist: the test passes, and every option is one of calibrary report."""
     import re
 
     from typer.main import get_command

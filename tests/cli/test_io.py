@@ -1,4 +1,4 @@
-"""Files of predictions: formats, guesses, and one clear sentence for what is wrong."""
+"""Files of predictions: formats, guessed columns, and one clear sentence for each error."""
 
 from __future__ import annotations
 

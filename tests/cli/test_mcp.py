@@ -20,7 +20,7 @@ LOGS = ROOT / "tests" / "data" / "logs"
 
 
 def asked(folders, *calls, options=()):
-    """What the tools, the list of tools and the schema of a server over these folders say, in one session."""
+    """The answers of the tools, the list of tools and the schema of a server for these folders, in one session."""
     mcp = pytest.importorskip("mcp")
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1"}
     command = ["-m", "calibrary", "mcp", *map(str, folders), *options]
@@ -94,7 +94,7 @@ def test_a_client_asks_every_tool(folder):
     assert [r["id"] for r in recommended["recommendations"]] == [r.id for r in cal.recommend("binary", "test", most=2)]
     jsonschema.validate(report["report"], schema)
     assert report["sentence"].startswith(report["report"]["headline"])
-    assert "calibrary mcp" not in json.dumps(report)  # a client asked, nobody typed a command
+    assert "calibrary mcp" not in json.dumps(report)  # a client sent the request, so that there is no typed command
     outside, unknown, many = (a.content[0].text for a in found[7:])
     assert all(a.is_error for a in found[7:])
     assert "'../secret.csv' is outside of the folders that may be read" in outside
@@ -173,7 +173,7 @@ def test_links_are_followed_before_they_are_checked(folder, tmp_path):
     assert AllowedFolders([linked]).find("p.csv") == (folder / "p.csv").resolve()
 
 
-def test_what_is_no_plain_file_is_never_opened(folder):
+def test_devices_pipes_and_sockets_are_never_opened(folder):
     with socket.socket(socket.AF_UNIX) as server:
         here = os.getcwd()
         os.chdir(folder)  # the name of a socket must be short
@@ -230,7 +230,7 @@ def test_a_tool_prints_nothing(folder, capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_numbers_that_json_does_not_have_are_words():
+def test_nan_and_infinities_become_null_and_words_in_json():
     pytest.importorskip("mcp")
     from calibrary.cli.server import _for_json
 
@@ -242,7 +242,7 @@ def test_numbers_that_json_does_not_have_are_words():
 # -- what the server says ----------------------------------------------------------------------------
 
 
-def test_an_estimate_and_a_comparison_claim_what_is_so():
+def test_the_claims_of_an_estimate_and_a_comparison_are_true():
     pytest.importorskip("mcp")
     from calibrary.base.claims import KnownTruth, holds
     from calibrary.cli.server import _comparison_sentence

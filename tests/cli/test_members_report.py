@@ -108,7 +108,7 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
         (("--members", "a,b", "--prevalence-outside", "2"), "prevalence_outside=2.0 must be a share"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(file, words, said):
+def test_unreadable_members_give_one_sentence(file, words, said):
     status, _, err = command("report", file, "--label", "y1", *words, *QUICK)
     assert status == 2
     assert said in err

@@ -1,4 +1,4 @@
-"""How many rows: the review's rules, and ``calibrary plan``."""
+"""The number of rows that are needed: the review's rules, and ``calibrary plan``."""
 
 from __future__ import annotations
 

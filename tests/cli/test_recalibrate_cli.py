@@ -1,4 +1,4 @@
-"""recalibrate fit and apply: every kind of file, streaming, nothing half-written, one sentence for a mistake."""
+"""recalibrate fit and apply: every file format, in chunks, without partial files, one sentence for each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes give the same numbers, and the answer is printed before the rest of the report is made."""
+"""Several processes give the same numbers, and the result is printed before the rest of the report is computed."""
 
 from __future__ import annotations
 

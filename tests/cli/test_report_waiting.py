@@ -1,4 +1,4 @@
-"""The bar of a report: what is left follows the work done, and Ctrl-C leaves no half-written file."""
+"""The progress bar of a report shows the remaining time, and Ctrl-C leaves no partial file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_work_moves_with_every_metric_and_every_draw() -> None:
         WATCHED.reset(token)
     assert work.seen == sorted(work.seen)
     assert len(set(work.seen)) > 60
-    assert 0.7 < work.seen[-1] <= 0.9  # values and draws (scores need none); the rest of a report follows
+    assert 0.7 < work.seen[-1] <= 0.9  # values and draws (scores need no draws); the rest of a report comes later
 
 
 def test_two_models_are_two_halves() -> None:
@@ -51,9 +51,9 @@ def test_two_models_are_two_halves() -> None:
     assert work.done == 0.55
 
 
-def test_what_is_left_begins_with_the_measured_pace_and_follows_the_own() -> None:
+def test_the_remaining_time_starts_from_measured_times_and_follows_the_actual_pace() -> None:
     assert seconds_left(0.0, 0.0, 30.0) == 30.0
-    assert seconds_left(0.5, 60.0, 30.0) == 60.0  # twice as slow as expected: as long again
+    assert seconds_left(0.5, 60.0, 30.0) == 60.0  # twice as slow as expected: the remaining time doubles
     assert seconds_left(0.9, 9.0, 30.0) < 6.0
     assert seconds_left(1.0, 9.0, 30.0) == 0.0
 
@@ -61,7 +61,7 @@ def test_what_is_left_begins_with_the_measured_pace_and_follows_the_own() -> Non
 def test_ctrl_c_leaves_no_half_written_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(19_000)
-    # more than a pipe holds: the writing ends when the reading has begun
+    # more than the buffer of a pipe: the writer must wait for the reader
     rows = "\n".join(f"{int(u < q)},{q:.4f}" for u, q in zip(rng.random(len(p)), p, strict=True))
     page = tmp_path / "page.html"
     page.write_text("what was there")
@@ -79,7 +79,7 @@ def test_ctrl_c_leaves_no_half_written_file(tmp_path: Path) -> None:
     time.sleep(1.0)
     assert running.poll() is None
     said = ""
-    while running.poll() is None:  # a library that is just being loaded may miss the first
+    while running.poll() is None:  # a library that is being imported may swallow the first interrupt
         running.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             _, said = running.communicate(timeout=5.0)

@@ -1,4 +1,4 @@
-"""Scanning from the command line: large files by themselves, saved states, and rows that are invalid."""
+"""Scanning from the command line: large files, which are scanned automatically, saved states, and invalid rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is too large to be read whole."""
+    """Treat every file as too large to be loaded into memory."""
     monkeypatch.setattr(reading, "MOST_ROWS", 100)
     monkeypatch.setattr(reading, "MOST_CSV_BYTES", 100)
 
@@ -174,7 +174,7 @@ def test_labels_name_the_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for names, event in (("well,ill", y), ("ill, well", 1 - y)):
         true = cal.compute("bs", event, p)
         assert float(run(*words, names).split()[1]) == pytest.approx(true, rel=1e-9)
-        with monkeypatch.context() as patch:  # as if it were too large to be read whole
+        with monkeypatch.context() as patch:  # as if the file were too large for memory
             patch.setattr(reading, "_large", lambda path: "parquet")
             assert float(run(*words, names).split()[1]) == pytest.approx(true, rel=1e-6)
     for names, said in (
@@ -208,7 +208,7 @@ def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -
         run("scan", state, state, "-o", tmp_path / "more.parquet")
 
 
-def test_what_scan_refuses(folder: Path, tmp_path: Path) -> None:
+def test_scan_refuses_invalid_input(folder: Path, tmp_path: Path) -> None:
     for words, sentence in (
         ((folder, "-o", tmp_path / "s.csv"), "a state is saved as Parquet"),
         ((folder, "-o", tmp_path / "no" / "s.parquet"), "does not exist"),

@@ -32,7 +32,7 @@ def test_every_metric_warns_of_classes(id):
     assert "predict_proba" in found[0]
 
 
-def test_the_compiled_pass_leaves_classes_to_the_way_that_warns():
+def test_the_compiled_pass_leaves_predicted_classes_to_the_computation_that_warns():
     y, c = np.tile(Y, 1000), np.tile(CLASSES, 1000)
     for _ in range(3):
         assert warned(cal.brier_score, y, c)

@@ -1,6 +1,6 @@
-"""Rows that stand for many predictions each: spans, knots, leaves and folds count those, not the rows.
+"""Rows that represent many predictions each: spans, knots, leaves and folds count predictions, not rows.
 
-A table of copies, such as a merged state is, must give the number of the rows written out.
+A table of copies, such as a merged state, must give the same value as the rows written out one by one.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_folds_of_copies_do_not_depend_on_which_copies_were_put_together(id):
     asked = Question(options={"max_segments": 2, "cv": 5})
     together = measure(ENTRIES[id], table(y, c), asked)
     assert together == pytest.approx(measure(ENTRIES[id], alone, asked), rel=1e-6)
-    plain = cal.compute(id, y, c, max_segments=2, cv=5)  # rows are dealt at random there
+    plain = cal.compute(id, y, c, max_segments=2, cv=5)  # rows are assigned to folds at random there
     assert together == pytest.approx(plain, abs=0.02)
 
 
@@ -146,7 +146,7 @@ def test_ten_billion_copies_cost_no_more_than_their_rows():
         assert measure(ENTRIES[id], many, Question()) == pytest.approx(measure(ENTRIES[id], few, Question()), abs=3e-3)
 
 
-def test_what_still_counts_rows_says_so():
+def test_metrics_that_count_rows_of_a_table_of_copies_say_so():
     y, c = written(500, 2, seed=10)
     with pytest.raises(ValueError, match="use map='loess'"):
         measure(ENTRIES["map_error"], table(y, c), Question(options={"map": "lowess"}))

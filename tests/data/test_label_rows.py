@@ -43,7 +43,7 @@ def panel(n=150, k=4, seed=0):
     return rng.multinomial(5, 0.7 * p + 0.3 / k) / 5, p
 
 
-def test_every_metric_that_takes_shares_is_held_to_something():
+def test_every_metric_of_shares_is_compared_with_a_reference():
     takes = {e.id for e in cal.catalogue.values() if e.fractional != "no"}
     assert takes <= {*SPLIT, *SOFT, *LINEAR, *OTHER}
 
@@ -104,7 +104,7 @@ def test_errors_of_the_curve_are_those_of_its_distance_from_the_diagonal():
         assert cal.compute(id, y, c) == pytest.approx(np.percentile(off, level), abs=1e-3)
 
 
-def test_the_others_are_their_definitions():
+def test_the_other_metrics_of_shares_equal_their_definitions():
     y, c = shares()
     assert cal.compute("general_ls", y, c) == pytest.approx(np.mean((y - c) ** 2))
     assert cal.compute("pls", y, c) == pytest.approx(2 * np.mean((y - c) ** 2) - 1)
@@ -165,7 +165,7 @@ def test_rows_of_zeros_and_a_one_are_the_class_through_every_lens(lens, r, avera
         )
 
 
-def test_what_lenses_show_of_a_panel():
+def test_the_views_of_shares_through_every_lens():
     rows, p = panel()
     top = p.argmax(axis=1)
     agreed = rows[np.arange(len(rows)), top]

@@ -1,4 +1,4 @@
-"""Lenses: golden summaries, code matrices, and what each must show."""
+"""Lenses: golden summaries, code matrices, and the views that each lens must give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matching detections to objects: pycocotools, slow literal rules, inputs and what is refused."""
+"""Matching detections to objects: comparison with pycocotools and slow literal rules, accepted and refused inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checked input: sharing, sorting, ties, and what comes in."""
+"""Checked input: sharing, sorting, ties, and the accepted containers."""
 
 from __future__ import annotations
 

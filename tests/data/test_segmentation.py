@@ -28,7 +28,7 @@ def rows(y, p, image=None):
     return np.array([f[0] for f in found]), np.array([f[1] for f in found])
 
 
-def test_pixels_are_rows_and_void_ones_are_none(images):
+def test_pixels_are_rows_and_void_pixels_are_left_out(images):
     pixels = cal.segmentation(*images, void=255)
     assert len(pixels) == len(pixels.image) == (images[0] != 255).sum()
     for id in ("ece", "bs", "smece"):
@@ -67,7 +67,7 @@ def test_tensors_come_in(images):
     assert cal.compute("bs", made) == cal.compute("bs", cal.segmentation(y, p, void=255))
 
 
-def test_what_cannot_be_is_refused(images):
+def test_invalid_images_are_refused(images):
     y, p = images
     with pytest.raises(ValueError, match="void=255 covers every pixel"):
         cal.segmentation(np.full_like(y, 255), p, void=255)

@@ -71,7 +71,7 @@ def test_censoring_does_not_move_the_metrics():
     truth = (time <= 1.0).astype(int)
     assert cal.brier_score(y, risk, sample_weight=w) == pytest.approx(cal.brier_score(truth, risk), abs=0.004)
     assert cal.expected_calibration_error(y, risk, sample_weight=w) < 0.015
-    # leaving the censored out, as people do, does not give that
+    # leaving out censored rows, which is a common mistake, does not give that value
     kept = w > 0
     assert cal.expected_calibration_error(y[kept], risk[kept]) > 0.05
 
@@ -116,6 +116,6 @@ def test_follow_up_that_cannot_be_used_is_refused(time, event, t, sentence):
 @pytest.mark.parametrize(
     ("w", "sentence"), [([1.0], "has shape"), ([-1.0, 1.0], "must contain finite"), ([0, 0], "above 0")]
 )
-def test_weights_that_cannot_be_are_refused(w, sentence):
+def test_invalid_weights_are_refused(w, sentence):
     with pytest.raises(ValueError, match=sentence):
         cal.horizon([1, 2], [1, 0], 1, sample_weight=w)

@@ -73,7 +73,7 @@ def test_tables_of_other_packages(kind):
         ((Y,), NAMED, "pass a table first"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(given, keywords, words):
+def test_an_invalid_table_gives_one_sentence(given, keywords, words):
     with pytest.raises((ValueError, TypeError), match=words):
         cal.ece(*given, **keywords)
     with pytest.raises((ValueError, TypeError), match=words):

@@ -1,4 +1,4 @@
-"""What every kind of data can do, so that nobody above has to ask which kind it is."""
+"""The interface that all types of data share, so that other code need not distinguish them."""
 
 import datetime
 
@@ -105,7 +105,7 @@ def test_columns_belong_to_rows_or_to_images(data):
     np.testing.assert_array_equal(data.summed(ones), np.bincount(spread // 10, minlength=data.n_places))
 
 
-def test_what_tells_data_apart_changes_with_what_was_judged(data):
+def test_the_parts_of_the_digest_contain_names_and_probabilities(data):
     names, parts = data.digest_parts
     assert len(names) == (2 if data.positive is not None else 3)
     assert any(part is data.probability for part in parts)
@@ -122,7 +122,7 @@ def test_the_positive_class_is_named_where_there_is_one():
     assert matched().making["matching rule"] == "matched before"
 
 
-def test_labels_change_places_only_where_each_row_is_one_prediction():
+def test_labels_are_exchangeable_only_if_each_row_is_one_prediction():
     y, c = arrays()
     coarse = as_data(cal.scale.State(resolution=1200).update(np.tile(y, 9), np.tile(np.round(c, 2), 9)), None, {})
     exchangeable = {name: as_data(make(), None, {}).exchangeable for name, make in KINDS.items()}
@@ -132,7 +132,7 @@ def test_labels_change_places_only_where_each_row_is_one_prediction():
     assert not coarse.exchangeable
 
 
-def test_classes_come_apart_where_each_row_has_one(data):
+def test_data_are_split_by_class_if_each_row_has_one_class(data):
     apart = data.by_class()
     if as_matches(data) is None:
         assert apart is None

@@ -46,12 +46,12 @@ def test_the_parts_add_up_to_ece_and_their_difference_is_esce():
     assert heavy.over == pytest.approx(found.over)
 
 
-def test_a_calibrated_model_is_found_wanting_rarely():
+def test_a_calibrated_model_is_rarely_rejected_for_direction():
     found = [cal.confidence_direction(*draw(lambda c: c, 300, s), n_resamples=99).finding for s in range(60)]
     assert sum(f != "none" for f in found) <= 9  # 5 % of 60 is 3
 
 
-def test_many_rows_are_drawn_by_bins_and_rarely_condemned():
+def test_many_rows_are_drawn_by_bins_and_rarely_rejected():
     rng = np.random.default_rng(3)
     c = rng.beta(0.3, 0.3, 21_000)
     found = [
@@ -83,12 +83,12 @@ def test_the_page_says_when_errors_go_both_ways():
     ("curve", "units", "said"),
     [
         (WAVE, False, True),
-        (WAVE, True, False),  # labels of a unit hang together and are not drawn singly
+        (WAVE, True, False),  # labels of a unit are dependent and are not drawn one by one
         (lambda c: c**1.5, False, False),  # one way only
         (lambda c: c, False, False),
     ],
 )
-def test_both_ways_is_said_of_nothing_else(curve, units, said):
+def test_errors_in_both_directions_are_reported_only_if_both_have_evidence(curve, units, said):
     data, question = cal.predictions(*draw(curve, 800)), cal.Question(n_resamples=199, rng=0)
     who = np.arange(800) // 3 if units else None
     decision = decide(data, question, units=who)
@@ -154,6 +154,6 @@ def test_counts_are_scored_as_with_all_classes_written_out(law):
     ("counts", "law", "words"),
     [([0.5], poisson(1.0), "whole numbers"), ([1], 3, "cdf"), ([1], lambda k: 2.0 + 0 * k, "outside")],
 )
-def test_what_is_no_count_or_law_is_refused(counts, law, words):
+def test_invalid_counts_and_distributions_are_refused(counts, law, words):
     with pytest.raises(ValueError, match=words):
         cal.count_ranked_probability_score(counts, law)

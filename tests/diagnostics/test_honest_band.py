@@ -45,7 +45,7 @@ def test_the_band_takes_all_runs(level):
 @pytest.mark.parametrize("digits", [1, 2])
 def test_rounding_goes_outward(digits):
     y, c = problem(80)
-    c[:3] = (0.07, 0.29, 0.5)  # products with 100 that are no whole numbers
+    c[:3] = (0.07, 0.29, 0.5)  # products with 100 that are not whole numbers
     band = cal.honest_band(y, c, digits=digits)
     scale = 10.0**digits
     up, down = np.ceil(np.round(c * scale, 9)) / scale, np.floor(np.round(c * scale, 9)) / scale

@@ -110,7 +110,7 @@ def test_recommendations_come_with_reasons():
         cal.recommend("binary", "compar")
 
 
-def test_what_one_metric_computed_is_not_kept_for_the_next_on_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intermediate_results_are_not_shared_between_metrics_on_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     c = rng.random(3000)
     p = cal.predictions(rng.random(3000) < c, c)
@@ -138,10 +138,10 @@ def test_a_fault_is_shown_as_one_and_not_as_a_metric_that_does_not_apply(error, 
         result = cal.evaluate(y, p, metrics=["mce", "bs", "pce"])
     assert set(result.faults) == {"mce"}
     assert type(error).__name__ in result.faults["mce"]
-    assert "pce" in result.skipped  # it needs groups: that is no fault
+    assert "pce" in result.skipped  # the metric needs groups, which is not a fault
 
 
-def test_an_error_of_numpy_is_a_fault_and_a_sentence_of_ours_is_none(monkeypatch):
+def test_an_error_of_numpy_is_a_fault_and_a_refusal_is_not(monkeypatch):
     y, p, _ = cal.datasets.breast_cancer()
     entry = cal.catalogue["mce"]
     monkeypatch.setitem(entry.__dict__, "formula", lambda view, **o: float(np.zeros(2) + np.zeros(3)))
@@ -171,13 +171,13 @@ def test_a_fault_on_resamples_is_kept_and_shown_and_a_refusal_is_not():
     for error in (ZeroDivisionError("by zero"), np.linalg.LinAlgError("singular"), ValueError("shapes")):
         found = {}
         value_or_nan(raising(error), None, 2, "ece", found)
-        assert found == {"ece": f"{type(error).__name__}: {error}"}  # where it was raised does not excuse it
+        assert found == {"ece": f"{type(error).__name__}: {error}"}  # it is a fault wherever it was raised
     with pytest.warns(cal.CalibrationWarning, match="ece failed on some resamples.*fault of calibrary"):
         say_faults(faults)
 
 
-def test_what_does_not_apply_is_known_by_its_type_alone(monkeypatch):
-    """The same words are a refusal or a fault, by the type of the error and not by the place where it was raised."""
+def test_a_refusal_is_recognised_by_the_type_of_its_error(monkeypatch):
+    """The type of an error, not its text or the place where it is raised, decides between a refusal and a fault."""
     y, p, _ = cal.datasets.breast_cancer()
     entry = cal.catalogue["mce"]
 

@@ -1,4 +1,4 @@
-"""Groupings: where the edges lie, who goes where, and what is refused."""
+"""Groupings: the position of the edges, the group of each row, and refused options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals by laws of large samples: against formulas written out, simulation, and repeated rows."""
+"""Intervals by asymptotic formulas, compared with formulas written out, simulations, and repeated rows."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_intercept_and_slope_end_where_the_likelihood_ratio_does():
     ("id", "options", "words"),
     [("ece", {}, "formulas exist for"), ("ce2_db", {"units": np.arange(100) // 2}, "independent")],
 )
-def test_what_has_no_law_says_so(id, options, words):
+def test_a_metric_without_an_asymptotic_formula_says_so(id, options, words):
     y, c = problem(100)
     with pytest.raises(ValueError, match=words):
         cal.interval(id, y, c, method="asymptotic", **options)
@@ -176,7 +176,7 @@ def test_debiased_errors_have_their_test(id):
     assert one == pytest.approx(cal.test(id, np.repeat(y, w), np.repeat(c, w), **options).pvalue, rel=1e-9)
 
 
-def test_skce_ul_says_that_it_sees_nothing_among_very_many_classes():
+def test_skce_ul_warns_that_it_has_no_power_for_very_many_classes():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(1000, 0.5), 100)
     y = rng.integers(0, 1000, 100)

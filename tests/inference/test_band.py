@@ -1,4 +1,4 @@
-"""Consistency resampling as a band of readings: where a model reads whose truth is known."""
+"""Consistency resampling: the range of a metric's values on data whose true probabilities are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two models by an error that sits at its end: the ends of two intervals subtracted, and p-values that agree."""
+"""Comparison of two models by an error whose perfect value is an end of its range: intervals and p-values agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def models(seed, n=200, slope=2.0):
     ("id", "method"),
     [("ece", "inversion"), ("ks", "inversion"), ("ici", "triangle"), ("bs", "bootstrap"), ("ce2_db", "bootstrap")],
 )
-def test_what_auto_means(id, method):
+def test_the_method_that_auto_chooses(id, method):
     y, a, b = models(0, n=60)
     assert cal.compare(id, y, a, b, n_resamples=39, rng=0).method == method
 

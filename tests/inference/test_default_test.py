@@ -1,4 +1,4 @@
-"""Which test is the default: the metric's own law where it keeps its level, redrawn labels elsewhere."""
+"""The default test: the metric's own formula if it keeps its level, otherwise redrawn labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sure(n=100, seed=0):
 
 
 @pytest.mark.parametrize("id", ["skce_uq", "mmce", "lkce", "kccsd", "skce_ul"])
-def test_a_sure_and_right_model_is_not_rejected(id):
+def test_a_confident_and_correct_model_is_not_rejected(id):
     y, c = sure()
     assert cal.test(id, y, c, method="asymptotic", **({} if id == "skce_ul" else {"rng": 0})).pvalue < 0.01
     result = cal.test(id, y, c, rng=0, n_resamples=99)
@@ -43,14 +43,14 @@ def test_an_ordinary_model_is_tested_by_the_law_of_the_metric(id):
     y, c = ordinary(2000)
     result = cal.test(id, y, c, rng=0)
     assert result.law == "asymptotic"
-    draws = {"rng": 0} if id == "mmce" else {}  # its own law is a bootstrap of pairs
+    draws = {"rng": 0} if id == "mmce" else {}  # its own test is a bootstrap of pairs
     assert result.pvalue == cal.test(id, y, c, method="asymptotic", **draws).pvalue
 
 
 def test_hosmer_lemeshow_redraws_where_little_is_expected():
     y, c = ordinary(60)
     assert cal.test("hl", y, c, rng=0).law == "monte-carlo"
-    assert cal.test("hl", y, c, fitted=True).law == "asymptotic"  # an option of the law asks for the law
+    assert cal.test("hl", y, c, fitted=True).law == "asymptotic"  # an option of the formula selects the formula
 
 
 def test_skce_b_has_power():
@@ -64,7 +64,7 @@ def test_skce_b_has_power():
 def test_weights_and_labels_reach_the_test_that_is_chosen():
     y, c = ordinary(60)
     w = np.random.default_rng(0).integers(1, 4, 60)
-    for times in (1, 5):  # redrawn, then by the law
+    for times in (1, 5):  # by redrawn labels, then by the formula
         one = cal.test("spiegelhalter", y, c, sample_weight=times * w, rng=0)
         two = cal.test("spiegelhalter", np.repeat(y, times * w), np.repeat(c, times * w), rng=0)
         assert one.pvalue == pytest.approx(two.pvalue)

@@ -1,4 +1,4 @@
-"""Intervals and decisions at the edges: waves from bin to bin, no events, certain predictions, mirrored models."""
+"""Intervals and decisions in extreme cases: alternating errors, no events, certain predictions, reversed models."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_rare_outcome_that_did_not_happen_may_have_been_twice_as_likely():
 
 
 def certain(wrong, of, seed=0, rounded=None):
-    """Calibrated rows, and certain ones of which so many were wrong."""
+    """Calibrated rows, and rows with certain predictions of which this many were wrong."""
     rng = np.random.default_rng(seed)
     c = rng.uniform(0.05, 0.95, 300)
     c = c if rounded is None else np.round(c, rounded)
@@ -170,7 +170,7 @@ def test_certain_predictions_that_are_often_wrong_are_evidence(rounded):
     assert "13 of 198 cases with probability exactly 0 or 1 were wrong" in headline
 
 
-def test_what_rounding_allows_does_not_decide():
+def test_wrong_certain_rows_within_rounding_do_not_reject():
     y, c = certain(1, 198, rounded=2)
     found = cal.decide(cal.predictions(y, c), Q)
     assert found.impossible == 1.0
@@ -194,7 +194,7 @@ def test_certain_rows_of_one_unit_count_once():
 # -- words ------------------------------------------------------------------------------------------------
 
 
-def test_a_mirrored_model_is_told_that_its_order_is_reversed():
+def test_a_reversed_model_is_reported_as_reversed():
     rng = np.random.default_rng(0)
     c = rng.beta(0.8, 0.8, 600)
     y = (rng.random(600) < 1.0 - c).astype(int)

@@ -1,4 +1,4 @@
-"""The study of the edges runs, and what is stored of it keeps its bars."""
+"""The study of extreme cases runs, and its stored results meet the required coverage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fast resampling path gives what its metric gives, through every lens, over random weights and labels."""
+"""Every fast resampling path equals its metric, through every lens, for random weights and labels."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def problem(seed: int, n: int, k: int):
 
 
 def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels: bool, weighted: bool) -> bool:
-    """Compare the path with the metric on one replicate; False where there is no path, or the metric refuses."""
+    """Compare the path with the metric on one replicate; False if there is no path or the metric does not apply."""
     rng, y, p = problem(seed, max(n, 2) if labels_only(id) else n, k)
     n = len(y)
     w = rng.integers(1, 4, n).astype(float) if weighted else None

@@ -1,4 +1,4 @@
-"""The decision of the headline: what it sums, what it redraws, what it names, and that weights are repetition."""
+"""The overall test: its statistics, its redraws, the defect that it names, and weights as repeated rows."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_a_million_rows_cost_cells():
     assert (answer.path, answer.rejected, answer.defect) == ("cells", True, "spread")
 
 
-def test_what_would_be_found_is_found_four_times_in_five():
+def test_the_detectable_error_is_detected_in_four_of_five_samples():
     rng = np.random.default_rng(14)
     c = rng.uniform(0.02, 0.98, 400)
     x = decide(cal.predictions(drawn(rng, c), c), Q).detectable

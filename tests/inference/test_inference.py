@@ -194,7 +194,7 @@ def problems(entry, n=60):
 
 
 def literal(entry, y, p, kw):
-    """The metric of some rows as a user would call it, on arrays; metrics that are random see a fixed seed."""
+    """The metric of some rows, computed from arrays as a user would do it; random metrics get a fixed seed."""
     own = inspect.signature(entry.formula).parameters.get("rng")
     seeded = own is not None and own.default is None and entry.id != "skce"  # random with estimator="ul" only
     seed = {"rng": 0} if seeded else {}
@@ -329,7 +329,7 @@ def test_zero_weights_and_extra_inputs_follow_the_rows():
 
 
 class TestShortcuts:
-    def test_they_are_taken_where_they_matter(self):
+    def test_fast_paths_are_used_for_the_metrics_that_have_them(self):
         y, c = sample(50, 6)
         for id in ("bs", "nll", "ecce_mad", "ecce_r", "ece", "mce"):
             s = sample_of(cal.predictions(y, c))
@@ -438,7 +438,7 @@ class TestProgress:
     def test_a_quick_run_does_not(self, monkeypatch):
         assert self.run(monkeypatch, self.Terminal(), 0.001) == ""
 
-    def test_what_is_not_a_terminal_stays_clean(self, monkeypatch):
+    def test_no_progress_bar_is_written_to_a_file(self, monkeypatch):
         assert self.run(monkeypatch, io.StringIO(), 0.2) == ""
 
 
@@ -466,7 +466,7 @@ class TestInterval:
         plain = cal.interval("bs", y, c, method="bc", n_resamples=99, rng=4)
         assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high), rel=0.02)
 
-    def test_it_unpacks_and_carries_what_was_done(self):
+    def test_the_result_unpacks_and_contains_its_settings(self):
         y, c = sample(40, 12)
         result = cal.interval("bs", y, c, n_resamples=50, rng=0, confidence_level=0.9, method="normal")
         low, high = result
@@ -643,7 +643,7 @@ def test_metrics_without_a_null_distribution_say_why():
 
 
 class TestNull:
-    def test_result_says_what_chance_gives_and_how_sure_the_pvalue_is(self):
+    def test_the_result_contains_the_null_mean_and_the_error_of_the_pvalue(self):
         y, c = sample(100, 26, over_confident)
         r = cal.test("ece", y, c, n_resamples=199, rng=0)
         assert r.pvalue == pytest.approx((1 + np.sum(r.null.values >= r.statistic)) / 200)
@@ -913,7 +913,7 @@ class TestMultiplicity:
 
 @pytest.fixture
 def strict():
-    """No warning of numpy's may escape; those of calibrary's are not the matter here."""
+    """Turn numpy's warnings into errors; calibrary's own warnings are not tested here."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", cal.CalibrationWarning)
@@ -921,7 +921,7 @@ def strict():
 
 
 def certain(n=60, seed=50):
-    """Predictions of which one, given as certain, failed: its log loss is infinite."""
+    """Predictions of which one was certain and wrong: its log loss is infinite."""
     y, c = sample(n, seed)
     return np.append(y, 1), np.append(c, 0.0)
 

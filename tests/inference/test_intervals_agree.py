@@ -1,4 +1,4 @@
-"""Every metric: its interval holds the perfect value exactly when the test on the same draws does not reject."""
+"""The interval of every metric contains the perfect value exactly if the test on the same draws does not reject."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def agree(id, *data, **options):
     if np.isnan(result.estimate):
         return result
     if result.method not in ("inversion", "triangle"):
-        assert result.note  # says why rows are resampled instead
+        assert result.note  # the note gives the reason for resampling rows instead
         return result
     test = cal.test(id, *data, method="monte-carlo", n_resamples=DRAWS, rng=5, **options)
     assert result.pvalue == test.pvalue
@@ -99,7 +99,7 @@ def test_classifier_metrics_of_detections_are_inverted():
 
 
 def test_both_decisions_were_seen():
-    assert min(decided.values()) > 20 or sum(decided.values()) < 100  # fewer ran: a single test was asked for
+    assert min(decided.values()) > 20 or sum(decided.values()) < 100  # or few tests were selected
 
 
 # -- shares -------------------------------------------------------------------------------------------

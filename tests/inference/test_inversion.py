@@ -97,7 +97,7 @@ def test_intervals_of_a_table_are_those_of_the_tests_beside_them():
 
 
 def test_the_triangle_of_a_debiased_square_reaches_small_errors():
-    """Readings below 0 are usual where the truth is small: a bound from signed roots alone held it in 80%."""
+    """Values below 0 are common if the true error is small: a bound from signed roots alone would cover it in 80%."""
     held = []
     for seed in range(40):
         y, c = binary(seed, n=400, slope=0.8)
@@ -204,7 +204,7 @@ def test_a_row_that_clips_to_nothing_keeps_its_predictions():
     [("ece", "inversion"), ("ks", "inversion"), ("ce2_db", "inversion"), ("bs", "studentized"), ("eo", "asymptotic"),
      ("cis", "basic"), ("ici", "triangle"), ("smece", "triangle"), ("skce_uq", "triangle"), ("hl", "basic")],
 )  # fmt: skip
-def test_what_auto_means(id, method):
+def test_the_method_that_auto_chooses(id, method):
     y, c = binary(0)
     assert chosen(statistic_of(id, y, c))[0] == method
 
@@ -313,7 +313,7 @@ def test_intervals_shrink_with_the_rows_however_many():
 
 
 def test_groups_that_count_rows_are_not_inverted():
-    """Every row with both labels is twice as many rows: limits on their number would make other groups."""
+    """A known truth doubles the number of rows, so that limits on the number of rows would give other groups."""
     rng = np.random.default_rng(2)
     p = rng.dirichlet([0.5] * 6, 200)
     y = np.array([rng.choice(6, p=row) for row in p])

@@ -1,4 +1,4 @@
-"""Large samples: counts of cells instead of labels of rows, with the same law, reading and interval."""
+"""Large samples: counts of cells instead of labels of rows give the same distribution, value and interval."""
 
 from __future__ import annotations
 

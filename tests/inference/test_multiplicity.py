@@ -24,7 +24,7 @@ BIASES = {"gsb", "mdca", "eo", "oe", "esce", "proximity_bias", "multiaccuracy_er
 RANKINGS = {"aurc", "e_aurc", "augrc", "auroc"}
 
 
-def test_what_every_metric_measures():
+def test_the_kind_of_measure_of_every_metric():
     for entry in catalogue.values():
         expected = "calibration and sharpness" if entry.id in SCORES else "bias" if entry.id in BIASES else None
         if expected is None:
@@ -79,7 +79,7 @@ def over_confident(n, slope, seed=0):
     return (rng.random(n) < q).astype(int), expit(slope * logit(q))
 
 
-def test_a_table_of_many_metrics_sees_what_one_metric_sees():
+def test_a_table_of_many_metrics_detects_what_one_metric_detects():
     y, c = over_confident(1500, 3.0)
     metrics = ["point", "cumulative", "ece", "ace", "mce", "tce", "hl"]
     with warnings.catch_warnings():

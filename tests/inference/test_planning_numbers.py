@@ -1,4 +1,4 @@
-"""Thresholds and planning numbers: each is a promise to the reader, so that a change of one must be seen."""
+"""Thresholds and planning numbers that users rely on: a change of any of them makes a test fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_rows_that_decide_grow_with_the_square_of_the_width():
     assert verdict._rows_needed(wanted, 0.05, 0.02, 0.08, 100) == math.inf
 
 
-def test_what_a_calibrated_model_shows_is_not_told_far_beyond_the_rows_that_were_studied():
+def test_the_value_by_chance_is_not_extrapolated_far_beyond_the_studied_rows():
     largest = stored()["numbers"]["ece"]["largest_n"]
     assert finding("ece", 10 * largest).reads is not None
     assert finding("ece", 10 * largest + 10).reads is None

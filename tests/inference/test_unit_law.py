@@ -1,4 +1,4 @@
-"""The law of units under calibration, and Student's law of smooth scores: exact formulas and small simulations."""
+"""The distribution of unit sums under calibration, and Student's t for smooth scores: formulas and simulations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def law_of(y, c, unit):
 # -- exact ------------------------------------------------------------------------------------------
 
 
-def test_units_that_carry_the_squares_are_counted():
+def test_the_effective_number_of_units_is_that_of_the_squares():
     assert effective_squares(np.array([3.0, -3.0, 3.0, 0.0])) == pytest.approx(3.0)
     assert effective_squares(np.array([10.0, 1e-6, 1e-6])) == pytest.approx(1.0)
 
@@ -51,20 +51,20 @@ def test_the_law_reaches_as_far_as_students():
     assert UnitLaw(20, math.inf).scale(np.random.default_rng(0)) == pytest.approx([1.0])
 
 
-def test_units_of_which_none_came_out_on_the_rare_side_vary_as_if_fully_dependent():
+def test_without_a_rare_outcome_units_vary_as_if_fully_dependent():
     c, unit = np.full(400, 0.985), np.repeat(np.arange(20), 20)
     law = law_of(np.ones(400), c, unit)
     fully = 20 * 20**2 * 0.985 * 0.015
     assert law.stretch == pytest.approx(math.sqrt(fully / (20 * 0.3**2)))
     assert law.missing == pytest.approx((fully - 20 * 0.3**2) / 400**2)
     y = np.ones(400)
-    y[:30] = 0.0  # more failures than expected: the squares have them
+    y[:30] = 0.0  # more failures than expected: the squares already contain them
     assert law_of(y, c, unit).stretch == 1.0
     even = np.random.default_rng(0).integers(0, 2, 400).astype(float)
     assert law_of(even, np.full(400, 0.5), unit).stretch == 1.0
 
 
-def test_few_units_and_few_that_matter_are_said_for_every_metric():
+def test_few_units_and_few_influential_units_give_a_warning_for_every_metric():
     rng = np.random.default_rng(0)
     c, unit = np.full(1500, 0.985), np.repeat(np.arange(75), 20)
     y = np.ones(1500, int)

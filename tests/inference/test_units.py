@@ -1,4 +1,4 @@
-"""Rows that belong together: units and blocks are drawn together, and the null flips their residuals."""
+"""Dependent rows: units and blocks are drawn together, and the null distribution flips the signs of their residuals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def clustered(seed, n_units=50, size=10, spread=0.0):
 @pytest.mark.parametrize("id", [id for id, entry in catalogue.items() if entry.residual_only])
 @pytest.mark.parametrize("lens", ["binary", "top-label", "class-wise"])
 def test_metrics_of_residuals_do_not_care_for_the_sign_of_all_of_them(id, lens):
-    """The claim on which flipping rests: only residuals are read, and an error of -r is that of r."""
+    """The assumption behind sign flips: a metric depends on residuals only, and has the same value for r and -r."""
     rng = np.random.default_rng(0)
     p = rng.random(90) if lens == "binary" else rng.dirichlet(np.ones(3), 90)
     y = rng.integers(0, 2 if lens == "binary" else 3, 90)

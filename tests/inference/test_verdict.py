@@ -1,4 +1,4 @@
-"""A bound is met, missed or undecided by the interval, not by an estimate that reads high."""
+"""Whether a bound is met, missed or undecided depends on the interval, not on the estimate, which is biased upwards."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_tests_and_intervals_take_a_function_too(multi):
         ("cauchy", "kernel='cauchy'"),
     ],
 )
-def test_what_is_no_kernel_is_refused(kernel, words, multi):
+def test_an_invalid_kernel_is_refused(kernel, words, multi):
     for id in ("mmce", "skce_uq"):
         with pytest.raises(ValueError, match=words):
             cal.compute(id, *multi, kernel=kernel)

@@ -1,4 +1,4 @@
-"""Few points in place of very many log odds: every fit and every sum must come out as from all of them."""
+"""A few points replace very many log odds: every fit and every sum must be the same as from all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration maps: what each is defined to be, and what happens at the edges."""
+"""Calibration maps: their definitions, and their values at the ends and for degenerate data."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_labels_that_run_against_the_confidences_give_a_negative_temperature():
     assert as_map("temperature").fit(1 - Y, C).temperature_ < 0
 
 
-def test_the_identity_decides_what_the_data_do_not():
+def test_the_fit_is_pulled_to_the_identity_where_data_do_not_determine_it():
     # one distinct confidence leaves the slope open: the ridge keeps it near one
     curve = as_map("platt").fit([0, 1, 1, 1], [0.5] * 4)
     assert curve.b_ == pytest.approx(1.0)
@@ -424,7 +424,7 @@ def test_the_order_preserving_map_keeps_the_order_of_two_classes(invariant):
     if invariant:
         np.testing.assert_allclose(q + curve(1.0 - grid), 1.0, atol=1e-12)
     assert np.abs(curve(c) - truth).mean() < 0.02
-    other = as_map("order_preserving", invariant=invariant).fit(1 - y, c)  # against the order nothing is left but 1/2
+    other = as_map("order_preserving", invariant=invariant).fit(1 - y, c)  # labels that fall give a constant 1/2
     assert ((other(grid) - 0.5) * (grid - 0.5) >= 0.0).all()
 
 

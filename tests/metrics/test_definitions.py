@@ -62,7 +62,7 @@ DATA = {
 }
 
 
-#: Hundreds of fits each.
+#: Metrics that need hundreds of fits each.
 SLOW = ("ece_pl", "ece_pl3", "ece_fott")
 
 
@@ -78,7 +78,7 @@ def inputs(id, y, p):
         "by": lambda: {"by": {"site": rng.choice(["north", "west"], n), "age": rng.normal(50, 10, n)}},
         "folds": lambda: {"folds": np.arange(n) % 5},
         "halves": lambda: {"train": np.arange(n) % 2 == 0},
-        "distributions": dict,  # labels will do; shares are tried below
+        "distributions": dict,  # labels are enough; shares are tested below
     }
 
 
@@ -118,7 +118,7 @@ def agree(got, want, definition):
 
 
 def check(id, y, p, w=None, /, **options):
-    """The metric and its definition on the same rows, or on weighted and on repeated ones."""
+    """Compare the metric with its definition on the same rows, or on weighted rows and on repeated rows."""
     definition = DEFINITIONS[id]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -388,7 +388,7 @@ def test_options_mean_what_the_definition_says(id, variant):
 def other_lenses():
     """The lenses of every metric of pairs that are not its default and leave enough rows."""
     for id, definition in DEFINITIONS.items():
-        if definition.sees != "pairs" or id in SLOW or id == "honest_error":  # whose views answer together
+        if definition.sees != "pairs" or id in SLOW or id == "honest_error":  # its bounds are joint for all views
             continue
         whole = {"top-label", "class-wise"} - ({"class-wise"} if "groups" in ENTRIES[id].needs else set())
         split = {"true-class", "predicted-class"} if definition.least == 1 and not ENTRIES[id].needs else set()
@@ -445,7 +445,7 @@ def replicates(id, y, p, rows_or_labels):
 
 
 def shown(id, y, p):
-    """The definition's numbers: of several, those that a table shows."""
+    """The numbers of the definition; if there are several, those that a table shows."""
     value = definitions.value(id, y, p)
     return [value[field] for field, _ in ENTRIES[id].fields] if isinstance(value, dict) else value
 
@@ -508,14 +508,14 @@ def test_null_replicates_are_the_definition_of_the_labels_drawn(id):
 
 
 def renewed(entry):
-    """The options of a golden value by their names of today."""
+    """The options of a golden value with their current names."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return cal.catalogue[entry["id"]].with_current_names(entry["params"])
 
 
 def golden_cases():
-    """Golden values of the smallest data sets that ask for what the definition honours, as often as rows count."""
+    """Golden values of the smallest data sets whose options the definition supports, in proportion to their rows."""
     for family in ("point", "bins_a", "bins_b", "kernel", "curve", "cumulative", "emerging"):
         for entry in entries(family):
             definition = DEFINITIONS.get(entry["id"])

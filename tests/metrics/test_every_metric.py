@@ -1,6 +1,6 @@
-"""What every metric of the catalogue promises, today's and tomorrow's.
+"""Properties that every metric of the catalogue must have, including metrics that are added later.
 
-A metric enters these tests by being in the catalogue; exceptions are facts of its entry, not of this file.
+These tests run for all entries of the catalogue; exceptions are declared in the entry, not in this file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.table2 import TABLE_2
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, rows_for_classes, same
 
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
-#: Metrics of labels and probabilities; those of matched detections have a door of their own, tested in test_detection.
+#: Metrics of labels and probabilities; metrics of matched detections are tested in test_detection.
 CLASSIFIERS = [e for e in ENTRIES if e.reads == "predictions"]
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.id)
 

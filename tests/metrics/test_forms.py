@@ -1,7 +1,7 @@
-"""Every form that an entry declares gives what ``measure`` gives: direct, replicate, cell_value, and exact cells.
+"""Every fast computation that an entry declares equals ``measure``: direct, replicate, cell_value, and exact cells.
 
-Forms are found in the entries, so that one declared tomorrow is held to its metric without a change here. Data are
-small and awkward: ties, masses at 0 and 1, empty bins, weights, labels redrawn.
+The fast computations are taken from the entries, so that new ones are tested without a change here. The data are small
+and difficult: ties, masses at 0 and 1, empty bins, weights, redrawn labels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def having(form):
 DIRECT, REPLICATE, CELL_VALUE = having("direct"), having("replicate"), having("cell_value")
 EXACT = [id for id, entry in ENTRIES.items() if entry.cells is not None and entry.cells.kind == "exact"]
 
-#: Options with which a form is tried besides none; a form that does not know them gives None, or says so.
+#: Options with which a fast computation is tested, besides the defaults; it may return None for these options.
 OPTIONS = [
     {}, {"norm": 2}, {"n_bins": 4}, {"edges": [0.0, 0.3, 1.0]}, {"closed": "left"}, {"binning": "mass", "n_bins": 3},
     {"binning": "width"}, {"sigma": 0.1}, {"grid": 40}, {"root": True}, {"bandwidth": 0.3}, {"kernel": "gaussian"},
@@ -55,7 +55,7 @@ quiet = pytest.mark.filterwarnings("ignore")
 
 
 def binary(seed, n, decimals, certain=False):
-    """Confidences with ties and empty bins, and where some are certain masses at 0 and 1; labels that need not fit."""
+    """Confidences with ties and empty bins, optionally with masses at 0 and 1, and labels that need not fit them."""
     rng = np.random.default_rng(seed)
     c = rng.uniform(0.05, 0.95, n).round(decimals)
     if certain:
@@ -83,7 +83,7 @@ def same(found, expected):
 
 
 def hold_direct(id, options, seed, n, decimals, certain=False):
-    """True where the form answered at least once."""
+    """Compare the direct computation with the metric; returns whether it gave a value at least once."""
     direct, answered = ENTRIES[id].direct, False
     for _, y, p, w in (binary(seed, n, decimals, certain), vectors(seed, n, certain)):
         found = direct(y, p, **options)
@@ -99,7 +99,7 @@ def hold_direct(id, options, seed, n, decimals, certain=False):
 
 
 def hold_replicate(id, options, seed, n, decimals, certain=False, ascending=False, weighted=False):
-    """True where the form answered: for confidences, and where it reads labels alone for vectors as well."""
+    """Compare the replicate computation with the metric; returns whether it gave a value."""
     drawn = [binary(seed, n, decimals, certain)]
     if ENTRIES[id].replicate.labels_only:
         drawn.append(vectors(seed, n, certain))
@@ -139,7 +139,7 @@ def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
 
 
 def hold_cell_value(id, options, seed, n, decimals, certain=False, weighted=False):
-    """Cells of one confidence each, so that nothing is left out."""
+    """Compare the value from cells with the metric; each cell has one confidence, so that the value is exact."""
     form = ENTRIES[id].cell_value
     if not set(options) <= set(form.options):
         return False
@@ -209,7 +209,7 @@ def test_cells_that_are_called_exact_are(id, seed, n, decimals, certain):
 
 
 def test_every_form_answers_for_plain_data():
-    """A form that declines everything would be held to nothing."""
+    """A fast computation that always returned None would never be tested."""
     assert all(hold_direct(id, {}, 3, 50, 2) for id in DIRECT)
     assert all(hold_replicate(id, {}, 3, 50, 2, ascending=True) for id in REPLICATE)
     assert all(hold_cell_value(id, {}, 3, 50, 2) for id in CELL_VALUE)
@@ -219,7 +219,7 @@ def test_every_form_answers_for_plain_data():
 
 
 def off(form):
-    """The same form, wrong by a millionth."""
+    """The same computation with an error of one millionth."""
     wrong = 1.0 + 1e-6
     if isinstance(form, ReplicateForm):
 

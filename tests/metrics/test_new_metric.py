@@ -1,4 +1,4 @@
-"""A metric that is declared in one place has everything: inference, units, cells, tables, the report, and a refusal."""
+"""A metric that is declared in one place works everywhere: inference, units, cells, tables, the report, refusals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ID = "two_halves"
 
 
 def declare(calls):
-    """The error of two bins with its traits and forms; ``calls`` notes which form was asked."""
+    """Declare the error of two bins with its facts and fast computations; ``calls`` records which one was used."""
 
     def halves(view):
         return (view.c > 0.5).astype(np.intp)
@@ -155,7 +155,7 @@ def test_it_stands_in_the_table_and_on_the_page(calls, tmp_path):
     assert "two halves error" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_it_has_no_loss_and_is_told_so(calls):
+def test_a_metric_without_a_loss_is_refused_as_a_loss(calls):
     pytest.importorskip("torch")
     from calibrary import losses
 

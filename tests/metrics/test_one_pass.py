@@ -1,4 +1,4 @@
-"""Plain calls of common metrics in one compiled pass: the same number, and the same sentence for what is wrong."""
+"""Plain calls of common metrics in one compiled pass: the same values, and the same errors for invalid data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_one_pass_over_classes_gives_every_digit_of_the_ordinary_way(k, n):
             assert cal.brier_score(y, p, scale=scale) == cal.brier_score(cal.predictions(y, p), scale=scale)
 
 
-def test_options_are_heard_on_the_way():
+def test_options_have_an_effect_in_one_pass():
     rng = np.random.default_rng(0)
     c = rng.random(600)
     y = (rng.random(600) < c).astype(int)
@@ -53,7 +53,7 @@ def test_options_are_heard_on_the_way():
         cal.brier_score(y, c, scale=["sum"])
 
 
-def test_what_is_wrong_with_classes_is_refused_as_ever():
+def test_invalid_class_data_are_refused_as_in_the_ordinary_computation():
     p, y = np.full((4, 3), 1 / 3), np.array([0, 1, 2, 1])
     for place, bad, said in (((1, 1), np.nan, "missing"), ((2, 0), 1.5, "above 1"), ((0, 2), 0.5, "sums to")):
         wrong = p.copy()
@@ -83,7 +83,7 @@ def test_compiled_bins_of_equal_width_are_the_bins(n_bins, closed, monkeypatch):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_what_is_wrong_is_refused_as_ever(metric):
+def test_invalid_data_are_refused_as_in_the_ordinary_computation(metric):
     y, c = np.array([0, 1, 1]), np.array([0.2, 0.7, 0.9])
     for place, bad, said in ((1, np.nan, "missing"), (2, 1.5, "above 1"), (0, -0.1, "below 0")):
         wrong = c.copy()

@@ -1,7 +1,7 @@
-"""Sound and complete: what a metric says near calibration and far from it (section 9.2), held to examples.
+"""Soundness and completeness: the values of metrics near calibration and far from it (section 9.2), on examples.
 
 The examples are whole populations, written as rows with weights: predictions within a known distance of calibrated
-ones, and predictions that no calibrated ones are near. A fact of an entry is what it does on them.
+predictions, and predictions far from all calibrated ones. The facts of every entry must agree with its values there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CLAIMED = [e for e in cal.catalogue.values() if e.sound is not None or e.complet
 
 
 def badness(entry, data):
-    """How far the metric is from the best it can say."""
+    """The distance of the metric from its best possible value."""
     best = entry.perfect
     if best is None:
         best = entry.range[1] if entry.better == "higher" else entry.range[0]
@@ -59,7 +59,7 @@ def badness(entry, data):
 
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 @pytest.mark.parametrize("entry", CLAIMED, ids=lambda e: e.id)
-def test_what_is_said_of_a_metric_beside_the_distance_holds_on_examples(entry):
+def test_stated_relations_to_the_distance_hold_on_examples(entry):
     near, far = ({name: badness(entry, data) for name, data in kind.items()} for kind in (NEAR, FAR))
     if entry.complete:
         assert max(near.values()) < 0.03, near
@@ -78,7 +78,7 @@ def test_the_examples_are_as_far_as_they_claim(kind):
         assert distance <= 0.0021 if kind is NEAR else distance >= 0.003, name
 
 
-def test_the_two_facts_are_said():
+def test_soundness_and_completeness_are_stated():
     assert {e.id for e in cal.catalogue.values() if e.consistent} == {
         "sice", "smece", "lkce", "sce", "intce", "lower_distance",
     }  # fmt: skip

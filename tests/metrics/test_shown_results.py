@@ -63,7 +63,7 @@ def test_an_interval_and_a_test_have_a_picture():
 
 
 def world(slope, seed, n=300):
-    """Labels, confidences and true probabilities; of slope 1 the confidences are true."""
+    """Labels, confidences and true probabilities; with slope 1 the confidences are calibrated."""
     rng = np.random.default_rng([41, seed])
     c = rng.uniform(0.05, 0.95, n)
     q = 1.0 / (1.0 + np.exp(-slope * np.log(c / (1.0 - c))))
@@ -75,7 +75,7 @@ def brier(y, c):
 
 
 def squares(y, c, q):
-    """Results about the Brier score and its parts, with what is so: numbers of these rows, and true values."""
+    """Results about the Brier score and its parts, each with the numbers of these rows and the true values."""
     other = 0.5 + 0.5 * (c - 0.5)
     gap = float(np.mean(q * (1 - c) ** 2 + (1 - q) * c**2) - np.mean(q * (1 - other) ** 2 + (1 - q) * other**2))
     true = float(np.mean(q * (1 - c) ** 2 + (1 - q) * c**2))
@@ -102,7 +102,7 @@ def squares(y, c, q):
 
 
 @pytest.mark.parametrize("slope", [1.0, 0.4])
-def test_what_a_notebook_says_of_a_result_is_so(slope):
+def test_the_sentences_of_a_notebook_are_true(slope):
     false, made, n = 0, set(), 4
     for seed in range(n):
         y, c, q = world(slope, seed)
@@ -118,8 +118,8 @@ def test_what_a_notebook_says_of_a_result_is_so(slope):
     assert "miscalibrated" in made or slope == 1.0
 
 
-def test_what_notebooks_said_of_calibrated_predictions_and_was_not_so():
-    """A band of values was an interval, an e-value of 0.05 found an error, a swap test had an undefined interval."""
+def test_sentences_about_calibrated_predictions_claim_no_error():
+    """A band of values is not called an interval, an e-value of 0.05 is not evidence, a swap test has no interval."""
     y, c, q = world(1.0, 0)
     said = [str(sentence(found)) for found, *_ in squares(y, c, q)]
     assert re.fullmatch(r"The difference is -?[0-9.]+ \(p [=<] [0-9.]+\)\.", said[2])

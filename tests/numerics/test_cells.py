@@ -16,7 +16,7 @@ RESOLUTIONS = (16, 240, 960, 4800, 19200, 76800)
 
 
 def one_by_one(c: float, g: int, levels_at_one: int) -> tuple[int, int]:
-    """The recipe, literally."""
+    """The documented algorithm, written out for one value."""
     right = c > 0.5
     d = 1 - c if right else c
     level = min(sum(d < 16.0**-i for i in range(1, 13)), levels_at_one if right else 12)

@@ -1,4 +1,4 @@
-"""Compiled loops that are kept on disk: one that was made for other types is not run."""
+"""Compiled loops that are stored on disk: a loop compiled for other types is not run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ numba = pytest.importorskip("numba")
 
 
 class _Mixed:
-    """A cache whose index names the file of another signature, as two processes that compile at once can leave it."""
+    """A cache whose index names the file of another signature, which can happen if two processes compile at once."""
 
     def __init__(self, args):
         self.args, self.flushed = args, False

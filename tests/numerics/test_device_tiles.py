@@ -1,4 +1,4 @@
-"""Sums over all pairs on the device of the user's tensor give the numbers of the processor."""
+"""Sums over all pairs on the device of the user's tensor equal those computed on the CPU."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from calibrary.numerics.smooth.lowess import lowess
 from calibrary.numerics.solve.knots import search_knots
 from calibrary.numerics.solve.newton import logistic_loss, minimize, minimize_in_box, multinomial_loss
 
-#: The window is the q nearest rows, none are named.
+#: The window consists of the q nearest rows; no range of rows is given.
 ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -48,7 +48,7 @@ def test_local_polynomial_is_the_weighted_least_squares_fit(kind, degree):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_stand_ins_of_many_rows_give_the_same_fits(kind, degree):
+def test_replacement_points_for_many_rows_give_the_same_fits(kind, degree):
     x, y, w = sample(kind, 20_000)
     targets = cell_vertices(x, 3000)
     for weight in (None, w):
@@ -73,7 +73,7 @@ def test_the_sorted_walk_equals_one_fit_per_target(kind, degree):
         np.testing.assert_allclose(value[some], want, atol=1e-10)
 
 
-def test_the_walk_doubts_a_window_of_one_value_rather_than_guess():
+def test_the_walk_marks_a_window_of_one_value_as_unreliable():
     x = np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.9])
     value, trusted = np.zeros(1), np.ones(1, dtype=bool)
     local_polynomials(x, np.ones(6), np.ones(6), np.array([0.5]), 4, ROWS, ROWS, 2, 1.0, 1e5, value, trusted)
@@ -128,7 +128,7 @@ def test_epanechnikov_line_at_every_sample_and_elsewhere(kind, h):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [60, 6000, 30_000])  # tables, compiled sums, and compiled sums of stand-ins
+@pytest.mark.parametrize("n", [60, 6000, 30_000])  # tables, compiled sums, and compiled sums over replacement points
 def test_lowess_is_a_line_by_weighted_least_squares(kind, n):
     x, y, w = sample(kind, n)
     points, value = lowess(x, y, w, 0.4, 0.02)

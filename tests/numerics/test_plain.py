@@ -1,4 +1,4 @@
-"""What is computed without a compiler: the same numbers, a hint where it takes long, and no wait where it does not."""
+"""Without a compiler the numbers are the same, a slow computation gives a hint, and a fast one does not wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calibrary.numerics.solve import knots
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.numerics.sums.pairs import decayed_sums
 
-#: One metric of every loop, and the sizes and kinds of data that lead to it.
+#: One metric for every loop, with the size and type of data for which the loop is used.
 METRICS = [
     "tce", "calbin", "ece_knn", "intce", "rintce", "ici", "emax", "error_at_level", "ece_pl", "ece_pl3", "ece_kde",
     "smce", "tcal", "skce_uq", "lower_distance", "ece_sweep", "mce", "smece",
@@ -98,7 +98,7 @@ def test_without_a_compiler_a_long_loop_names_the_extra_and_runs(monkeypatch):
     monkeypatch.setattr(compiled, "_SLOW", set())
     with pytest.warns(CalibrationWarning, match=r"calibrary\[fast\]"):
         assert not compiled.worth_compiling("file.loop", 5e6)
-    assert not compiled.worth_compiling("file.loop", 5e6)  # said once
+    assert not compiled.worth_compiling("file.loop", 5e6)  # the hint is given once
 
 
 def test_a_loop_is_compiled_when_the_plain_form_has_taken_as_long(monkeypatch):

@@ -362,7 +362,7 @@ def test_a_margin_with_weights_classes_and_certainty():
 
 
 @quiet
-def test_the_words_say_which():
+def test_the_result_in_words_states_which_hypothesis_was_tested():
     rng = np.random.default_rng(1)
     c = rng.uniform(0.1, 0.9, 100_000)
     y = rng.random(100_000) < 0.02 + 0.96 * c

@@ -1,4 +1,4 @@
-"""Averaged two-bin error: the integral, its null mean, its bounds, and that it does not pay to lie."""
+"""Averaged two-bin error: the integral, its null mean, its bounds, and that misstated probabilities do not lower it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_null_mean_is_exact_and_debiasing_removes_it():
     assert abs(debiased.mean) < 4 * debiased.sd / math.sqrt(2000)
 
 
-def test_stating_the_truth_is_best_while_ece_pays_for_lying():
+def test_true_probabilities_score_best_while_ece_can_be_lowered_by_misstating():
     rng = np.random.default_rng(0)
     reports = {"truth": lambda c: c, "fifths": lambda c: np.round(5 * c) / 5, "constant": lambda c: np.full(100, 0.5)}
     values = {name: [] for name in reports}

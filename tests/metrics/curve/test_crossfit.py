@@ -164,7 +164,7 @@ def test_predictions_that_run_backwards_are_seen():
 
 
 def test_folds_are_not_stratified_by_the_label():
-    """On one calibrated value plain folds read nothing; stratified ones the error of the same rows."""
+    """With one calibrated value, random folds show no error; stratified folds show the error of the fitted rows."""
     plain, stratified, in_sample = [], [], []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -268,7 +268,7 @@ def test_every_block_is_judged_by_the_blocks_before():
     assert result.standard_error == pytest.approx(error)
     assert result.statistic == pytest.approx((terms.mean() - 0.01) / error)
     assert result.n_judged == 450
-    # the bound is where the test turns
+    # the bound is the margin at which the test starts to reject
     assert cal.variational_error_test(y, c, map="platt", rng=3, margin=result.low).pvalue == pytest.approx(0.05)
 
 

@@ -412,7 +412,7 @@ def test_reliability_is_one_minus_the_share_of_hidden_variance():
     got = cal.reliability_map_score(y, c, features=hidden[:, None] * 10.0, bandwidth=0.05)
     assert got == pytest.approx(want, abs=0.03)
     blind = cal.reliability_map_score(y, c, bandwidth=0.05)
-    assert blind > 0.97  # clusters of similar confidence see nothing
+    assert blind > 0.97  # clusters of similar confidence do not detect it
 
 
 @quiet

@@ -110,6 +110,6 @@ def test_no_objects_no_value():
         ({"probabilities": np.full((319, 3), 1.5)}, r"probabilities\[0, 0\] = 1.5 is not a probability"),
     ],
 )
-def test_options_that_cannot_be_are_refused(files, options, sentence):
+def test_invalid_options_are_refused(files, options, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         cal.compute("oce", *files, **options)

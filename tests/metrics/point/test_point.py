@@ -274,7 +274,7 @@ def test_focal_minimiser_is_less_extreme_than_the_truth():
 def test_dual_focal_loss_by_its_definition():
     y, p = some(40, 5)
     assert cal.dual_focal_loss(y, p) == pytest.approx(definitions.dual_fl(y, p))
-    assert cal.dual_focal_loss([0], [1.0], variant="top2") == 0.0  # certain and wrong costs nothing
+    assert cal.dual_focal_loss([0], [1.0], variant="top2") == 0.0  # a certain and wrong prediction costs nothing
     assert cal.dual_focal_loss([0], [1.0]) == math.inf
 
 
@@ -341,7 +341,7 @@ def test_expected_over_observed_and_its_inverse():
 def test_interval_of_the_ratio():
     y, c = arrays("binary500")[:2]
     ratio, low, high = cal.observed_expected_interval(y, c)
-    half = norm.ppf(0.975) * math.sqrt(np.sum(c * (1 - c))) / c.sum()  # what calibrated predictions vary by
+    half = norm.ppf(0.975) * math.sqrt(np.sum(c * (1 - c))) / c.sum()  # the variance of calibrated predictions
     assert (low, high) == pytest.approx((ratio - half, ratio + half), rel=0.02)
     inverse = cal.observed_expected_interval(y, c, inverse=True)
     assert inverse == pytest.approx((1 / ratio, 1 / high, 1 / low))
@@ -371,7 +371,7 @@ def test_success_and_loss_add_to_one_and_zero_one_cost_is_the_default(multi_set)
     sr = cal.success_rate(y, p)
     assert cal.misclassification_loss(y, p) == pytest.approx(1 - sr)
     assert cal.success_rate(y, p, cost=1 - np.eye(k)) == pytest.approx(sr)
-    undecided = np.column_stack([1 - np.eye(k), np.full(k, 0.3)])  # one act more, at a fixed price
+    undecided = np.column_stack([1 - np.eye(k), np.full(k, 0.3)])  # an additional action with a fixed cost
     rows = cal.misclassification_loss(y, p, cost=undecided, reduction="none")
     np.testing.assert_allclose(rows[p.max(1) < 0.7 - 1e-9], 0.3)
 
@@ -535,7 +535,7 @@ def test_hinge_variants_and_real_scores():
         (lambda w, c: cal.dawid_sebastiani_score([1, 0], c, sample_weight=w), 0.8),
     ],
 )
-def test_what_a_score_elicits_when_the_truth_is_four_fifths(call, minimizer):
+def test_the_optimal_forecast_of_each_score_for_a_true_probability_of_four_fifths(call, minimizer):
     grid = np.linspace(0.001, 0.999, 999)
     loss = [call([0.8, 0.2], [c, c]) for c in grid]
     assert grid[int(np.argmin(loss))] == pytest.approx(minimizer, abs=1.01e-3)
@@ -751,7 +751,7 @@ ONE_NUMBER = [
 @pytest.mark.parametrize("id", ONE_NUMBER)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_model_that_never_wavers_is_measured_as_if_its_decisions_were_the_labels(id, classes):
-    """Shares of 0 and 1 are labels: every point metric then gives what it gives for those labels."""
+    """Shares of 0 and 1 are labels: every point metric has the same value as for these labels."""
     p = some(40, classes, seed=12)[1]
     p = p if classes == 3 else p[:, 1]
     decided = np.random.default_rng(1).integers(0, classes, 40)

@@ -100,6 +100,6 @@ def test_your_own_score_can_be_checked():
         (lambda: cal.check_propriety(lambda c, k: np.full(len(c), np.nan)), "is NaN"),
     ],
 )
-def test_what_is_no_score_is_refused_with_a_sentence(call, words):
+def test_an_invalid_score_is_refused_with_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()

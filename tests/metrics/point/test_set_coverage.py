@@ -68,11 +68,11 @@ def test_over_confident_sets_hold_less_than_they_claim():
     y = np.array([rng.choice(5, p=0.5 * row + 0.1) for row in p])
     result = cal.test("set_coverage", y, p, n_resamples=99, rng=0)
     assert cal.set_coverage(y, p).gap < -0.05
-    assert result.pvalues[2] == pytest.approx(2 / 100)  # the gap; two-sided, the smallest there is
+    assert result.pvalues[2] == pytest.approx(2 / 100)  # the two-sided p-value of the gap is the smallest possible
 
 
 @pytest.mark.parametrize("level", [0.0, -0.1, 1.1, np.nan])
-def test_levels_that_cannot_be_are_refused(level):
+def test_invalid_levels_are_refused(level):
     with pytest.raises(ValueError, match=r"must be above 0|must be a finite number"):
         cal.set_coverage([0, 1], [0.2, 0.6], level=level)
     with pytest.raises(ValueError, match=r"must be above 0|must be a finite number"):

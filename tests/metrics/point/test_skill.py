@@ -68,7 +68,7 @@ def test_shares_have_skill_too():
     assert cal.brier_score(y, c, skill=True) == pytest.approx(want)
 
 
-def test_what_has_no_skill_says_why():
+def test_scores_without_a_skill_version_say_why():
     with pytest.warns(cal.CalibrationWarning, match="all labels are the same"):
         assert np.isnan(cal.brier_score([1, 1], [0.3, 0.8], skill=True))
     with pytest.raises(ValueError, match="skill=True compares means"):

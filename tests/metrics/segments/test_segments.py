@@ -1,4 +1,4 @@
-"""Segments: the worst of all intersections, what they are called, and p-values that allow for their number."""
+"""Segments: the worst of all intersections, their names, and p-values that allow for the number of segments."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_worst_segment_is_named_and_the_table_is_worst_first():
 
 
 def test_the_p_value_allows_for_the_number_of_segments():
-    """On calibrated data the worst of many segments looks bad alone, and not beside the worst by chance."""
+    """On calibrated data the worst of many segments is significant by itself, but not after adjustment."""
     adjusted = alone = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -179,7 +179,7 @@ def tables():
 
 
 @pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "arrow"])
-def test_any_table_will_do(kind):
+def test_segments_from_any_type_of_table(kind):
     y, c, by = problem(200)
     got = cal.multicalibration_error_test(y, c, by=dict(tables())[kind], n_resamples=9, rng=0)
     want = cal.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
@@ -203,7 +203,7 @@ def words(by, n=30, **options):
     return [column.words for column in columns_of(by, view, **options)]
 
 
-def test_what_segments_are_called():
+def test_the_names_of_segments():
     n = 30
     assert words({"ill": np.arange(n) % 2 == 0}) == [("ill = False", "ill = True")]
     assert words({"stage": np.arange(n) % 3 + 1}) == [("stage = 1", "stage = 2", "stage = 3")]

@@ -110,7 +110,7 @@ def test_the_top_label_is_the_answer_and_its_probability():
 
 
 def circulating_script(correct, confidence, size):
-    """What the leaderboards' script computes: consecutive bins of sorted answers, the last one left out of the sum."""
+    """The computation of the leaderboards' script: consecutive bins of sorted answers, without the last bin."""
     order = np.argsort(confidence)
     ends = [*range(size, size * (len(order) // size), size), len(order)]
     total, first = 0.0, 0
@@ -173,7 +173,7 @@ def test_one_bin_cannot_be_dropped():
         ({"ties": "cut", "sample_weight": np.full(150, 2.0)}, "does not accept sample_weight"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options, sentence):
+def test_invalid_options_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         cal.rms_calibration_error(*answers(150), **options)
 
