@@ -156,7 +156,7 @@ def test_list_explain_recommend():
     assert "ecce_mad" in listed.stdout
     assert "ecce_r" in listed.stdout
     told = run("explain", "KS")
-    assert "use it:" in told.stdout
+    assert "when to use:" in told.stdout
     assert "erratum" in told.stdout
     advised = run("recommend", "--task", "binary", "--goal", "compare")
     assert "1. bs" in advised.stdout

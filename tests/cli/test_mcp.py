@@ -90,7 +90,7 @@ def test_a_client_asks_every_tool(folder):
         cal.brier_score(y[:200], p[:200]) - cal.brier_score(y[:200], 0.5 + 0.5 * (p[:200] - 0.5))
     )
     assert explained["sentence"] == cal.catalogue["ece"].meaning
-    assert explained["facts"]["use it"] == cal.catalogue["ece"].use
+    assert explained["facts"]["when to use"] == cal.catalogue["ece"].use
     assert [r["id"] for r in recommended["recommendations"]] == [r.id for r in cal.recommend("binary", "test", most=2)]
     jsonschema.validate(report["report"], schema)
     assert report["sentence"].startswith(report["report"]["headline"])

@@ -123,7 +123,7 @@ def names_lead_here(entry, told):
             value(entry.id, (y, c)), value(base.id, (y, c), **entry.preset_of.settings), equal_nan=True
         )
         return same and str(entry.preset_of) in told["told"]
-    carries = told["line"] == "with settings called"
+    carries = told["line"] == "names with settings"
     names = [a for a in entry.aliases if isinstance(a, Alias) == carries]
     also = explained._also(entry)
     for name in names:
@@ -268,11 +268,11 @@ def line_of(entry):
         declared = {
             "formula": explained.formula_of(entry), "in the review": entry.place,
             "newer than the review": entry.equation,
-            "family": f"{entry.family}, {entry.subfamily}" if entry.section else entry.family, "use it": entry.use,
-            "do not": entry.avoid, "distance": entry.robustness, "cost": entry.cost,
+            "family": f"{entry.family}, {entry.subfamily}" if entry.section else entry.family, "when to use": entry.use,
+            "caution": entry.avoid, "distance from calibration": entry.robustness, "cost": entry.cost,
             "references": "; ".join(entry.references),
             "since": entry.since + ", emerging: the definition may still change" * (entry.status == "emerging"),
-            "not to be confused": "; ".join(f"{name} {other}" for name, other in homonyms.items()),
+            "ambiguous names": "; ".join(f"{name} {other}" for name, other in homonyms.items()),
             "this name": "" if entry.called is None else f"{entry.called} means {entry.id} with {entry.called.words}",
         }  # fmt: skip
         return declared.get(line)

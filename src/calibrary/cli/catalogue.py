@@ -13,6 +13,7 @@ from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.claims import Claim
+from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import number
 from calibrary.cli.files import InputError
 from calibrary.cli.formula import readable
@@ -103,7 +104,7 @@ def _wanted(
 
 
 def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
-    """What a metric measures, when to use it and when not: `calibrary explain ece`."""
+    """Explain a metric: what it measures, when to use it and when not: `calibrary explain ece`."""
     curve = None if id in catalogue else curve_named(id)
     if curve is not None:
         _explain_curve(curve)
@@ -116,17 +117,17 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
 
 
 def facts_of(e: Entry) -> dict[str, Claim]:
-    """What is known about a metric: each line of ``explain`` by its label, as a claim with the rule that checks it."""
+    """The facts about a metric: each line of ``explain`` by its label, as a claim with the rule that checks it."""
     told: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
     return {name: _claim_of(e, name, text) for name, text in told.items() if text}
 
 
 #: The rule that checks each line of ``explain``, where more than the entry's declaration can be checked.
 _RULES = {
-    "also called": "names lead here", "with settings called": "names lead here", "a preset": "names lead here",
+    "also called": "names lead here", "names with settings": "names lead here", "a preset": "names lead here",
     "range": "values lie in the range", "ideal": "ideal", "proper score": "propriety", "test": "tested",
     "weights": "weights count", "lenses": "lenses taken", "needs": "inputs needed", "options": "options taken",
-    "reading": "turns",
+    "interpretation": "turns",
     "pros in Table 2": "table 2", "cons in Table 2": "table 2", "interval": "coverage",
 }  # fmt: skip
 
@@ -139,7 +140,7 @@ def _claim_of(e: Entry, name: str, text: str) -> Claim:
 
 
 def _named(e: Entry) -> dict[str, str]:
-    """What the name that was typed stands for, if it implies settings."""
+    """The meaning of the name that was typed, if it implies settings."""
     return {
         "this name": "" if e.called is None else f"{e.called} means {e.id} with {e.called.words}",
         "a preset": "" if e.preset_of is None else f"{e.preset_of} with {e.preset_of.words}",
@@ -153,20 +154,20 @@ def _known(e: Entry) -> dict[str, str]:
         "newer than the review": "" if e.section else e.equation,
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
-        "with settings called": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
-        "not to be confused": "; ".join(f"{name} {other}" for name, other in _also(e).items()),
+        "names with settings": "; ".join(f"{words}: {', '.join(names)}" for words, names in _presets(e).items()),
+        "ambiguous names": "; ".join(f"{name} {other}" for name, other in _also(e).items()),
         "range": f"{e.range[0]:g} to {e.range[1]:g}" + (f" ({e.range_note})" if e.range_note else ""),
         "ideal": _ideal(e),
-        "reading": e.sign,
-        "use it": e.use,
-        "do not": e.avoid,
+        "interpretation": e.sign,
+        "when to use": e.use,
+        "caution": e.avoid,
         "proper score": {
             "strictly": "strictly proper",
             "proper": "proper",
             "no": "no",
             "dataset": "not a score of single rows",
         }[e.proper],
-        "distance": e.robustness,
+        "distance from calibration": e.robustness,
         "test": "a test of its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
         "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
@@ -196,14 +197,14 @@ _FORMATS = ("markdown", "csv", "json")
 def table2(
     form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
 ) -> None:
-    """The review's Table 2 with our ids beside it: `calibrary table2 --format csv > table2.csv`."""
+    """Print the review's Table 2 with calibrary's ids: `calibrary table2 --format csv > table2.csv`."""
     _print_table(cal.catalogue.table2(), form)
 
 
 def notation(
     form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
 ) -> None:
-    """The symbols of the formulas: those of the review's Table 1 and those added here."""
+    """Print the symbols of the formulas: those of the review's Table 1 and calibrary's own."""
     _print_table(cal.notation(), form)
 
 
@@ -233,8 +234,10 @@ def _also(e: Entry) -> dict[str, str]:
     shared = {}
     for name in (e.id.upper(), *e.aliases):
         if others := other_meanings(name):
-            first = catalogue[name].id
-            shared[str(name)] = f"may also mean {' or '.join(others)}" if first == e.id else f"means {first!r} here"
+            with collected_warnings():  # the user did not type this name
+                first = catalogue[name].id
+            meanings = " or ".join(other.replace(". (", " (").removesuffix(".") for other in others)
+            shared[str(name)] = f"may also mean {meanings}" if first == e.id else f"means {first!r} here"
     return {**shared, **{name: f"may also mean {other}" for name, other in e.homonyms.items()}}
 
 
@@ -256,7 +259,7 @@ def _explain_curve(curve: Curve) -> None:
     out.print(plain(curve.meaning), highlight=False)
     facts = {
         "figure": f"calibrary.{curve.figure}(y, p)",
-        "its points": f"calibrary.{curve.data}(y, p)",
+        "data": f"calibrary.{curve.data}(y, p)",
         "as a number": "; ".join(f"{id}: {catalogue[id].meaning}" for id in curve.metrics if id in catalogue),
         "also called": ", ".join(curve.aliases),
     }

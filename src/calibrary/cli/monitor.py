@@ -34,7 +34,7 @@ def monitor(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Which segments are no longer calibrated, and since when: `calibrary monitor STORE -o page.html`.
+    """Find the segments that are no longer calibrated, and since when: `calibrary monitor STORE -o page.html`.
 
     The exit status is 0 without an alarm, 1 with an alarm, and 2 if nothing could be computed.
     """

@@ -47,7 +47,7 @@ def plan(
         typer.Option("--sampled", help="Budget of model calls, to be divided into questions and samples of each."),
     ] = None,
 ) -> None:
-    """Sample size to detect a given error, or power of a given sample: `calibrary plan ece --error 0.05`."""
+    """Compute the sample size for a given error, or the power of a sample: `calibrary plan ece --error 0.05`."""
     entry = catalogue[id]
     if sampled is not None:
         _plan_samples(sampled, error, _law(law), line, alpha, resamples, seed, quiet)

@@ -21,8 +21,8 @@ from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
 _BIASED = (
-    "The value grows with the number of bins and falls with N: even a calibrated model does not show 0; null_reading "
-    "gives the value expected by chance."
+    "The value grows with the number of bins and falls with N: even a calibrated model does not show 0; "
+    "calibrary.study.null_reading gives the value expected by chance."
 )
 
 
