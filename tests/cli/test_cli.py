@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import threading
+import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.resources import files
 
@@ -460,3 +461,19 @@ def test_names_cannot_control_the_terminal(tmp_path):
     assert ":smile:" in said
     refused(call("metric", "bs", os.fsdecode(b"a\xffb.csv")), "no such file")
     refused(call("metric", "bs", "[/red].csv"), "[/red].csv")
+
+
+def test_a_warning_is_printed_as_one_sentence(monkeypatch, capsys):
+    from calibrary.base.errors import warn
+    from calibrary.cli import _warn_in_sentences
+
+    monkeypatch.setattr("warnings.formatwarning", warnings.formatwarning)
+    _warn_in_sentences()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr("warnings.showwarning", lambda *given: print(warnings.formatwarning(*given[:4]), end=""))
+        warn("the value is rough")
+        warnings.warn("something else", UserWarning, stacklevel=1)
+    mine, other, *_ = capsys.readouterr().out.splitlines()
+    assert mine == "calibrary: the value is rough"
+    assert "UserWarning: something else" in other

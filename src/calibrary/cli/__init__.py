@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
+from typing import Any
 
-from calibrary.base.errors import extra
+from calibrary.base.errors import CalibrationWarning, extra
 from calibrary.cli.start import answered
 from calibrary.cli.stopping import repeated_interrupts
 
@@ -15,14 +17,14 @@ def main() -> None:
     """Run the command line; if a package is missing, say in one sentence which one to install."""
     _start_again_as_utf8()
     _ready_streams()
+    _warn_in_sentences()
     with repeated_interrupts():
         if answered():
             return
         try:
             with extra("cli", "the command line"):
-                if sys.argv[1:2] == [
-                    "app"
-                ]:  # importing the other commands would load packages that only the child processes need
+                # importing the other commands would load packages that only the child processes of the app need
+                if sys.argv[1:2] == ["app"]:
                     from calibrary.cli.app_start import main as run
                 else:
                     from calibrary.cli.main import main as run
@@ -33,6 +35,20 @@ def main() -> None:
             print("calibrary: stopped", file=sys.stderr)
             raise SystemExit(130) from None
         run()
+
+
+def _warn_in_sentences() -> None:
+    """Print a warning of calibrary as one sentence, without the Python file and line, which do not help here."""
+    usual = warnings.formatwarning
+
+    def formatted(
+        message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+    ) -> str:
+        if issubclass(category, CalibrationWarning):
+            return f"calibrary: {message}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = formatted
 
 
 def _start_again_as_utf8() -> None:
