@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, chi2, norm
 
 import calibrary as cal
-from calibrary.metrics.kernel.squared import meeting_pairs
+from calibrary.metrics.kernel.squared import informative_pairs
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from paths import ROOT
 
@@ -182,7 +182,7 @@ def test_skce_ul_warns_that_it_has_no_power_for_very_many_classes():
     y = rng.integers(0, 1000, 100)
     covariance = [np.diag(row) - np.outer(row, row) for row in p[:4]]
     exact = np.trace(covariance[0] @ covariance[1]) + np.trace(covariance[2] @ covariance[3])
-    assert meeting_pairs(cal.predictions(y[:4], p[:4])) == pytest.approx(exact)
+    assert informative_pairs(cal.predictions(y[:4], p[:4])) == pytest.approx(exact)
     for method in ("auto", "asymptotic"):
         options = {"n_resamples": 19, "rng": 0} if method == "auto" else {}
         with pytest.warns(cal.CalibrationWarning, match="no power here"):

@@ -262,7 +262,7 @@ def _part(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return rows is not None and not np.allclose(truth.c[rows], truth.q[rows], atol=1e-12)
 
 
-@_rule("segments differ", "evidence", "the segments of a column err in different ways")
+@_rule("segments differ", "evidence", "miscalibration differs between the segments of a column")
 def _segments_differ(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     own = [rows for name, rows in truth.parts.items() if name.startswith(f"{values.get('by')} = ")]
     gaps = [float(np.mean((truth.q - truth.c)[rows])) for rows in own]
@@ -317,7 +317,7 @@ def _in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(low <= values["value"] <= high)
 
 
-@_rule("parts add up", "fact", "the two parts of an error add up to it")
+@_rule("parts add up", "fact", "the two parts of an error add up to the error")
 def _parts(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["over"] + values["under"], values["whole"], atol=1e-12))
 
@@ -327,7 +327,7 @@ def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
 
 
-@_rule("measured", "fact", "every stated number is that of these rows, computed in another way")
+@_rule("measured", "fact", "every stated number equals its value on these rows, computed independently")
 def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     told = values.get("told", {"nothing": 0.0})
     return all(
@@ -378,7 +378,7 @@ def _planned(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 # -- about metrics: the sentences of explain and recommend ------------------------------------------------
 
 
-@_rule("declared", "fact", "the metric is what its entry declares")
+@_rule("declared", "fact", "the metric has the properties that its entry declares")
 def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     said = {"id": values.get("metric"), **values.get("declared", {})}
     if "line" in values:  # for explain: the text is that of the field it quotes
@@ -396,7 +396,7 @@ def _line_of_explain(name: str, says: str) -> None:
         return found is not None and bool(found(values))
 
 
-_line_of_explain("meaning", "the number is computed as its definition, written out by itself, says")
+_line_of_explain("meaning", "the number equals that of the definition, which is written out independently")
 _line_of_explain("names lead here", "each of these names belongs to the metric, with the stated settings")
 _line_of_explain("values lie in the range", "values on samples of every kind lie in the range")
 _line_of_explain("ideal", "the value of a calibrated model tends to the ideal as rows are added")

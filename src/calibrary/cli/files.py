@@ -346,14 +346,14 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
 
 
 def _may_be_text(values: NDArray[Any]) -> bool:
-    """Could these numbers be codes that lost leading zeros, or digits beyond the fifteenth, when they were parsed?"""
+    """Whether these numbers may be codes that lost leading zeros, or digits beyond the fifteenth, when parsed."""
     if values.dtype.kind in "iu":
         return bool(len(values)) and int(values.min()) >= 0
     return values.dtype.kind == "f" and bool((np.abs(values) > _LARGEST_EXACT).any())
 
 
 def _is_text(written: Any, values: NDArray[Any]) -> bool:
-    """Would parsing these texts as numbers lose information, as for 007 or for 19 digits?"""
+    """Whether parsing these texts as numbers would lose information, as for 007 or for 19 digits."""
     import pyarrow.compute as compute
 
     if values.dtype.kind in "iu":

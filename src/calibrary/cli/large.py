@@ -75,7 +75,7 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
     if is_state(Path(one)):
         return _of_state(str(one), load_state(Path(one)), options, {})
     kind = _large(Path(one))
-    by = _kept_apart(options)
+    by = _split_columns(options)
     if kind is None or any(options.get(name) for name in _WHOLE) or len(by) > 1:
         return None
     if options.get("drop_missing") and not options.get("drop_invalid"):
@@ -107,7 +107,7 @@ def _of_state(
 ) -> ScannedFile:
     from calibrary.scale import State
 
-    by = _kept_apart(options)
+    by = _split_columns(options)
     name = str(columns.get("model", "state"))
     said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
     if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
@@ -128,7 +128,7 @@ def _of_state(
     )
 
 
-def _kept_apart(options: dict[str, Any]) -> list[str]:
+def _split_columns(options: dict[str, Any]) -> list[str]:
     """The requested columns of groups, periods and units."""
     return list(dict.fromkeys(name for name in (options.get("group"), *(options.get("others") or ())) if name))
 

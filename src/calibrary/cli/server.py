@@ -346,7 +346,7 @@ def _reasons_sentence(rank: int, r: Any) -> Sentence:
 # -- the server --------------------------------------------------------------------------------------
 
 
-def made(folders: AllowedFolders) -> MCPServer:
+def server_for(folders: AllowedFolders) -> MCPServer:
     """The server with its tools for the files in these folders."""
     server = MCPServer(
         "calibrary",
@@ -370,4 +370,4 @@ def report_schema() -> str:
 
 def serve(folders: AllowedFolders) -> None:
     """Answer requests on standard input and output until the client disconnects."""
-    made(folders).run()
+    server_for(folders).run()

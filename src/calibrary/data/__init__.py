@@ -93,7 +93,7 @@ class Data(Protocol):
 
     @property
     def in_groups(self) -> bool:
-        """Whether it is stated which rows belong together."""
+        """Whether units or blocks of dependent rows were given."""
 
     @property
     def units(self) -> Indices | None:

@@ -45,7 +45,7 @@ def slices(n: int, width: int = 1) -> list[slice]:
 
 
 def picked(matrix: Array, column: NDArray[Any]) -> Array:
-    """One entry of each row of a contiguous matrix."""
+    """The entry of each row of a contiguous matrix in the given column."""
     n, k = matrix.shape
     entries: Array = matrix.ravel().take(np.arange(0, n * k, k) + column)
     return entries

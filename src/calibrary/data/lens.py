@@ -340,7 +340,7 @@ def _rows_of_classes(p: Predictions) -> list[Indices]:
     return np.split(order, np.searchsorted(p.y[order], np.arange(1, p.k)))
 
 
-def _pairs_seen(rows_of: list[Indices]) -> Iterator[tuple[int, int]]:
+def _pairs_with_rows(rows_of: list[Indices]) -> Iterator[tuple[int, int]]:
     """The pairs a < b that have rows, one by one."""
     seen = [k for k, rows in enumerate(rows_of) if len(rows)]
     for a, rows in enumerate(rows_of):
@@ -353,7 +353,7 @@ def _pairwise(p: Predictions, lens: Lens) -> Views:
     if lens.pair is not None and max(lens.pair) >= p.k:
         raise RefusedError(f"pairwise{lens.pair} names class {max(lens.pair)}, and classes are 0..{p.k - 1}")
     rows_of = _rows_of_classes(p)
-    for a, b in _pairs_seen(rows_of) if lens.pair is None else [lens.pair]:
+    for a, b in _pairs_with_rows(rows_of) if lens.pair is None else [lens.pair]:
         rows = np.sort(np.concatenate((rows_of[a], rows_of[b])))
         first = p.p[rows, a]
         both = first + p.p[rows, b]

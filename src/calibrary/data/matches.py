@@ -194,7 +194,7 @@ class Matches:
     # -- positions of the boxes ------------------------------------------------------------------
 
     def _along(self, axis: int) -> tuple[Array, Array, Array]:
-        """The start of every box, its extent and that of its image, along x (0) or y (1)."""
+        """The start and the extent of every box, and the extent of its image, along x (0) or y (1)."""
         if self.box is None:
             raise RefusedError("these detections have no boxes: location and shape features need box= and image_size=")
         if self.image_size is None:
@@ -421,7 +421,7 @@ class Matches:
 
     @property
     def in_groups(self) -> bool:
-        """Whether it is stated which detections belong together: always, because those of an image do."""
+        """True, because the detections of an image always belong together."""
         return False
 
     @property

@@ -540,7 +540,7 @@ class Predictions:
 
     @property
     def in_groups(self) -> bool:
-        """Whether it is stated which rows belong together."""
+        """Whether units or blocks of dependent rows were given."""
         return self.together is not None
 
     @property

@@ -58,7 +58,7 @@ class BlockPAVA(Intervals):
 
     def _blocks(self, size: Indices, positive: Indices) -> Indices:
         """First atom of every bin."""
-        kept = len(size) - self._aside(size)
+        kept = len(size) - self._n_set_aside(size)
         if kept == 0:
             return np.zeros(1, dtype=np.intp)
         largest = int(min(self.n_max, size.sum()))
@@ -73,7 +73,7 @@ class BlockPAVA(Intervals):
         beside = size[starts[-1] : kept].sum() if self.last_bin == "strict" else self.n_min
         return starts if tail + beside <= self.n_max else np.append(starts, kept)
 
-    def _aside(self, size: Indices) -> int:
+    def _n_set_aside(self, size: Indices) -> int:
         """Number of atoms at the top that are set aside."""
         if self.n_min == 0 or (self.last_bin == "atom" and size[-1] >= max(2, self.n_min)):
             return 0

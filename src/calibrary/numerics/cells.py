@@ -69,7 +69,7 @@ class Grid:
 
     @property
     def middle(self) -> int:
-        """The cell of 1/2, an edge."""
+        """The number of the cell of 1/2, which is an edge."""
         return (2 * LEVELS + 1) * self.resolution
 
     @property
@@ -105,7 +105,7 @@ class Grid:
         return np.where(right, 2 * self.middle - left, left), x - (nearest - (side < 0))
 
     def _level(self, distance: Array, right: NDArray[np.bool_]) -> Cells:
-        """The level: how many of 1/16, 1/256, ... exceed the distance from the nearer end."""
+        """The level of a distance from the nearer end: how many of the numbers 1/16, 1/256, ... exceed it."""
         exponent = np.frexp(distance)[1].astype(np.int64)  # distance = m * 2^exponent, 1/2 <= m < 1
         finest = np.where(right, self.levels_at_one, LEVELS)
         return np.where(distance == 0.0, finest, np.clip(-exponent >> 2, 0, finest))
@@ -170,5 +170,5 @@ class Grid:
 
 
 def _upwards(right: NDArray[np.bool_], scale: Array, x: NDArray[np.number]) -> Array:
-    """The value x cells from the nearer end."""
+    """The value at a distance of x cells from the nearer end of [0, 1]."""
     return np.asarray(np.where(right, scale - x, x) / scale)

@@ -357,7 +357,7 @@ def _binary(view: Predictions) -> CoxResult:
         return CoxResult(n_used=view.total)
     ends = scipy.special.logit(s.c[[0, -1]])
     constant = bool(ends[1] - ends[0] <= _SAME * max(1.0, np.abs(ends).max()))
-    separated = not constant and (_apart(s.c, one) or _apart(s.c, ~one))
+    separated = not constant and (_separated(s.c, one) or _separated(s.c, ~one))
 
     def fit(points: Points) -> tuple[tuple[Minimum | None, Minimum, float, float], Array]:
         z, w, wy, _ = points
@@ -385,7 +385,7 @@ def _minimum(loss: Callable[[Array], Evaluated], start: Array) -> Minimum:
     return replace(found, hessian=loss(found.x)[2])
 
 
-def _apart(c: Array, mask: NDArray[np.bool_]) -> bool:
+def _separated(c: Array, mask: NDArray[np.bool_]) -> bool:
     """Whether all marked rows, in ascending order of c, are at or above all others."""
     return bool(c[mask.argmax()] >= c[len(c) - 1 - (~mask[::-1]).argmax()])
 

@@ -216,7 +216,7 @@ def variational_error(
             raise RefusedError(
                 f"direction={direction!r} is defined for binary predictions only: use a binary lens such as 'top-label'"
             )
-    g = cross_fitted(view, _judge(map, view), assigned_folds(view, folds, rng))
+    g = cross_fitted(view, _map_of_signs(map, view), assigned_folds(view, folds, rng))
     terms = variational_terms(view.y, view.probability, g, norm)
     if direction is not None:
         towards = np.sign(0.5 - view.c) * np.sign(g - view.c)
@@ -320,7 +320,7 @@ def variational_error_test(
     if not 0.0 < confidence_level < 1.0:
         raise RefusedError(f"confidence_level={confidence_level!r} is outside (0, 1): 0.95 is usual")
     spread = view.variance_weight(weight_type, "the variational test")
-    rows, terms = forward_terms(view, _judge(map, view), n_blocks, rng, norm)
+    rows, terms = forward_terms(view, _map_of_signs(map, view), n_blocks, rng, norm)
     w = view.weight[rows]
     total = float(w.sum())
     n = total if weight_type == "frequency" else float(len(rows))
@@ -403,8 +403,8 @@ def _recalibrator(map: Any, view: Predictions, score: str) -> Any:
     return ShrunkIsotonic(rising=False) if score == "log" and type(chosen) is Isotonic else with_ends(chosen)
 
 
-def _judge(map: Any, view: Predictions) -> Any:
-    """The map that estimates on which side of a prediction the true frequency lies; the beta map may decrease."""
+def _map_of_signs(map: Any, view: Predictions) -> Any:
+    """The map that estimates whether the true frequency lies above or below a prediction; beta maps may decrease."""
     chosen = usual_map(view) if isinstance(map, str) and map == "auto" else map
     return FreeBeta() if isinstance(chosen, str) and chosen.lower() == "beta" else chosen
 

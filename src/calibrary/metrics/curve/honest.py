@@ -47,14 +47,14 @@ def honest_bounds(view: Predictions, confidence_level: float, digits: int | str 
     scaled = np.round(ties.c * 10.0 ** whole("digits", digits), 9)  # 0.07 * 100 is 7.000000000000001
     below, above = np.floor(scaled), np.ceil(scaled)
     # a lower bound of the curve at c also holds at the next grid point, and an upper bound at the previous one
-    place, n, ones = _gathered(above, ties.w, ties.wy)
+    place, n, ones = _combined_rows(above, ties.w, ties.wy)
     lower = np.append(0.0, rising_lower_bound(n, ones, alpha))[np.searchsorted(place, below, side="right")]
-    place, n, ones = _gathered(below, ties.w, ties.wy)
+    place, n, ones = _combined_rows(below, ties.w, ties.wy)
     upper = np.append(rising_upper_bound(n, ones, alpha), 1.0)[np.searchsorted(place, above)]
     return lower, upper
 
 
-def _gathered(place: Array, w: Array, wy: Array) -> tuple[Array, Array, Array]:
+def _combined_rows(place: Array, w: Array, wy: Array) -> tuple[Array, Array, Array]:
     """Rows at the same (ascending) grid point, combined."""
     first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
     return place[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)

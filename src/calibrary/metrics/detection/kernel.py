@@ -137,15 +137,15 @@ def _smooth_mean(score: Array, psi: Array, weight: Array, bandwidth: float | str
 
     sums = leave_one_out_beta_sums(score, psi, _width(score, weight, bandwidth), weight)
     others = (np.dot(weight, psi) - weight * psi) / np.maximum(weight.sum() - weight, np.finfo(float).tiny)
-    return np.where(_lone(score, weight), others, sums.weighted / sums.total)
+    return np.where(_isolated_ends(score, weight), others, sums.weighted / sums.total)
 
 
-def _lone(score: Array, weight: Array) -> NDArray[np.bool_]:
+def _isolated_ends(score: Array, weight: Array) -> NDArray[np.bool_]:
     """Scores of exactly 0 or 1 that occur once, where every other kernel vanishes."""
     lone = np.zeros(len(score), dtype=bool)
     for end in (0.0, 1.0):
         there = score == end
-        lone |= there & (there.sum() == 1) & (weight <= 1.0)  # weight 2 is a twin
+        lone |= there & (there.sum() == 1) & (weight <= 1.0)  # a row of weight 2 counts as two equal scores
     return lone
 
 
@@ -156,7 +156,7 @@ def _width(score: Array, weight: Array, bandwidth: float | str) -> float:
     given = positive_width(bandwidth, ("loo-mle", "loo-authors"))
     if given is not None:
         return given
-    fair = ~_lone(score, weight)
+    fair = ~_isolated_ends(score, weight)
     likelihood = []
     for h in BANDWIDTHS:
         sums = leave_one_out_beta_sums(score, score, h, weight)

@@ -55,7 +55,7 @@ _USE = "Use this error to test or compare the calibration of whole probability v
 _FEW_PAIRED = 4000
 
 
-def _held_kernel(distinct: bool) -> ReplicateForm:
+def _stored_kernel(distinct: bool) -> ReplicateForm:
     """Squared kernel errors of whole vectors with redrawn labels: the kernel between all pairs is computed once."""
 
     def prepare(
@@ -102,7 +102,7 @@ def _held_kernel(distinct: bool) -> ReplicateForm:
     range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
-    replicate=_held_kernel(distinct=False),
+    replicate=_stored_kernel(distinct=False),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (74)",
     use=_USE + " The value is never negative, so it is a size; for two classes it is twice the squared MMCE of the "
@@ -171,7 +171,7 @@ def squared_kernel_calibration_error_b(
     sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
-    replicate=_held_kernel(distinct=True),
+    replicate=_stored_kernel(distinct=True),
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
     equation="(73), (75)",
     use=_USE + " The estimate is unbiased, and so is the difference between two models. Its test is the most powerful "
@@ -473,10 +473,10 @@ def squared_kernel_calibration_error_uq_test(
     return uq_test(view, kernel, matrix, options, method, n_resamples, n_bootstrap, rng, plus_one)
 
 
-def _enough_meeting(view: Predictions, options: Mapping[str, Any]) -> bool:
+def _enough_informative_pairs(view: Predictions, options: Mapping[str, Any]) -> bool:
     """Whether there are enough informative pairs of neighbouring rows."""
-    pairs = meeting_pairs(view, int(options.get("block_size", 2)))
-    if pairs < FEW_MEETING:
+    pairs = informative_pairs(view, int(options.get("block_size", 2)))
+    if pairs < FEW_INFORMATIVE:
         warn(
             f"skce_ul expects {pairs:.2g} informative pairs of rows, so it has no power here, whatever the null "
             "distribution: use skce_uq, spiegelhalter or cis"
@@ -484,7 +484,7 @@ def _enough_meeting(view: Predictions, options: Mapping[str, Any]) -> bool:
     return pairs >= UNCERTAIN_ROWS
 
 
-@calibration_test("skce_ul", joint=joint_test, trusted=_enough_meeting)
+@calibration_test("skce_ul", joint=joint_test, trusted=_enough_informative_pairs)
 def squared_kernel_calibration_error_ul_test(
     view: Predictions,
     *,
@@ -525,7 +525,7 @@ def squared_kernel_calibration_error_ul_test(
 
     one_of("method", method, ("normal", "distribution-free"))
     views, share = apart(view)
-    if method == "normal" and (met := min(meeting_pairs(v, block_size) for v in views)) < FEW_MEETING:
+    if method == "normal" and (met := min(informative_pairs(v, block_size) for v in views)) < FEW_INFORMATIVE:
         warn(
             f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to be "
             "informative: its null distribution is not normal and it has no power here; use skce_uq, spiegelhalter or "
@@ -586,10 +586,10 @@ def _refuse_bound(view: Predictions, matrix: Any) -> None:
 
 
 #: Smallest number of informative pairs of rows for which skce_ul is approximately normal.
-FEW_MEETING = 5.0
+FEW_INFORMATIVE = 5.0
 
 
-def meeting_pairs(view: Predictions, block_size: int = 2) -> float:
+def informative_pairs(view: Predictions, block_size: int = 2) -> float:
     """Approximate number of informative pairs that skce_ul compares: the sum of the variances of their terms.
 
     A pair is informative if both labels are uncertain and may be the same: the sum of tr(C_i C_j) over pairs of

@@ -86,7 +86,7 @@ def local_polynomial(
     points = x
     if len(x) > max(_BLOCK, 100 * len(targets)):
         breaks = np.concatenate((targets - radius, targets, targets + radius))
-        points, weights = stand_ins(x, weights, x.searchsorted(breaks))
+        points, weights = replacement_points(x, weights, x.searchsorted(breaks))
     value, slope = np.empty(len(targets)), np.empty(len(targets))
     step = max(1, _BLOCK // len(points))
     for i in range(0, len(targets), step):
@@ -187,7 +187,7 @@ def _loop(
         slope[i] = (b1 + 2.0 * z * b2) / (sd * radius)
 
 
-def stand_ins(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
+def replacement_points(x: Array, weights: Array, cuts: Indices) -> tuple[Array, Array]:
     """Few ascending points, and columns of weights for them, with the same weighted sums of f as all rows.
 
     Between the cuts every f must be a polynomial of degree 13 or less. A run of rows is replaced by the Chebyshev nodes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.smooth.loess import nearest_window, stand_ins
+from calibrary.numerics.smooth.loess import nearest_window, replacement_points
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -31,7 +31,7 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
     if n > max(_LONG, 200 * len(points)):  # the tricube weight is a polynomial between these points
         cuts = [x.searchsorted(points - r * h, "left") for r in (0.999, 0.001, 0.0)]
         cuts += [x.searchsorted(points + r * h, "right") for r in (0.001, 0.999)]
-        x, weights = stand_ins(x, weights, np.concatenate(cuts))
+        x, weights = replacement_points(x, weights, np.concatenate(cuts))
     w, wy = np.ascontiguousarray(weights.T)
     start, stop = x.searchsorted(points - 0.999 * h, "left"), x.searchsorted(points + 0.999 * h, "right")
     if n > _LONG and worth_compiling("lowess.window_sums", 0.015 * float((stop - start).sum())):

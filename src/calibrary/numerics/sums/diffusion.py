@@ -152,7 +152,7 @@ class Diffusions:
         least = self._points.scales[0]
         found = {k: self.each[k].absolute_mass(s) for k, s in zip(which, widths, strict=True) if s < least}
         wide = [(k, s) for k, s in zip(which, widths, strict=True) if s >= least]
-        for some in _alike(wide):
+        for some in _similar_widths(wide):
             found.update(zip([k for k, _ in some], self._together(some), strict=True))
         return [found[k] for k in which]
 
@@ -185,7 +185,7 @@ class Diffusions:
         return self._cosines
 
 
-def _alike(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+def _similar_widths(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
     """Group the widths so that the largest in a group is at most twice the smallest: each group shares one grid."""
     groups: list[list[tuple[int, float]]] = []
     for pair in sorted(requests, key=lambda pair: pair[1]):

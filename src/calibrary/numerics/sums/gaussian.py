@@ -249,16 +249,16 @@ def absolute_integral(node_values: Array, width: float) -> Array:
     inner = _times(_QUARTERS, windows.T)
     value = np.vstack((node_values[ORDER // 2 - 1 : -ORDER // 2], inner[:3], node_values[ORDER // 2 : 1 - ORDER // 2]))
     area: Array = np.abs(inner[3])
-    turns = np.flatnonzero(_turns(value).any(axis=0))
+    turns = np.flatnonzero(_sign_changes(value).any(axis=0))
     # where only rounding errors are left, the sign changes in every cell without meaning
     turns = turns[np.abs(value[:, turns]).max(axis=0, initial=0.0) > _ROUNDING * np.abs(value).max()]
     if len(turns):
-        area[turns] = _area_around_turns(_times(LAGRANGE.T, windows[turns].T))
+        area[turns] = _area_with_sign_changes(_times(LAGRANGE.T, windows[turns].T))
     area *= width
     return area
 
 
-def _turns(value: Array) -> NDArray[np.bool_]:
+def _sign_changes(value: Array) -> NDArray[np.bool_]:
     """Where the sign differs between neighbouring points; exactly 0 (the middle of symmetric data) counts as plus.
 
     A product of neighbours would be 0 on both sides of such a point, and the sign change would be missed.
@@ -268,14 +268,14 @@ def _turns(value: Array) -> NDArray[np.bool_]:
     return turns
 
 
-def _area_around_turns(polynomials: Array) -> Array:
+def _area_with_sign_changes(polynomials: Array) -> Array:
     """Integrals over [0, 1] of absolute polynomials (power, cell) that change sign."""
     antiderivative = polynomials / np.arange(1, ORDER + 1)[:, None]
     ends = np.linspace(0.0, 1.0, 5)[:, None]
     powers = ends ** np.arange(ORDER)
     value, integral = _times(powers, polynomials), ends * _times(powers, antiderivative)
     area = np.abs(np.diff(integral, axis=0))
-    quarter, cell = np.nonzero(_turns(value))
+    quarter, cell = np.nonzero(_sign_changes(value))
     left, right = value[quarter, cell], value[quarter + 1, cell]
     f = (quarter + left / (left - right)) / 4.0
     for _ in range(3):

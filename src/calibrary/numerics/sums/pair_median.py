@@ -143,7 +143,7 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
     turn = 0
     while pairs_high - pairs_low > _FEW_PAIRS:
         if turn > 1:
-            # slightly beside the interpolated position, on either side in turn; bisect when that stalls
+            # try positions slightly below and above the interpolated one in turn; bisect if that makes no progress
             share = (rank - mass_low) / (mass_high - mass_low) + (0.02, -0.02, np.nan)[turn % 3]
             at = low + (high - low) * (share if 0.0 < share < 1.0 else 0.5)
         turn += 1
