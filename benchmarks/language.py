@@ -7,13 +7,13 @@
 
 Results are stored after every cell in ``benchmarks/language.json`` (or ``--store``); a cell that has its samples is not
 run again. ``--again`` adds samples to the cells that are in doubt: a level outside 3.5 to 6.5%, or a coverage below
-.94. ``--write`` puts the tables in ``docs/language.md``.
+.94. ``--write`` prints the tables of ``docs/language.md``.
 
-Sampled answers: N questions whose own probability q follows a beta law, answers right with probability r(q), k samples
-each. The interval must cover theta_k, which is integrated numerically. Beside the test stands one that knows q (the
-binned error of q with labels redrawn from q), which no one can have. Judge: 3,000 rows, some with a human label.
-Paired: two models of equal error answer the same questions, each right or wrong by itself, as in two logs of one task;
-the true difference is 0.
+Sampled answers: N questions whose probability q follows a beta distribution, answers right with probability r(q), k
+samples each. The interval must cover theta_k, which is integrated numerically. The test is compared with one that uses
+q itself (the binned error of q with labels redrawn from q), which is not available in practice. Judge: 3,000 rows, some
+with a human label. Paired: two models of equal error answer the same questions, and each is right or wrong
+independently of the other, as in two logs of one task; the true difference is 0.
 """
 
 from __future__ import annotations
@@ -121,6 +121,12 @@ LABEL_TRUTHS: dict[str, Callable[[Any], Any]] = {
 }
 CHOSEN = ("at random", "more near 1/2")
 METRICS = ("ece", "bs", "ecce_mad")
+#: The words of the page for judges and choices of rows that the stored results name in short.
+SHOWN = {
+    "80% right, leans to yes": "80% right, biased to yes",
+    "worthless": "right by chance (50%)",
+    "more near 1/2": "more often near 0.5",
+}
 
 
 def judged_world(judge: str, truth: str, labels: int, chosen: str, rng: np.random.Generator) -> dict[str, Any]:
@@ -268,16 +274,22 @@ def share(cell: dict[str, Any], name: str) -> float:
     return cell[name] / cell["samples"]
 
 
+def named(metric: str) -> str:
+    """A metric by its full name, with its id."""
+    name = catalogue[metric].name
+    return f"{name[0].upper()}{name[1:]} (`{metric}`)"
+
+
 def sampled_table(cells: dict[str, Any]) -> list[str]:
     head = [
-        "law of q",
+        "distribution of q",
         "N",
         "k",
         "level",
         "power",
-        "power knowing q",
+        "power if q is known",
         "coverage (three truths)",
-        "ECE of the shares, calibrated",
+        "ECE of the shares if calibrated",
     ]
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for law in LAWS:
@@ -296,7 +308,7 @@ def sampled_table(cells: dict[str, Any]) -> list[str]:
 
 
 def judged_table(cells: dict[str, Any]) -> list[str]:
-    head = ["metric", "rows to label", "labels", *(f"judge {name}" for name in JUDGES)]
+    head = ["metric", "rows to label", "labels", *(f"judge {SHOWN.get(name, name)}" for name in JUDGES)]
     lines = ["| " + " | ".join(head) + " |", "| --- | --- | ---: |" + " ---: |" * len(JUDGES)]
     for metric in METRICS:
         for chosen in CHOSEN:
@@ -316,7 +328,8 @@ def judged_table(cells: dict[str, Any]) -> list[str]:
                     )
                     texts.append(f"{covers[0]:.2f} to {covers[-1]:.2f}<br>{humans:.3f} → {both:.3f}")
                 if len(texts) == len(JUDGES):
-                    lines.append(f"| {metric} | {chosen} | {labels} | " + " | ".join(texts) + " |")
+                    start = f"| {named(metric)} | {SHOWN.get(chosen, chosen)} | {labels} | "
+                    lines.append(start + " | ".join(texts) + " |")
     return lines
 
 
@@ -327,7 +340,7 @@ def paired_table(cells: dict[str, Any]) -> list[str]:
         cell = cells.get(name)
         if cell is not None:
             lines.append(
-                f"| {asked['metric']} | {asked['n']} | {asked['truth']} | {asked['shared']:.0%} | "
+                f"| {named(asked['metric'])} | {asked['n']} | {asked['truth']} | {asked['shared']:.0%} | "
                 f"{share(cell, 'rejects'):.1%} | {share(cell, 'covers'):.3f} | {share(cell, 'width'):.3f} |"
             )
     return lines
