@@ -158,7 +158,7 @@ def test_nothing_to_gain_writes_a_map_that_does_nothing(run, tmp_path):
     pyarrow.csv.write_csv(pa.table({"y": y[:300], "p": c[:300]}), tmp_path / "valid.csv")
     pyarrow.csv.write_csv(pa.table({"y": y[300:], "p": c[300:]}), tmp_path / "new.csv")
     done = run("recalibrate", "fit", tmp_path / "valid.csv", "-o", tmp_path / "map.json")
-    assert "Nothing to gain at this N" in done.out
+    assert "No evidence that recalibration would help" in done.out
     assert "does not change the predictions" in done.err
     assert (
         run("recalibrate", "apply", tmp_path / "map.json", tmp_path / "new.csv", "-o", tmp_path / "o.csv").status == 0

@@ -200,7 +200,7 @@ def test_a_reversed_model_is_reported_as_reversed():
     y = (rng.random(600) < 1.0 - c).astype(int)
     gain = cal.recalibration_gain(y, c)
     assert gain.reversed
-    assert gain.sentence.startswith("The probabilities are in reversed order")
+    assert gain.sentence.startswith("The order of the probabilities is reversed")
     right = cal.recalibration_gain(1 - y, c)
     assert not right.reversed
     assert "reversed" not in right.sentence

@@ -88,7 +88,7 @@ def test_the_caption_names_prevalence_and_the_worst_threshold():
     y, c = problem()
     said = words(plots.plot_decision(y, c, n_resamples=3).figure)
     assert f"prevalence {y.mean():.3g}" in said
-    assert f"{cal.decision_loss(y, c):.4f} of the stake" in said
+    assert f"decision loss {cal.decision_loss(y, c):.4f}" in said
     assert words(plots.plot_decision(y, c, n_resamples=3, caption=False).figure).count("prevalence") == 0
 
 
@@ -134,7 +134,7 @@ def test_the_segments_figure_shows_the_test():
     assert d.n_segments == result.n_segments
     ax = plots.plot_segments(y, c, by=by, n_resamples=19, rng=0)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(result.table["segment"])
-    assert f"allowing for {result.n_segments} segments" in words(ax.figure)
+    assert f"adjusted for {result.n_segments} segments" in words(ax.figure)
     assert "the worst 5 shown" in words(plots.plot_segments(d).figure)
     accuracy = cal.multiaccuracy_error_test(y, c, by=by, n_resamples=9)
     with pytest.raises(TypeError, match="pass multicalibration_error_test"):

@@ -279,7 +279,7 @@ def test_impossible_events_are_counted_with_the_end_rule_and_said():
     assert found.nearest == pytest.approx(min(share, 0.05), rel=1e-4)
     moved = np.clip(c, found.nearest, 1 - found.nearest)
     assert found.before == pytest.approx(cal.negative_log_likelihood(y, moved), rel=1e-12)
-    assert "called impossible and happened" in repr(found)
+    assert "the outcome had a stated probability of 0" in repr(found)
     assert math.isfinite(found.best.gain)
     assert cal.recalibration_gain(y, c, score="brier").n_impossible == 0
 
@@ -306,7 +306,7 @@ def test_sentences():
     )
     good = np.random.default_rng(5).random(500)
     calm = cal.recalibration_gain((np.random.default_rng(6).random(500) < good).astype(int), good)
-    assert calm.sentence.startswith("Nothing to gain at this N")
+    assert calm.sentence.startswith("No evidence that recalibration would help")
 
 
 def test_the_result_shows_itself_as_text_html_table_and_plain_numbers():
@@ -815,12 +815,12 @@ def test_the_figure_shows_the_bins_and_numbers_of_the_table():
     assert "\n" not in data.to_json().splitlines()[1]
     ax = plot_recalibration(found)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert named[0] == f"as it is: ECE {number(data.ece)}"
+    assert named[0] == f"as stated: ECE {number(data.ece)}"
     assert "Platt scaling" in named[1]
-    assert ax.get_title(loc="left") == "What recalibration would do"
+    assert ax.get_title(loc="left") == "Before and after recalibration"
     good = np.random.default_rng(5).random(300)
     calm = cal.predictions((np.random.default_rng(6).random(300) < good).astype(int), good)
-    assert "nothing worth it" in draw("recalibration", calm).axes[0].get_title(loc="left")
+    assert "no evidence of a gain" in draw("recalibration", calm).axes[0].get_title(loc="left")
     assert recalibration_data(MULTI_Y, MULTI_P, map="isotonic").lens == "top-label"
 
 

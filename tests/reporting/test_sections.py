@@ -92,7 +92,8 @@ def test_who_is_affected_says_what_a_map_for_each_segment_would_do():
     assert found.tables[-1].folded
     calm = (rng.random(1200) < c).astype(int)
     found = affected.affected(context(cal.predictions(calm, c), draws=0, asked={"by": {"site": site}}))
-    assert any(s.startswith("A map for each segment of site is not worth it") for s in found.sentences)
+    said = "There is no evidence that a map for each segment of site improves"
+    assert any(sentence.startswith(said) for sentence in found.sentences)
 
 
 def test_every_place_on_the_page_has_a_maker():
@@ -145,8 +146,8 @@ def gain_of(advice, gain=0.083, se=0.016):
         # false if a map gained more than two standard errors
         (
             None, help.Readings("ECE", 0.048, 0.012, 0.011),
-            "Nothing to gain at this N: no map lowers the log loss by more than two standard errors (best: Platt "
-            "scaling, 0.083, se 0.016).",
+            "No evidence that recalibration would help: no map lowers the log loss by more than two standard errors "
+            "(best: Platt scaling, 0.083, se 0.016).",
         ),
     ],
 )  # fmt: skip
@@ -185,7 +186,7 @@ def test_the_figure_of_the_map_shows_the_pages_numbers():
     asked = context(cal.predictions(*several(400, 3, 0.4)), lens="class-wise")
     found = help.recalibration(asked)
     shown = texts(found.figures[0].draw())
-    assert f"as it is: ECE {number(asked.evaluation['ece'])}" in shown
+    assert f"as stated: ECE {number(asked.evaluation['ece'])}" in shown
     assert f"ECE {number(found.data['error']['after'])}" in shown
 
 

@@ -16,7 +16,7 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.plots import style
 from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
 #: The fit in the legend.
 _FIT = "isotonic fit"
@@ -119,7 +119,7 @@ def plot_corp(
     one_of("diagram", diagram, ("reliability", "bias"))
     data = y_true if isinstance(y_true, CorpData) else corp_data(y_true, y_prob, **options)
     bias = diagram == "bias"
-    tall = 0.3 if data.band == "honest" else 0.0  # its caption is longer
+    tall = 0.3 if data.band == "honest" else 0.0  # the caption of this band is longer
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + tall) if bias else (5.4, 6.1 + tall))
     if bias:
         ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
@@ -149,12 +149,11 @@ def plot_corp(
 
 def _about(data: CorpData) -> str:
     if data.band == "consistency":
-        return "Outside the grey band the deviation is more than chance there."
+        return "Outside the grey band the deviation is larger than expected by chance."
     if data.band == "honest":
         return (
             f"The band contains the whole true curve with {data.level:.0%} confidence, if the curve is increasing; "
-            "where the "
-            "diagonal lies outside, predictions are miscalibrated."
+            "where the diagonal lies outside the band, predictions are miscalibrated."
         )
     return "The band shows the uncertainty of the fit." if data.band else "Thick where the fit is constant."
 
@@ -189,7 +188,7 @@ def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     """A band of steps: a lower bound extends to the right of its score, an upper bound to the left."""
     at = np.concatenate(([0.0], data.score, [1.0]))
     lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
-    new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces on which a bound is another one
+    new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces at which the bound changes
     x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], 1.0)]).ravel()
     base = x if bias else 0.0
     low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
@@ -223,7 +222,7 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         said = f"{counted(cases[i], 'case')}\npredicted {percent(middle[i])}{spread}"
         return f"{said}\nobserved {percent(data.fit[k])}{band}"
 
-    answers(ax, middle, data.fit[first] - middle if bias else data.fit[first], words, series=_FIT, curve=True)
+    tooltips(ax, middle, data.fit[first] - middle if bias else data.fit[first], words, series=_FIT, curve=True)
 
 
 def _histogram(ax: Any, look: style.Look, data: CorpData) -> None:

@@ -15,7 +15,7 @@ from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def plot_cumulative(
             label="± 2 sd if calibrated",
         )  # fmt: skip
     ax.plot(data.share[shown], data.value[shown], color=look.model, lw=1.5, zorder=3)
-    answers(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is no case
+    tooltips(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is not a case
     _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
     style.finish(
@@ -126,7 +126,7 @@ def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> No
 
 
 def _words(data: CumulativeData, i: int) -> str:
-    """What a page says of a place of the walk."""
+    """The tooltip of a point of the cumulative differences."""
     cases = f"{counted(data.share[i] * data.n, 'case')} ({percent(data.share[i])}) predicted at most "
     return (
         f"{cases}{percent(data.score[i])}\ncumulative difference {number(data.value[i])}\n"
@@ -174,7 +174,7 @@ def _scores_at(data: CumulativeData, share: Array) -> Array:
 
 
 def _near_the_ends(score: float) -> str:
-    """Two digits of what parts a confidence from 0 or 1, up to four decimals."""
+    """A confidence with two digits of its distance from 0 or 1, up to four decimals."""
     away = min(score, 1.0 - score)
     if 0.0 < away < 1e-4:
         return "<0.0001" if score < 0.5 else ">0.9999"

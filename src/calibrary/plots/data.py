@@ -59,10 +59,10 @@ def _columns(name: str, value: Any) -> list[tuple[str, list[Any]]]:
     return [(f"{name}_{j}", flat[:, j].tolist()) for j in range(flat.shape[1])]
 
 
-# -- what a diagram looks at ------------------------------------------------------------------------
+# -- the view of a diagram ----------------------------------------------------------------------------
 
 
-#: What a figure takes besides its own options: how predictions are read.
+#: The options of every figure that say how predictions are checked.
 CHECKED = ("sample_weight", "labels", "pos_label", "percent")
 
 
@@ -77,7 +77,10 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> Non
 def binary_view(
     y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", r: int | None = None, **checked: Any
 ) -> tuple[Predictions, str]:
-    """The one binary view of a diagram, and the name of its lens. "auto": binary, or top-label for K > 2."""
+    """The pairs of confidence and outcome that a diagram shows, and the name of their lens.
+
+    The lens "auto" is binary for two classes and top-label for more.
+    """
     refuse_unknown(checked, (*CHECKED, "lens", "r"), "this figure")
     p = predictions(y_true, y_prob, **checked)
     if isinstance(lens, str) and lens == "auto":
@@ -85,7 +88,9 @@ def binary_view(
     chosen = as_lens(lens, r)
     views = p.through(chosen)
     if views.several or not views.views[0].binary:
-        raise RefusedError(f"lens={chosen.name!r} gives several views: a diagram shows one, use plots.small_multiples")
+        raise RefusedError(
+            f"lens={chosen.name!r} gives several curves and this diagram shows one: use plots.small_multiples"
+        )
     return views.views[0], (y_true.own_view if is_data(y_true) else None) or chosen.name
 
 

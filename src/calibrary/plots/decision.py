@@ -19,7 +19,7 @@ from calibrary.metrics.decision.cost import cost_curve, cost_of
 from calibrary.metrics.decision.regret import Regret
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, cells, each_model
-from calibrary.plots.pointed import answers
+from calibrary.plots.pointed import tooltips
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
 _POINTS, _CORNERS = 400, 1500
@@ -169,7 +169,7 @@ def plot_decision(
         data.threshold, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} interval"
     )
     ax.plot(data.threshold, data.net_benefit, color=look.model, lw=1.8, label=_MODEL, zorder=3)
-    answers(ax, data.threshold, data.net_benefit, lambda i: _words(data, i), series=_MODEL, curve=True)
+    tooltips(ax, data.threshold, data.net_benefit, lambda i: _words(data, i), series=_MODEL, curve=True)
     _rug(ax, look, data)
     _in_use(ax, look, data)
     _frame(ax, [data])
@@ -177,7 +177,7 @@ def plot_decision(
     t, regret = _inside(data)
     below.fill_between(t, 0, regret, color=look.gap, alpha=0.3, lw=0)
     below.plot(t, regret, color=look.gap, lw=1.1)
-    answers(below, t, regret, lambda i: f"act from {number(t[i])}\nregret {number(regret[i])}", curve=True)
+    tooltips(below, t, regret, lambda i: f"act from {number(t[i])}\nregret {number(regret[i])}", curve=True)
     if np.isfinite(data.regret_null).any():
         dashed = {"color": look.gray, "lw": 1.2, "ls": style.DASHED}
         below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
@@ -186,10 +186,11 @@ def plot_decision(
         ax,
         look,
         "Decision curve",
-        f"prevalence {data.prevalence:.3g} · N = {data.n:,.0f} · lens {data.lens} · largest regret "
-        f"{data.decision_loss:.4f} of the stake, at {data.worst:.3g}",
-        "Acting on the model pays where its line is above both others. Below: what is lost per case by acting on the "
-        "probabilities as they are instead of recalibrated ones; chance alone gives the dashed line. Ticks: scores.",
+        f"prevalence {data.prevalence:.3g} · N = {data.n:,.0f} · lens {data.lens} · decision loss "
+        f"{data.decision_loss:.4f}, at threshold {data.worst:.3g}",
+        "Acting on the model is worthwhile where its line is above both others. Below: the loss per case from acting "
+        "on the stated probabilities instead of recalibrated ones; the dashed line is expected by chance. Ticks: "
+        "scores.",
         caption=caption,
         legend="above",
         below=below,
@@ -198,7 +199,7 @@ def plot_decision(
 
 
 def _words(data: DecisionData, i: int) -> str:
-    """What a page says of a threshold."""
+    """The tooltip of a threshold."""
     return (
         f"act from {number(data.threshold[i])}\nnet benefit {number(data.net_benefit[i])}, "
         f"{percent(data.level)} interval {ends(data.low[i], data.high[i])}\n"
@@ -299,8 +300,8 @@ def _several(models: dict[str, DecisionData], ax: Any, caption: bool, theme: str
         look,
         "Decision curves of several models",
         f"prevalence {first.prevalence:.3g} · N = {sizes} · lens {first.lens}",
-        "The highest line is worth most at that threshold. Below: what is lost per case by acting on the probabilities "
-        "as they are instead of recalibrated ones.",
+        "At each threshold the highest line is the best. Below: the loss per case from acting on the stated "
+        "probabilities instead of recalibrated ones.",
         caption=caption,
         legend="above",
         below=below,
@@ -351,7 +352,7 @@ def murphy_difference(
     difference = cost_of(one).at(t) - cost_of(other).at(t)
     y, w = one.y == 1, one.weight / one.total
     square = np.empty(len(t))
-    for i, s in enumerate(t):  # a row counts where the two act differently
+    for i, s in enumerate(t):  # a row counts at thresholds at which the two models lead to different decisions
         apart = (one.c > s) != (other.c > s)
         square[i] = float(w @ (apart * np.where(y, 1.0 - s, s) ** 2))
     error = np.sqrt(np.maximum(square - difference**2, 0.0) / one.total)

@@ -15,7 +15,7 @@ from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.pointed import answers
+from calibrary.plots.pointed import tooltips
 from calibrary.plots.reliability import wilson
 from calibrary.plots.simplex import color_bar
 
@@ -114,11 +114,11 @@ def plot_detection_reliability(
         alpha=0.55, lw=0, label="share of detections",
     )  # fmt: skip
     ax.plot(data.score, data.precision, "o-", color=look.model, mec=look.paper, lw=1.5, ms=6.5, label="precision")
-    answers(ax, data.score, data.precision, lambda i: _words(data, i), series="precision")
+    tooltips(ax, data.score, data.precision, lambda i: _words(data, i), series="precision")
     missed = data.n_missed / max(data.n_detections + data.n_missed, 1)
     ax.bar(1.06, missed, 0.07, color=look.gap, hatch="////", edgecolor=look.paper, lw=0, label="missed objects")
     share = f"{counted(data.n_missed, 'missed object')}, {percent(missed)} of all boxes"
-    answers(ax, [1.06], [missed], lambda _: share, series="missed objects")
+    tooltips(ax, [1.06], [missed], lambda _: share, series="missed objects")
     ax.set_xlim(-0.02, 1.12)
     at = f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else ""
     style.finish(
@@ -137,7 +137,7 @@ def plot_detection_reliability(
 
 
 def _words(data: DetectionReliabilityData, i: int) -> str:
-    """What a page says of a bin."""
+    """The tooltip of a bin."""
     low, high = wilson(data.precision[i : i + 1], data.n[i : i + 1], _LEVEL)
     return (
         f"{data.lower[i]:.3g} to {data.upper[i]:.3g}: {counted(data.n[i], 'detection')}\n"
@@ -182,7 +182,7 @@ class MapData(FigureData):
         return "\r\n".join([",".join(columns), *(",".join(f"{v:.12g}" for v in row) for row in rows), ""])
 
 
-#: Bins of every feature that are tried, after the metric's own, until most detections are in bins with enough.
+#: Numbers of bins of every feature to try after the metric's own, until most detections are in bins with enough.
 _COARSER = (10, 8, 6, 5, 4, 3, 2)
 
 
@@ -241,7 +241,7 @@ def plot_d_ece_map(
         _write_counts(ax, data)
     cells = np.argwhere(data.n > 0)
     middle = [(edges[:-1] + edges[1:]) / 2 for edges in data.edges]
-    answers(ax, middle[0][cells[:, 0]], middle[1][cells[:, 1]], lambda k: _cell_words(data, tuple(cells[k])))
+    tooltips(ax, middle[0][cells[:, 0]], middle[1][cells[:, 1]], lambda k: _cell_words(data, tuple(cells[k])))
     reach = 1.0 if data.features[-1] == "cy" else _reach(data)
     ax.set(xlim=(0, reach), ylim=(0, reach))
     ax.set_xlabel(_AXES.get(data.features[-2], data.features[-2]))
@@ -269,7 +269,7 @@ def _reach(data: MapData) -> float:
 
 
 def _cell_words(data: MapData, at: tuple[int, ...]) -> str:
-    """What a page says of a cell."""
+    """The tooltip of a cell."""
     found = "too few detections to say" if np.isnan(data.map[at]) else f"D-ECE {number(data.map[at])}"
     return (
         f"{counted(data.n[at], 'detection')}: {found}\nmean confidence {percent(data.mean_score[at])}, "

@@ -7,7 +7,7 @@ from typing import Any
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, ends, number, pvalue, with_interval
 from calibrary.plots import style
-from calibrary.plots.pointed import answers
+from calibrary.plots.pointed import tooltips
 
 
 def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -27,7 +27,7 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     ax.plot(claimed, found, "o", ms=6, color=look.model)
     ax.plot(spread.claimed, spread.estimate, "D", ms=7, color=look.ink)
     ax.axhline(0.0, color=look.gray, lw=0.5)
-    answers(
+    tooltips(
         ax, claimed, found,
         lambda i: f"claimed variance {number(claimed[i])}\n"
         f"estimated variance {with_interval(found[i], low[i], high[i])}",

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.plots import style
-from calibrary.plots.pointed import answers
+from calibrary.plots.pointed import tooltips
 
 
 def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -19,7 +19,7 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     """
     ax, look = style.new_axes(ax, theme, size=(6.2, 3.4))
     rows = [
-        ("judge taken\nas the truth", result.judge_only, None, look.gray),
+        ("judge's labels\nalone", result.judge_only, None, look.gray),
         (f"{result.n_labels:,} human\nlabels alone", result.humans_estimate, result.humans_only, look.ink),
         ("humans\nand judge", result.estimate, (result.low, result.high), look.model),
     ]
@@ -27,7 +27,7 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
         if interval is not None:
             ax.plot(interval, [place, place], color=color, lw=6, alpha=0.3, solid_capstyle="butt")
         ax.plot(value, place, "o", ms=7, color=color, mfc=color if interval is not None else "none", mew=1.5)
-    answers(
+    tooltips(
         ax, [row[1] for row in rows], range(3),
         lambda i: f"{rows[i][0]}: {result.metric} {with_interval(rows[i][1], *(rows[i][2] or (None, None)))}",
     )  # fmt: skip
@@ -44,9 +44,10 @@ def plot_judged(result: Any, *, ax: Any = None, caption: bool = True, theme: str
         look,
         "Estimates from each set of labels",
         f"humans and judge {number(result.estimate)} ({ends(result.low, result.high)}) · as good as "
-        f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)}",
-        "The judge taken as the truth has no interval: it may be biased, however many rows it labelled. The judge "
-        "makes the interval of the humans narrower and cannot bias it.",
+        f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)} of the human "
+        "labels",
+        "The estimate from the judge's labels alone has no interval, because it may be biased, however many rows the "
+        "judge labelled. Together with human labels the judge can make the interval narrower and cannot bias it.",
         caption=caption,
     )
     return ax

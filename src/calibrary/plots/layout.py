@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-#: Inches that a word may lie outside before the figure grows, and how often it grows at most.
+#: Inches by which text may lie outside before the figure is enlarged, and how often it is enlarged at most.
 _LITTLE, _MOST = 0.005, 3
 
 

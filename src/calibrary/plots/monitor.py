@@ -15,9 +15,9 @@ from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
-#: What a calibrated model would show, in the legend of periods.
+#: The legend's entry for the values of calibrated models.
 _CHANCE = "95% if calibrated"
 
 
@@ -92,7 +92,7 @@ def plot_monitor(
     ax.axhline(line, color=look.gap, lw=1.2, ls=style.DASHED, label=f"alarm: E = {1 / data.alpha:g}")
     ax.axhline(0, color=look.gray, lw=0.8, zorder=1)
     ax.plot(data.n, shown, color=look.model, lw=1.6, zorder=3, label="e-value")
-    answers(ax, data.n, shown, lambda i: _look_words(data, i), series="e-value", curve=True)
+    tooltips(ax, data.n, shown, lambda i: _look_words(data, i), series="e-value", curve=True)
     if data.alarm_at is not None:
         _alarm(ax, look, data, shown)
     ax.set(xlabel="Rows seen", ylabel="E-value")
@@ -113,7 +113,7 @@ def plot_monitor(
 
 
 def _look_words(data: MonitorData, i: int) -> str:
-    """What a page says of a look."""
+    """The tooltip of a look."""
     when = f", {data.times[i]}" if i < len(data.times) else ""
     return f"{counted(data.n[i], 'row')} seen{when}\ne-value {number(math.exp(min(data.log_e[i], 700.0)))}"
 
@@ -159,7 +159,7 @@ class PeriodsData(FigureData):
     ----------
     period, n : name of each period, and its number of rows
     value, low, high : the metric and its interval; NaN if a period has too few rows
-    null_mean, null_high : what a calibrated model shows there on average, and exceeds in 5% of samples
+    null_mean, null_high : the mean value of a calibrated model there, and the value it exceeds in 5% of samples
     clear : whether the period is miscalibrated beyond chance, adjusted for the number of periods
     """
 
@@ -196,7 +196,7 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         if some.any():
             look_of = {"color": color, "marker": marker, "ec": look.paper, "lw": 0.8}
             ax.scatter(place[some], data.value[some], s=38, zorder=4, label=words, **look_of)
-    answers(ax, place, data.value, lambda i: _period_words(data, i))
+    tooltips(ax, place, data.value, lambda i: _period_words(data, i))
     for k in place[~known]:
         ax.annotate("too few", (k, 0), xytext=(0, 4), textcoords="offset points", ha="center", rotation=90, fontsize=7,
                     color=look.gray)  # fmt: skip
@@ -213,8 +213,8 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         look,
         "Calibration by period",
         f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period",
-        f"Lines: {data.level:.0%} interval of the truth, which the value itself may lie above. Grey: where 95% of "
-        "calibrated models would show, the line their mean.",
+        f"Vertical lines: {data.level:.0%} interval of the true value; the estimate may lie above it. Grey: 95% of "
+        "calibrated models would show a value in this area; its line is their mean.",
         caption=caption,
         legend="above",
     )
@@ -222,7 +222,7 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
 
 
 def _period_words(data: PeriodsData, i: int) -> str:
-    """What a page says of a period."""
+    """The tooltip of a period."""
     level = f", {percent(data.level)} interval" if np.isfinite(data.low[i]) else ""
     value = with_interval(float(data.value[i]), float(data.low[i]), float(data.high[i]))
     chance = (

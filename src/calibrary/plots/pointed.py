@@ -1,6 +1,6 @@
-"""What a page answers when its reader points at a figure: the numbers of a point, and the series a legend switches.
+"""Tooltips of a figure on a page, and the series that an entry of its legend shows or hides.
 
-A figure says what it has to answer while it is drawn; a file or a notebook shows nothing of it.
+The functions that draw a figure add the tooltips. Only a report page shows them; a saved file or a notebook does not.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array
 
-#: Of a curve so many points answer: more could not be told apart by hand.
+#: The largest number of tooltips on a curve; a reader could not point at one of more.
 MOST_OF_A_CURVE = 40
 
 
 @dataclass(frozen=True)
 class Spots:
-    """Places of a figure that answer.
+    """Points of a figure that have a tooltip.
 
     Attributes
     ----------
-    x, y : the places, in the coordinates of the axes
-    words : the text of the i-th place
-    series : the label of the series they belong to, or None
-    curve : places on a curve, of which some are enough
+    x, y : the points, in data coordinates of the axes
+    words : a function that gives the text of the i-th point
+    series : the label of the series to which they belong, or None
+    curve : whether the points lie on a curve, of which an even selection is enough
     """
 
     x: Sequence[float] | NDArray[Any]
@@ -39,7 +39,7 @@ class Spots:
     curve: bool = False
 
 
-def answers(
+def tooltips(
     ax: Any,
     x: Sequence[float] | NDArray[Any],
     y: Sequence[float] | NDArray[Any],
@@ -48,18 +48,18 @@ def answers(
     series: str | None = None,
     curve: bool = False,
 ) -> None:
-    """Let the places (x, y) answer with ``words(i)`` where the figure is shown on a page."""
+    """Give the points (x, y) the tooltips ``words(i)``, which a page shows."""
     ax.calibrary_spots = [*spots(ax), Spots(x, y, words, series, curve)]
 
 
 def spots(ax: Any) -> list[Spots]:
-    """All places of the axes that answer."""
+    """All points of the axes that have a tooltip."""
     return list(getattr(ax, "calibrary_spots", ()))
 
 
 @contextmanager
 def series(ax: Any, label: str) -> Iterator[None]:
-    """Everything that is drawn inside belongs to the entry of this label in the legend."""
+    """Assign everything that is drawn inside the ``with`` block to the legend's entry with this label."""
     before = set(ax.get_children())
     yield
     drawn = [artist for artist in ax.get_children() if artist not in before]
@@ -67,12 +67,12 @@ def series(ax: Any, label: str) -> Iterator[None]:
 
 
 def members(ax: Any) -> dict[str, list[Any]]:
-    """What belongs to each entry of the legend beside the artist that has its label."""
+    """The artists that belong to each entry of the legend, in addition to the artist with that label."""
     return dict(getattr(ax, "calibrary_series", {}))
 
 
 def shown_spots(ax: Any, chosen: Spots) -> tuple[Array, Array, list[str]]:
-    """The places within the axes, with their words; of a curve an even selection."""
+    """The points inside the axes with their texts; for a curve an even selection of them."""
     places = np.column_stack([np.asarray(chosen.x, dtype=np.float64), np.asarray(chosen.y, dtype=np.float64)])
     at = np.full_like(places, np.nan)
     known = np.isfinite(places).all(axis=1)
@@ -86,7 +86,7 @@ def shown_spots(ax: Any, chosen: Spots) -> tuple[Array, Array, list[str]]:
 def bin_words(
     n: float, predicted: float, observed: float, interval: tuple[float, float] | None, level: float, where: str = ""
 ) -> str:
-    """What a bin answers: where it is, cases, predicted, observed, and the interval where there is one."""
+    """The tooltip of a bin: its range, cases, predicted and observed share, and the interval if there is one."""
     between = (
         "" if interval is None else f"\n{percent(level)} interval {percent(interval[0])} to {percent(interval[1])}"
     )

@@ -13,11 +13,11 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view
-from calibrary.plots.pointed import answers, bin_words, series
+from calibrary.plots.pointed import bin_words, series, tooltips
 from calibrary.plots.reliability import wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
 
-#: Bins of fewer cases than this say little and are drawn faintly.
+#: Bins of fewer cases than this are drawn faintly, because their frequency is very uncertain.
 _FEW = 5
 
 
@@ -30,8 +30,8 @@ class RecalibrationData(FigureData):
     confidence, outcome, low, high, weight : of each bin before recalibration, with a Wilson interval
     after_confidence, after_outcome, after_low, after_high, after_weight : the same after recalibration
     histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
-    ece, after_ece, calibrated_ece : before, after, and what a calibrated model shows (NaN: not known)
-    metric : what these three are, if not the ECE of the bins drawn
+    ece, after_ece, calibrated_ece : the ECE before and after, and its mean for a calibrated model (NaN: not known)
+    metric : the metric of these three numbers, if it is not the ECE of the drawn bins
     map, name, advised : the map, its name, and whether it is recommended
     """
 
@@ -156,7 +156,7 @@ def plot_recalibration(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """Reliability before and after recalibration, on rows the map was not fitted to.
+    """Reliability before and after recalibration, on rows to which the map was not fitted.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def plot_recalibration(
         The map; by default the recommended one, or the best if none is recommended.
     ax : matplotlib axes, optional
     caption : bool
-        State what was done and how to read it.
+        Whether to add a caption that says what was computed and how to interpret it.
     theme : "light" or "dark"
     **options : those of :func:`recalibration_data`
 
@@ -178,7 +178,7 @@ def plot_recalibration(
     style.unit_square(ax, look, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
-    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as it is: {data.metric} {number(data.ece)}", data.level)
+    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as stated: {data.metric} {number(data.ece)}", data.level)
     chance = "" if np.isnan(data.calibrated_ece) else f", {number(data.calibrated_ece)} if calibrated"
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
     _curve(ax, look, *after, look.model, "-", "o", words, data.level)
@@ -189,10 +189,10 @@ def plot_recalibration(
     style.finish(
         ax,
         look,
-        "What recalibration would do" if data.advised else "What recalibration would do: nothing worth it",
+        "Before and after recalibration" + ("" if data.advised else ": no evidence of a gain"),
         f"N = {data.n:,.0f} · {data.n_folds} folds · {data.n_bins} equal-{data.binning} bins · lens {data.lens}",
-        f"{data.sentence} Every row goes through a map fitted to the other folds. Error bars: {data.level:.0%} Wilson; "
-        f"faint: fewer than {_FEW} cases.",
+        f"{data.sentence} Every row is recalibrated by a map fitted to the other folds. Error bars: {data.level:.0%} "
+        f"Wilson intervals; faint: fewer than {_FEW} cases.",
         caption=caption,
         legend="above",
         top=style.ABOVE_STRIP,
@@ -228,5 +228,5 @@ def _curve(
             dots = {"marker": marker, "ec": look.paper, "lw": 0.8, "alpha": alpha, "zorder": 4}
             ax.scatter(x[some], y[some], s=size, color=color, **dots)
     where = label.partition(":")[0]
-    answers(ax, x, y, lambda i: bin_words(weight[i], x[i], y[i], (low[i], high[i]), level, where), series=label)
+    tooltips(ax, x, y, lambda i: bin_words(weight[i], x[i], y[i], (low[i], high[i]), level, where), series=label)
     ax.plot([], [], color=color, ls=line, marker=marker, ms=5.5, label=label)

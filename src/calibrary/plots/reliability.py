@@ -30,19 +30,19 @@ from calibrary.plots.data import (
     interval_of,
     refuse_unknown,
 )
-from calibrary.plots.pointed import answers, bin_words
+from calibrary.plots.pointed import bin_words, tooltips
 from calibrary.question import Question
 
 KINDS = ("line", "bar", "tilted-roof")
 ERRORS = ("se", "wilson", "clopper-pearson", "consistency")
 HISTOGRAMS = ("auto", "strip", "panel", "none")
-#: What it takes besides how predictions are read: its bins, and what is drawn.
+#: The options of the diagram besides those of predictions: its bins, and what is drawn.
 _OF_BINS = ("closed", "mass_rule", "edges", "points_per_bin", "strategy")
 _OPTIONS = (
     *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "interval",
     "kind", "label", "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
 )  # fmt: skip
-#: Bins with fewer cases are drawn faintly: their frequency says next to nothing.
+#: Bins with fewer cases are drawn faintly, because their frequency is very uncertain.
 FEW = 5
 
 
@@ -104,7 +104,7 @@ def reliability_data(
         Of these ranges, and of the interval of ECE.
     n_resamples, rng : of the interval of ECE and of the consistency ranges
     interval : bool
-        Also the interval of ECE, as :func:`calibrary.interval` gives it for these settings.
+        Whether to compute the interval of ECE too, by :func:`calibrary.interval` with these settings.
     **options : ``sample_weight``, ``labels``, ``pos_label``, ``r``, and the options of the bins
 
     Examples
@@ -252,7 +252,7 @@ def plot_reliability(
     one_of("histogram", where, HISTOGRAMS)
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, reliability_data, **options), ax, caption, theme)
-    options.setdefault("interval", caption)  # nobody sees it without the caption
+    options.setdefault("interval", caption)  # only the caption shows the interval
     data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
     if where == "auto":
         where = "panel" if kind == "bar" else "strip"
@@ -299,7 +299,7 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, labe
         _points(ax, look, data, chosen, color, strength)
     if label is not None:
         ax.plot([], [], "o-", color=color, label=label)
-    answers(ax, data.confidence, data.outcome, _words(data))
+    tooltips(ax, data.confidence, data.outcome, _words(data))
 
 
 def _points(

@@ -135,8 +135,8 @@ def plot_reliability_map(
         look,
         "Reliability map",
         f"mean reliability {data.score:.3f} · {data.n_clusters:,} clusters · N = {data.n:,.0f} · lens {data.lens}",
-        "At 1 all cases of that confidence have the probability it is calibrated to; lower, the features tell cases "
-        "apart that the model gives one confidence (grouping loss).",
+        "1: all cases of that confidence have the same true probability. Below 1: cases to which the model gives the "
+        "same confidence have different true probabilities, which the features distinguish (grouping loss).",
         caption=caption,
         legend="above",
     )

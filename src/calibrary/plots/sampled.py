@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.plots import style
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
 
 def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -30,7 +30,7 @@ def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: st
             ax.fill_between([a, b], low, high, color=look.good, alpha=0.25, lw=0)
     ax.fill_between([], [], [], color=look.good, alpha=0.25, lw=0, label=chance)
     ax.bar(left + 0.25 * width, result.gap, 0.5 * width, align="edge", color=look.model, label=noiseless)
-    answers(
+    tooltips(
         ax, (left + right) / 2, result.gap,
         lambda i: f"{percent(left[i])} to {percent(right[i])} agree\ncontribution {number(result.gap[i])}\n"
         f"{chance}: {ends(result.null_low[i], result.null_high[i])}\n"
@@ -54,9 +54,9 @@ def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: st
         f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_error)} · "
         f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
         f"{number(result.naive_error)}",
-        "Blue bars: outcome less left-out sample, by the share of the other samples; their absolute values add up to "
-        "the error. Bars below 0: the answers are right less often than the samples agree. Inside the green band a "
-        "bar is what chance alone shows.",
+        "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; their "
+        "absolute values add up to the error. Bars below 0: the answers are right less often than the samples agree. A "
+        "bar inside the green band may be due to chance.",
         caption=caption,
         legend="above",
     )

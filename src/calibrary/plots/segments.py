@@ -13,7 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def plot_segments(
     place = np.arange(n)[::-1]
     seen = np.where(np.isfinite(data.sigma), data.sigma, 1.1 * max(_largest(data.sigma), data.null_high))
     far = data.sigma > data.null_high
-    ax.axvspan(0, data.null_high, color=look.gray, alpha=0.13, lw=0, label="worst of all, 95% if calibrated")
+    ax.axvspan(0, data.null_high, color=look.gray, alpha=0.13, lw=0, label="worst segment, 95% if calibrated")
     ax.hlines(place, 0, seen, color=look.light, lw=1.0, zorder=2)
     for side, marker, words in ((data.gap >= 0, "^", "more"), (data.gap < 0, "v", "less")):
         label = f"outcomes {words} frequent"
@@ -91,7 +91,7 @@ def plot_segments(
                 if rows.any():
                     ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
         ax.scatter([], [], marker=marker, s=46, color=look.ink, label=label)
-    answers(ax, seen, place, lambda i: _said(data, i))
+    tooltips(ax, seen, place, lambda i: _said(data, i))
     for row in range(n):
         ax.annotate(
             _words(data, row), (seen[row], place[row]), xytext=(8, 0), textcoords="offset points", va="center",
@@ -105,11 +105,11 @@ def plot_segments(
         ax,
         look,
         "Calibration by segment, worst first",
-        f"worst {data.statistic:.2f} · {pvalue(data.overall_pvalue, data.draws)}, allowing for "
+        f"worst {data.statistic:.2f} · {pvalue(data.overall_pvalue, data.draws)}, adjusted for "
         f"{data.n_segments} segments · N = {data.total:,.0f}"
         + (f" · the worst {n} shown" if n < data.n_segments else ""),
-        "Segments beyond the grey area are worse than the worst segment expected by chance. Beside each: mean "
-        "outcome minus mean prediction, and cases.",
+        "Segments beyond the grey area are worse than the worst segment expected by chance. The text at each: mean "
+        "outcome minus mean prediction, and the number of cases.",
         caption=caption,
         legend="above",
     )
@@ -117,7 +117,7 @@ def plot_segments(
 
 
 def _said(data: SegmentsData, i: int) -> str:
-    """What a page says of a segment."""
+    """The tooltip of a segment."""
     return (
         f"{data.segment[i]}: {counted(data.n[i], 'case')}\nobserved minus predicted {number(data.gap[i])}\n"
         f"range {number(data.sigma[i])} times its noise; adjusted {pvalue(data.pvalue[i], data.draws)}"

@@ -16,7 +16,7 @@ from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
 from calibrary.plots.reliability import clopper_pearson
 
-#: Points drawn of a curve; between thresholds it is what a random order of the tied answers gives on average.
+#: Points drawn of a curve; between thresholds the curve is the mean over random orders of the tied answers.
 _POINTS = 400
 #: Thresholds marked one by one; more of them are a line.
 _MARKS = 40
@@ -124,7 +124,7 @@ def plot_risk_coverage(
 
 
 def _frame(ax: Any, curves: list[RiskCoverageData], band: bool) -> None:
-    # the first few answers are noise and would rule the axis
+    # the first few answers are noisy and would determine the range of the axis
     top = max(max(float(d.path_risk[d.path_coverage >= 0.05].max()), d.error) for d in curves)
     if band:
         top = max(top, *(float(d.high[d.coverage >= 0.1].max(initial=0.0)) for d in curves))
@@ -156,8 +156,8 @@ def _several(models: dict[str, RiskCoverageData], ax: Any, caption: bool, theme:
         look,
         "Risk and coverage of several models",
         f"N = {sizes} · lens {first.lens}",
-        "Lower is better. At the right end everything is answered and the height is the error rate; a curve that falls "
-        "steeply to the left has a confidence worth abstaining by.",
+        "Lower is better. At the right end everything is answered and the height is the error rate. The more steeply a "
+        "curve falls to the left, the more errors are avoided by not giving the least confident answers.",
         caption=caption,
         legend="above",
     )
@@ -205,7 +205,7 @@ def plot_set_coverage(
     """
     data = y_true if isinstance(y_true, SetCoverageData) else set_coverage_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme, size=(5.4, 7.0))
-    style.unit_square(ax, look, "Probability the sets claim", "Share of sets that hold the true class")
+    style.unit_square(ax, look, "Stated probability of the sets", "Share of sets that contain the true class")
     ax.fill_between(data.claimed, data.low, data.high, color=look.model, alpha=0.18, lw=0)
     ax.plot(data.claimed, data.coverage, color=look.model, lw=1.6, zorder=3)
     below = style.panel(ax, look)
@@ -216,10 +216,11 @@ def plot_set_coverage(
         ax,
         look,
         "Coverage of sets of classes",
-        f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: claim {data.claimed[at]:.3f}, "
-        f"hold the class in {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
-        "Below the diagonal: the sets hold the true class less often than they claim (over-confident). Band: "
-        f"{data.confidence:.0%} interval of each share by itself. Sets are whole classes: small claims do not occur.",
+        f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: stated {data.claimed[at]:.3f}, "
+        f"observed {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
+        "Below the diagonal: the sets contain the true class less often than stated (over-confident). Band: "
+        f"{data.confidence:.0%} interval of each share by itself. Each set has at least one class, so that small stated "
+        "probabilities do not occur.",
         caption=caption,
         below=below,
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.base.numbers import ends, number, percent, pvalue
 from calibrary.plots import style
-from calibrary.plots.pointed import answers
+from calibrary.plots.pointed import tooltips
 
 
 def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
@@ -18,11 +18,12 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     """
     ax, look = style.new_axes(ax, theme, size=(6.2, 3.8))
     place = np.arange(len(result.groups))
-    ax.fill_between(place, result.band_low, result.band_high, color=look.model, alpha=0.15, lw=0, label="band of all")
-    ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of one")
+    band = {"color": look.model, "alpha": 0.15, "lw": 0, "label": "band of all groups"}
+    ax.fill_between(place, result.band_low, result.band_high, **band)
+    ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of a single group")
     ax.plot(place, result.estimate, "o-", color=look.model, ms=6, lw=1.2)
     level = percent(result.confidence_level)
-    answers(
+    tooltips(
         ax, place, result.estimate,
         lambda i: f"{result.groups[i]}: {result.metric} {number(result.estimate[i])}\n"
         f"{level} interval {ends(result.low[i], result.high[i])}\n"
@@ -44,9 +45,8 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
         look,
         "Along the groups",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
-        f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a line "
-        "is the "
-        "interval of a single group.",
+        f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a "
+        "vertical line is the interval of a single group.",
         caption=caption,
     )
     return ax

@@ -277,13 +277,15 @@ def plot_simplex_maps(
     bar = figure.colorbar(color, ax=list(axes), shrink=0.7, pad=0.02)
     color_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
     calibrated = (
-        "one colour along each line, growing towards the corner" if show == "frequency" else "white, up to chance"
+        "the same colour along each line, stronger towards the corner"
+        if show == "frequency"
+        else "white, except for chance"
     )
     style.around(
         figure,
         look,
         "Calibration function of each class",
-        f"N = {data.n:,.0f} · {len(data.weight)} cells with data, blank without · if calibrated: {calibrated}",
+        f"N = {data.n:,.0f} · {len(data.weight)} cells with data, others blank · if calibrated: {calibrated}",
         caption=caption,
     )
     return figure
@@ -300,7 +302,7 @@ def _colors(values: Array, show: str) -> Any:
 
 
 def color_bar(bar: Any, look: style.Look, label: str) -> None:
-    """A quiet colour bar."""
+    """An unobtrusive colour bar."""
     bar.outline.set_visible(False)
     bar.set_label(label, color=look.ink, fontsize=9)
     bar.ax.tick_params(labelsize=8, labelcolor=look.ink, color=look.gray)

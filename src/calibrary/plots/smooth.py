@@ -26,12 +26,12 @@ from calibrary.plots.data import (
     each_model,
     interval_of,
 )
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 
-#: No narrower kernel is drawn: the eye cannot follow it, and the grid could not.
+#: The smallest width of the kernel: a narrower one could not be resolved by the grid.
 _LEAST_WIDTH = 1e-3
-#: Where less than this part of one case is near, there is nothing to draw.
-_NOBODY = 1e-3
+#: The smallest number of cases near a point (a fraction of one) at which the curve is drawn.
+_LEAST_CASES = 1e-3
 #: The curve in the legend.
 _SMOOTHED = "smooth curve"
 _SYNONYMS = {"kde": "nadaraya_watson"}
@@ -46,7 +46,7 @@ class SmoothData(FigureData):
     grid, curve : the curve; NaN where no prediction is near
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
-    support : how far the curve rests on predictions near its place, from 0 (on others only) to 1
+    support : how well each point is supported by predictions near it, from 0 to 1
     smece, smece_low, smece_high : the smooth calibration error, and its interval by :func:`calibrary.interval`
     sigma : width of the kernel
     """
@@ -82,7 +82,7 @@ def smooth_data(
     interval: bool = True,
     **checked: Any,
 ) -> SmoothData:
-    """Nadaraya-Watson curve with the reflected Gaussian kernel, at the width smECE chooses by itself.
+    """Nadaraya-Watson curve with the reflected Gaussian kernel, at the width that smECE chooses.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def smooth_data(
         Points of the curve.
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
     interval : bool
-        Also the interval of smECE, as :func:`calibrary.interval` gives it for these settings.
+        Whether to compute the interval of smECE too, by :func:`calibrary.interval` with these settings.
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     smece = float(measure(catalogue["smece"], view))
@@ -124,26 +124,27 @@ def smooth_data(
 
 
 def _support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> Array:
-    """1 where at least five predictions lie within one width and carry their due of the smoothing, 0 where none do.
+    """How well each point t of the curve is supported by predictions near it, from 0 to 1.
 
-    Nor does a curve tell of a place if what is smoothed there lies beside it: predictions that become many on one side
-    pull it their way, away from the few that bins show.
+    It is 1 where at least five predictions lie within one width of t and have their usual share of the smoothing
+    weight. It is lower where the smoothed predictions lie mostly on one side of t, or far from it: the curve then shows
+    their frequency, not that at t.
     """
     near = np.abs(t[:, None] - some.c) <= sigma
     cases = near @ some.weight
     whole = kernel @ some.weight
     carried = (kernel * near) @ some.weight / np.where(whole > 0, whole, 1.0)
-    # predictions spread evenly carry 68% of the smoothing within one width
-    # spread evenly they lie on both sides, one width away (root mean square)
+    # evenly spread predictions have 68% of the smoothing weight within one width; their mean distance from t is 0, and
+    # their root mean square distance is one width
     mean, square = _away(t, some, sigma)
     here = np.clip(np.minimum(2.0 - 2.0 * np.abs(mean), (2.0 - square) / 0.75), 0.0, 1.0)
     return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
 
 
 def _away(t: Array, some: ConfidenceCells, sigma: float) -> tuple[Array, Array]:
-    """How far the predictions that are smoothed at each place lie from it, in widths: mean and mean square."""
+    """The weighted mean and mean square of the distances from each t to the smoothed predictions, in widths."""
     total, mean, square = (np.zeros(len(t)) for _ in range(3))
-    for image in (some.c, -some.c, 2.0 - some.c):  # what is beyond an end counts by its mirror image
+    for image in (some.c, -some.c, 2.0 - some.c):  # the kernel reflects predictions at 0 and at 1
         away = (image - t[:, None]) / sigma
         near = np.exp(-0.5 * away**2)
         total += near @ some.weight
@@ -167,15 +168,15 @@ def _reflected(t: Array, x: Array, sigma: float) -> Array:
     return total
 
 
-#: From weights of positives and negatives at every confidence, a row per resample, to as many curves.
+#: A function from the weights of positives and negatives at every confidence (one row per resample) to the curves.
 Curves = Callable[[Array, Array], Array]
 
 
 def _kernel_curves(kernel: Array, sigma: float) -> Curves:
     def curves(ones: Array, zeros: Array) -> Array:
         near = (ones + zeros) @ kernel.T
-        somebody = near * sigma * np.sqrt(2 * np.pi) > _NOBODY
-        return np.where(somebody, ones @ kernel.T / np.where(somebody, near, 1.0), np.nan)
+        enough = near * sigma * np.sqrt(2 * np.pi) > _LEAST_CASES
+        return np.where(enough, ones @ kernel.T / np.where(enough, near, 1.0), np.nan)
 
     return curves
 
@@ -221,14 +222,14 @@ def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
 def plot_smooth_reliability(
     y_true: Any, y_prob: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
 ) -> Any:
-    """Reliability without bins; the line is thick where the predictions are.
+    """Reliability diagram without bins: a smooth curve, thicker where there are more predictions.
 
     Takes the arguments of :func:`smooth_data`, its result, or a dict of models {"name": (y, p), ...}. Returns the
     matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, smooth_data, **options), ax, caption, theme)
-    options.setdefault("interval", caption)  # nobody sees it without the caption
+    options.setdefault("interval", caption)  # only the caption shows the interval
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
     style.unit_square(ax, look, *axis_names(data.lens))
@@ -254,12 +255,12 @@ def plot_smooth_reliability(
     return ax
 
 
-#: The band is drawn in steps: as strong as that, where the curve rests on the data at least so far.
+#: Steps in which the band fades: the smallest support of a step, and the strength of its color.
 _STEPS = ((0.9, 1.0), (0.5, 0.6), (0.15, 0.25))
 
 
 def _fading_band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
-    """The band, weaker where fewer predictions carry it and gone where none do."""
+    """The band, paler where few predictions support the curve, and not drawn where none do."""
     above = np.inf
     for least, strength in _STEPS:
         here = (data.support >= least) & (data.support < above)
@@ -293,11 +294,11 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
     )
     ax.plot([], [], color=look.model, lw=2.5, label=_SMOOTHED)  # the first piece of the line may be too faint to show
     seen = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
-    answers(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)
+    tooltips(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)
 
 
 def _words(data: SmoothData, i: int) -> str:
-    """What a page says of a place of the curve."""
+    """The tooltip of a point of the curve."""
     band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
     return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}"
 

@@ -19,14 +19,14 @@ from calibrary.base.errors import extra, one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.numerics.draw import generator
 
-#: Height of a strip above a diagram, as a part of the diagram's height; and where the diagram's words then start.
+#: Height of a strip above a diagram, as a part of the diagram's height; and the height at which its title then starts.
 STRIP, ABOVE_STRIP = 0.1, 1.115
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))
 DASHED = (0, (4, 3))
 
 _SMALL, _LINE = 8.0, 11.0
-#: A narrow window shows the words of a page's figures so much larger.
+#: The factor by which the text of a page's figures is larger in a narrow window.
 _ON_A_PHONE = 1.4
 
 
@@ -103,7 +103,7 @@ def new_figure(size: tuple[float, float], theme: str) -> Any:
     with extra("plots", "drawing"):
         from calibrary.plots.layout import WholeLayout
 
-    # what goes into a page is cut out tightly there
+    # a figure for a page is cropped there
     layout: Any = WholeLayout() if _SHOWN.get() else "constrained"
     if _SHOWN.get() and "matplotlib.pyplot" in sys.modules:
         figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout=layout)
@@ -306,7 +306,7 @@ def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int
     return 13.0 * -(-len(named) // columns) + 2.0
 
 
-# -- fewer points for the eye -----------------------------------------------------------------------
+# -- selection of points to draw ----------------------------------------------------------------------
 
 
 def thinned(n: int, most: int, seed: int = 0) -> Indices:

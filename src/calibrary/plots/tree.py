@@ -19,11 +19,11 @@ _FAMILIES = {
     "Cumulative": ("cumulative",),
     "Object detection": ("detection",),
 }
-#: Sections of Fig. 1 whose metrics have no row in Table 2, and the branch of what is about ranking.
+#: Sections of Fig. 1 whose metrics have no row in Table 2, and the branch of metrics of ranking.
 _WITHOUT_ROW = ("3.12", "3.13")
 _RANKING = "Ranking"
-#: Inches: width of the page; where sub-families and metrics start; height of a line, space around a metric and between
-#: families.
+#: Sizes in inches: width of the page; positions at which sub-families and metrics start; height of a line; space around
+#: a metric and between families.
 _WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 11.5, 1.95, 4.2, 0.27, 0.11, 0.2
 
 

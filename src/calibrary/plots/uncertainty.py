@@ -116,7 +116,7 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
 
 
 def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme: str = "light", most: int = 30) -> Any:
-    """Dot plot of many calibration errors with intervals; grey ticks show what a calibrated model would show.
+    """Dot plot of many calibration errors with intervals; grey ticks are their means for a calibrated model.
 
     Takes what :func:`calibrary.evaluate` returns, or the result of :func:`dot_data`. Returns the matplotlib Axes.
     """

@@ -12,7 +12,7 @@ from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.pointed import answers, series
+from calibrary.plots.pointed import series, tooltips
 from calibrary.validation import Validation
 
 KINDS = ("curve", "prediction", "calibration", "classification")
@@ -144,7 +144,7 @@ def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str
     style.unit_square(ax, look)
     ax.plot(data.grid, data.apparent, color=look.gap, lw=1.6, ls=style.DASHED, label="on the model's own rows")
     ax.plot(data.grid, data.corrected, color=look.model, lw=2.0, label=_CORRECTED)
-    answers(
+    tooltips(
         ax, data.grid, data.corrected,
         lambda i: f"predicted {percent(data.grid[i])}\nobserved, corrected for optimism: {percent(data.corrected[i])}\n"
         f"on the model's own rows: {percent(data.apparent[i])}",
@@ -166,7 +166,7 @@ def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str
         for limit, name in ((data.low, _LIMITS), (data.high, "_high")):
             x, y = _running(data.predicted, limit)
             ax.plot(x, y, color=look.gap, lw=1.5, ls=style.DASHED, label=name)
-    answers(
+    tooltips(
         ax, data.predicted, data.predicted,
         lambda i: f"predicted {percent(data.predicted[i])}\n"
         f"{_LIMITS}: {percent(data.low[i])} to {percent(data.high[i])}",
@@ -184,7 +184,7 @@ def _calibration(ax: Any, look: style.Palette, data: ValidationData) -> tuple[st
         for j, line in enumerate(data.refits):
             ax.plot(data.grid, line, color=look.gray, lw=0.6, alpha=0.35, label=_REFIT if j == 0 else "_refit")
     ax.plot(data.grid, data.apparent, color=look.model, lw=2.0, label="the model")
-    answers(
+    tooltips(
         ax, data.grid, data.apparent,
         lambda i: f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.apparent[i])}\n"
         f"refits drawn: {percent(np.nanmin(data.refits[:, i]))} to {percent(np.nanmax(data.refits[:, i]))}",
@@ -201,7 +201,7 @@ def _classification(ax: Any, look: style.Palette, data: ValidationData) -> tuple
     known = ~np.isnan(data.changed)
     ax.axvline(data.threshold, color=look.gray, lw=1.0, ls=style.DASHED, label=f"threshold {number(data.threshold)}")
     ax.plot(data.predicted[known], data.changed[known], ".", ms=4, color=look.model, alpha=0.5, mew=0, label="a row")
-    answers(
+    tooltips(
         ax, data.predicted, data.changed,
         lambda i: f"predicted {percent(data.predicted[i])}\n{percent(data.changed[i])} of the refits disagree",
         series="a row", curve=True,

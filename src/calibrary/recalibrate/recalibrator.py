@@ -62,8 +62,8 @@ class Recalibrator:
         and :meth:`judge` use ``scoring`` too.
     by : str, optional
         Name of the segments: a column of X if X is a table; otherwise pass their values to each method as ``by=``.
-        Each segment then gets its own map, shrunk to the common map (more strongly for small segments), if that gains
-        more than two standard errors on rows to which it was not fitted. Otherwise all segments share one map.
+        Each segment then gets its own map, shrunk towards the common map (more strongly for small segments), if that
+        gains more than two standard errors on rows to which it was not fitted. Otherwise all segments share one map.
 
     Attributes
     ----------

@@ -90,22 +90,27 @@ class SegmentGain:
         told = {f"gain by {self.by}": self.gain}
         if not self.worth:
             said = (
-                f"A map for each segment of {self.by} is not worth it: beyond one map for all it changes the {spoken} "
-                f"by {number(-self.gain)} (se {number(self.se)})."
+                f"There is no evidence that a map for each segment of {self.by} improves on one map for all: it would "
+                f"change the {spoken} by {number(-self.gain)} (se {number(self.se)})."
             )
             return Sentence(said, measured(said, **told))
         many = counted(len(self.rows), "segment")
         said = (
-            f"A map for each segment of {self.by}, shrunk to the common one, would lower the {spoken} by "
-            f"{number(self.gain)} (se {number(self.se)}) beyond one map for all. Of {many}, miscalibrated after "
-            f"adjustment (Holm): {self.n_clear('before')} as stated, {self.n_clear('common')} with one map for all, "
-            f"{self.n_clear('after')} with a map for each."
+            f"A map for each segment of {self.by}, shrunk towards the common one, would lower the {spoken} by "
+            f"{number(self.gain)} (se {number(self.se)}) compared with one map for all. Of {many}, "
+            f"{self.n_clear('before')} with the stated probabilities, {self.n_clear('common')} with one map for all and "
+            f"{self.n_clear('after')} with a map for each are significantly miscalibrated after adjustment (Holm)."
         )
         return Sentence(said, Claim(said, "segments differ", by=self.by), measured(said, **told))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """The heading and the cells of the printed table."""
-        head = [self.by, "rows", "events", "stated", "one map", "own map", "gain", "se", "p before", "p one", "p own"]
+        """The heading and the cells of the printed table.
+
+        Shares are the observed frequency and the mean probability as stated, with one map for all and with the
+        segment's own map; the last three columns are the adjusted p-values of calibration for the same three.
+        """
+        maps = ["stated", "one map", "own map"]
+        head = [self.by, "rows", "observed", *maps, "gain", "se", *(f"p ({map})" for map in maps)]
         body = [
             [row.segment, f"{row.n:,}", *(percent(x) for x in (row.frequency, row.stated, row.common, row.own)),
              number(row.gain), number(row.se),

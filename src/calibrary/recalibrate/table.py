@@ -134,14 +134,14 @@ class RecalibrationGain:
         spoken = spoken_score(self.score)
         if self.advice is None:
             return (
-                f"Nothing to gain at this N: no map lowers the {spoken} by more than two standard errors (best: "
-                f"{row.name}, {number(row.gain)}, se {number(row.se)})."
+                f"No evidence that recalibration would help: no map lowers the {spoken} by more than two standard "
+                f"errors (best: {row.name}, {number(row.gain)}, se {number(row.se)})."
             )
         if self.reversed:
             return (
-                "The probabilities are in reversed order, higher where the outcome is rarer: check which class they "
-                f"are of. A map that turns them round ({row.name}) would lower the {spoken} by {number(row.gain)} (se "
-                f"{number(row.se)})."
+                "The order of the probabilities is reversed: they are higher where the outcome is rarer. Check to which "
+                f"class they belong. A map that reverses them again ({row.name}) would lower the {spoken} by "
+                f"{number(row.gain)} (se {number(row.se)})."
             )
         lowers = f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
         if math.isnan(after):
@@ -156,10 +156,10 @@ class RecalibrationGain:
         """Further remarks."""
         said = []
         if self.n_impossible:
-            rows = "row was" if self.n_impossible == 1 else "rows were"
+            rows = "row" if self.n_impossible == 1 else "rows"
             said.append(
-                f"{self.n_impossible} {rows} called impossible and happened, so the {spoken_score(self.score)} as "
-                f"stated is infinite: 0 and 1 were clipped by {self.nearest:.2g}."
+                f"In {self.n_impossible} {rows} the outcome had a stated probability of 0, so that the "
+                f"{spoken_score(self.score)} is infinite: 0 and 1 were clipped by {self.nearest:.2g}."
             )
         said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
         return tuple(said)
@@ -182,9 +182,9 @@ class RecalibrationGain:
         return pd.DataFrame([asdict(row) for row in self.rows])
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Head and cells of the table that is printed."""
+        """The heading and the cells of the printed table."""
         head = ["map", spoken_score(self.score), "gain", "se", "ECE", "if calibrated", ""]
-        body = [["as it is", number(self.before), "", "", number(self.ece_before), number(self.ece_calibrated), ""]]
+        body = [["as stated", number(self.before), "", "", number(self.ece_before), number(self.ece_calibrated), ""]]
         for row in self.rows:
             mark = "<- use this" if row.map == self.advice else ""
             numbers = (row.after, row.gain, row.se, row.ece, row.ece_calibrated)
