@@ -54,9 +54,9 @@ def plot_sampled(result: Any, *, ax: Any = None, caption: bool = True, theme: st
         f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_error)} · "
         f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
         f"{number(result.naive_error)}",
-        "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; their "
-        "absolute values add up to the error. Bars below 0: the answers are right less often than the samples agree. A "
-        "bar inside the green band may be due to chance.",
+        "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; "
+        "their absolute values add up to the error. Bars below 0: the answers are right less often than the samples "
+        "agree. A bar inside the green band may be due to chance.",
         caption=caption,
         legend="above",
     )

@@ -219,8 +219,8 @@ def plot_set_coverage(
         f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: stated {data.claimed[at]:.3f}, "
         f"observed {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
         "Below the diagonal: the sets contain the true class less often than stated (over-confident). Band: "
-        f"{data.confidence:.0%} interval of each share by itself. Each set has at least one class, so that small stated "
-        "probabilities do not occur.",
+        f"{data.confidence:.0%} interval of each share by itself. Each set has at least one class, so that small "
+        "stated probabilities do not occur.",
         caption=caption,
         below=below,
     )

@@ -139,8 +139,8 @@ class RecalibrationGain:
             )
         if self.reversed:
             return (
-                "The order of the probabilities is reversed: they are higher where the outcome is rarer. Check to which "
-                f"class they belong. A map that reverses them again ({row.name}) would lower the {spoken} by "
+                "The order of the probabilities is reversed: they are higher where the outcome is rarer. Check to "
+                f"which class they belong. A map that reverses them again ({row.name}) would lower the {spoken} by "
                 f"{number(row.gain)} (se {number(row.se)})."
             )
         lowers = f"{capital(row.name)} would lower the {spoken} by {number(row.gain)} (se {number(row.se)})"
