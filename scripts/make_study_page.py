@@ -7,7 +7,6 @@ Every number on the page is read from the stored file here, so that the page can
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from calibrary.lookup.study_findings import stored, target_of
-from calibrary.metrics.machinery.declare import ENTRIES
 from calibrary.study.figures import FIGURES
 from calibrary.study.measures import FEWEST_NULLS
+from calibrary.study.panel import full_name
 from calibrary.study.result import StudyResult, clusters, stored_study
 
 ROOT = Path(__file__).parent.parent
@@ -26,18 +25,18 @@ PAGE, PICTURES = ROOT / "docs" / "study.md", ROOT / "docs" / "study"
 #: The words of the page, with names in braces where numbers go.
 TEMPLATE = ROOT / "scripts" / "study_page.md"
 
-#: The rows of the table that a person who must choose reads.
+#: The metrics in the rows of the table, for a reader who has to choose one.
 SHOWN = (
     "smece", "ece_sweep", "rice", "ece", "ece, 5 width", "ece, 100 width", "ece_db", "ici", "fott_beta",
     "variational_error", "skce_uq", "ecce_r", "atb", "lkce", "sce", "hl", "spiegelhalter", "ecd", "cis.slope", "eo",
     "emax", "mce", "bs", "nll",
 )  # fmt: skip
-#: Laws on which a fast wave is only a wave: where events are rare it is a shift as well.
+#: Distributions for which a fast wave does not change the mean; with rare events it also shifts the mean.
 WAVY = ("wide", "sharp", "two humps")
 
 
 class Found:
-    """The stored study, asked in the words of the page."""
+    """The numbers of the stored study that the page quotes."""
 
     def __init__(self, study: StudyResult) -> None:
         self.study = study
@@ -92,11 +91,7 @@ def num(value: float | None, digits: int = 3) -> str:
 
 def named(name: str) -> str:
     """A number of the study by its full name and settings, with its id."""
-    id, _, setting = name.partition(", ")
-    metric, _, field = id.partition(".")
-    setting = re.sub(r"^(\d+) (width|mass)$", r"\1 bins of equal \2", setting)
-    words = ", ".join(part for part in (ENTRIES[metric].name, field, setting) if part)
-    return f"{words[0].upper()}{words[1:]} (`{id}`)"
+    return f"{full_name(name)} (`{name.partition(', ')[0]}`)"
 
 
 def share(value: float | None) -> str:
@@ -121,7 +116,7 @@ def main(figures: bool = True) -> None:
 
 
 def calibrated(name: str, error: float | None) -> str:
-    """What a calibrated model shows; of a number that may err both ways its perfect value and the mean distance."""
+    """The mean for a calibrated model; for a two-sided number the perfect value and the mean distance from it."""
     target = target_of(name)
     return f"{num(target.ideal or 0.0)} ± {num(error)}" if target.two_sided else num(target.own(error))
 
@@ -129,7 +124,7 @@ def calibrated(name: str, error: float | None) -> str:
 def table(f: Found) -> str:
     head = (
         "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "N for < 0.02", "detects, N = 1,000", "rare",
-        "fast wave", "orders: same law / across", "rho L1 / distance", "false report",
+        "fast wave", "orders: same distribution / across", "rho L1 / distance", "false report",
     )  # fmt: skip
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for name in SHOWN:
@@ -146,7 +141,7 @@ def table(f: Found) -> str:
     return "\n".join(lines)
 
 
-# -- what the first, smaller study said, and what became of it ----------------------------------------------
+# -- the claims of the first, smaller study, and whether they held -------------------------------------------
 
 
 def findings(f: Found) -> list[tuple[str, str, str, Any]]:
@@ -159,7 +154,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
     stay = {"mvms": 0.023, "calbin": 0.017, "ece_lb": 0.015, "sice": 0.012, "tce": 0.033, "emax": 0.019, "mce": 0.039}
     limits = {name: f.limit(name, "null") for name in stay}
     usual = {name: f.limit(name, "null") for name in ("ece", "smece", "ici", "ece_sweep")}
-    blind, see = ("mce", "emax", "sbct", "wcr"), ("ecce_r", "atb", "lkce", "mmce")
+    miss, detect = ("mce", "emax", "sbct", "wcr"), ("ecce_r", "atb", "lkce", "mmce")
     smooth = ("smece", "ici", "fott_beta", "ece_sweep", "sce", "spiegelhalter")
     fine = ("ece, 20 width", "ece, 50 width", "sice", "sece", "ece_knn")
     groups = [group for group in clusters(f.found["correlation"]) if len(group) > 1] if f.found["correlation"] else []
@@ -175,7 +170,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
     never = {name: dominated(f, name) for name in ("smece", "ece_sweep", "ici", "fott_beta")}
     return [
         (
-            "The numbers are about five things",
+            "The metrics measure about five different things",
             "five clusters; rank correlation 0.98 within the L1-like, 0.91 between L1-like and distance-like",
             f"{len(groups)} groups of two or more at rank correlation 0.9, of {sum(map(len, groups))} numbers, the "
             f"largest with {len(groups[0]) if groups else 0}; {num(within, 2)} within, {num(apart, 2)} between",
@@ -183,15 +178,16 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
         ),
         (
             "For ranking, the choice inside the L1 family hardly matters",
-            "0.93-0.94 at N = 1,000; 100 bins cost 13 points across laws",
-            f"{share(worst)}-{share(max(v for n in family if (v := same[n]) is not None))} within a law; 100 bins cost "
-            f"{100 * ((across['ece'] or 0) - (across['ece, 100 width'] or 0)):.0f} points across laws",
+            "0.93-0.94 at N = 1,000; 100 bins cost 13 points across distributions",
+            f"{share(worst)}-{share(max(v for n in family if (v := same[n]) is not None))} within a distribution; 100 "
+            f"bins cost {100 * ((across['ece'] or 0) - (across['ece, 100 width'] or 0)):.0f} points across "
+            "distributions",
             worst is not None
             and max(v for n in family if (v := same[n]) is not None) - worst <= 0.03
             and (across["ece"] or 0) - (across["ece, 100 width"] or 0) > 0.05,
         ),
         (
-            "Some must never rank models",
+            "Some metrics must not be used to rank models",
             "mce 0.50, joint Cox intercept 0.46, eo 0.58, sbct 0.63, emax 0.64, nses 0.67, wcr 0.67, slope 0.68",
             ", ".join(f"{name} {num(across[name], 2)}" for name in poor),
             all((across[name] or 0.0) < 0.78 < (across["ece"] or 0.0) for name in poor),
@@ -199,13 +195,13 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
         (
             "Bias dominates below a few hundred rows",
             "10 bins: N < 300; 15: 500; 50: 3,000; 100: 10,000; never for smece, sweep, ici, beta fit",
-            "; ".join(f"{name}: {said(n)}" for name, n in rows_over.items())
+            "; ".join(f"{name}: {up_to(n)}" for name, n in rows_over.items())
             + "; "
-            + "; ".join(f"{name}: {said(n)}" for name, n in never.items()),
+            + "; ".join(f"{name}: {up_to(n)}" for name, n in never.items()),
             biased(rows_over, never),
         ),
         (
-            "Some do not vanish on a calibrated model",
+            "Some metrics do not approach 0 for a calibrated model",
             ", ".join(f"{name} {num(v)}" for name, v in stay.items()) + " at 300,000 rows",
             ", ".join(f"{name} {num(v)}" for name, v in limits.items())
             + " at 100,000 rows (beside "
@@ -214,7 +210,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             vanishing(f, tuple(stay)),
         ),
         (
-            "The binning decides",
+            "The value depends on the binning",
             "12 binnings differ 2.6-, 1.75- and 1.09-fold at N = 300, 1,000, 10,000; order of two models depends on it "
             "in 45%, 36%, 15%",
             "-, ".join(num(by.get("fold"), 2) for by in fold.values())
@@ -226,15 +222,15 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             (fold[1000].get("fold") or 0) > 1.4 and (fold[1000].get("order_depends") or 0) > 0.2,
         ),
         (
-            "Where events are rare, four miss nearly everything",
+            "If events are rare, four metrics miss nearly every error",
             "mce, emax, sbct, wcr detect 3-10%; kernel and cumulative ones 82-85%",
-            ", ".join(f"{name} {share(f.rare(name))}" for name in blind)
+            ", ".join(f"{name} {share(f.rare(name))}" for name in miss)
             + "; "
-            + ", ".join(f"{name} {share(f.rare(name))}" for name in see),
-            max(f.rare(name) or 0.0 for name in blind) < 0.2 < 0.7 < min(f.rare(name) or 0.0 for name in see),
+            + ", ".join(f"{name} {share(f.rare(name))}" for name in detect),
+            max(f.rare(name) or 0.0 for name in miss) < 0.2 < 0.7 < min(f.rare(name) or 0.0 for name in detect),
         ),
         (
-            "Fast waves go undetected at N = 1,000, but for fine groupings",
+            "Only fine groupings detect fast waves at N = 1,000",
             "smooth ones at most 19%; 20 bins 53%, 50 33%, sice 43%, sece and kNN 40%",
             ", ".join(f"{name} {share(f.wave(name))}" for name in smooth)
             + "; "
@@ -242,7 +238,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             max(f.wave(name) or 0.0 for name in smooth) < min(f.wave(name) or 0.0 for name in fine),
         ),
         (
-            "Several classes: Spiegelhalter and ECD detect over-confidence, full kernels do not, MDCA misses it",
+            "Several classes: Spiegelhalter's z and ECD detect over-confidence; full kernels and MDCA do not",
             "1.00 for K = 3 to 100; full SKCE 0.57, 0.42, 0.10, 0.05; MDCA 0.00-0.07",
             f"Spiegelhalter and ECD {'-'.join(_span(full))}; SKCE {', '.join(num(v, 2) for v in kernel)} of "
             f"{', '.join(map(str, drawn))} draws; "
@@ -250,7 +246,7 @@ def findings(f: Found) -> list[tuple[str, str, str, Any]]:
             classes_held(full, drawn, mdca),
         ),
         (
-            "Real data: halves agree about L1-like metrics, hardly about bias alone",
+            "Real data: two halves rank models similarly by L1-like metrics, and hardly by bias alone",
             "rank agreement 0.6-0.7, and 0.25",
             f"{num(halves, 2)}, and {num(bias, 2)}",
             None if halves is None or bias is None else halves > bias + 0.1,
@@ -274,7 +270,10 @@ def biased(often: dict[str, int], never: dict[str, int]) -> Any:
 
 
 def vanishing(f: Found, names: tuple[str, ...]) -> Any:
-    """From 10,000 to 100,000 rows noise falls to a third; what keeps three fifths does not vanish."""
+    """Whether values stay above 0: from 10,000 to 100,000 rows noise falls to a third, a lasting value does not.
+
+    A metric that keeps at least three fifths of its value counts as not approaching 0.
+    """
     pairs = {name: (f.at(name, 10_000, "null"), f.at(name, 100_000, "null")) for name in names}
     if any(None in pair for pair in pairs.values()):
         return None
@@ -286,10 +285,10 @@ def classes_held(full: list[float | None], drawn: list[int], mdca: list[float | 
     if None in full or None in mdca:
         return None
     holds = min(v or 0.0 for v in full) > 0.9 and max(v or 0.0 for v in mdca) < 0.5
-    return (holds, "of the kernel there are too few draws to tell") if min(drawn) < 8 else holds
+    return (holds, "the kernel has too few draws to tell") if min(drawn) < 8 else holds
 
 
-def said(n: int) -> str:
+def up_to(n: int) -> str:
     return f"up to {n:,}" if n else "never"
 
 
@@ -299,7 +298,7 @@ def _span(values: list[float | None]) -> list[str]:
 
 
 def held(verdict: bool | tuple[bool, str] | None) -> str:
-    """Whether a claim held; a pair is one that held but for something."""
+    """Whether a claim held; a pair is a claim that held with an exception, which it names."""
     if isinstance(verdict, tuple):
         return f"held in part: {verdict[1]}" if verdict[0] else "**did not hold**"
     return {True: "held", False: "**did not hold**", None: "not measured"}[verdict]
@@ -311,7 +310,7 @@ def page(study: StudyResult) -> str:
     good = {id: row for id, row in tests.items() if row["level"] <= 0.08}
     best = max(good, key=lambda id: good[id]["power"])
     spiegelhalter = tests.get("spiegelhalter", {}).get("power")
-    said = findings(f)
+    claims = findings(f)
     words = {
         "worlds": len(f.found["worlds"]),
         "numbers": len(f.found["numbers"]),
@@ -340,7 +339,8 @@ def page(study: StudyResult) -> str:
         "limit": f"{f.limit('ece', 'n') or 0:,}",
         "table": table(f),
         "clusters": cluster_words(f),
-        "findings": "\n".join(f"| {claim} | {then} | {now} | {held(v)} |" for claim, then, now, v in said),
+        "findings": "\n".join(f"| {claim} | {then} | {now} | {held(v)} |" for claim, then, now, v in claims),
+        "claim_names": claim_names(claims),
         **{f"{id}_test": share(tests.get(id, {}).get("power")) for id in ("cis", "pws", "mmce")},
         "cis_level": share(tests.get("cis", {}).get("level")),
         "cis_logit": family_mean(tests, "cis", ("over-confident", "under-confident", "shift")),
@@ -366,6 +366,13 @@ def family_mean(tests: dict[str, Any], id: str, families: tuple[str, ...]) -> st
     return share(float(np.mean(known)) if known else None)
 
 
+def claim_names(claims: list[tuple[str, str, str, Any]]) -> str:
+    """The full names of the metrics that the claims name by their ids."""
+    text = " ".join(f"{then} {now}" for _, then, now, _ in claims)
+    words = dict.fromkeys(word.strip(",;:()").partition(".")[0] for word in text.split())
+    return "; ".join(f"`{word}`: {full_name(word)}" for word in words if full_name(word) != word)
+
+
 def cluster_words(f: Found) -> str:
     if not f.found["correlation"]:
         return ""
@@ -374,23 +381,23 @@ def cluster_words(f: Found) -> str:
         f"Groups whose mean rank correlation over the worlds is 0.9 or more, at N = {f.found['correlation']['n']:,}:",
         "",
     ]
-    return "\n".join(lines + [f"- {', '.join(f'`{name}`' for name in group)}" for group in groups])
+    return "\n".join(lines + [f"- {'; '.join(map(named, group))}" for group in groups])
 
 
 REST = (
     "d_ece", "d_ece, location", "average_calibration_error", "laece", "laace", "egce", "qgc", "sgc", "l1cbod", "oce",
     "eice", "piece", "pce",
 )  # fmt: skip
-#: Errors of the score, and errors that nothing but places, groups or neighbors show.
+#: Errors of the score, and errors that only places, groups or neighbors show.
 TEMPERATURES = ("over-confident", "under-confident")
 HIDDEN = ("by place", "by group", "far cases")
 
 
 def rest_table() -> str:
-    """What was read of the metrics that need more than labels and confidences."""
+    """The results of the metrics that need more than labels and confidences."""
     head = (
         "metric", "a calibrated model shows, N = 100 / 1,000 / 10,000", "detects, N = 1,000",
-        "detects what is hidden from the score", "orders: same law / across",
+        "detects errors hidden from the score", "orders: same distribution / across",
     )  # fmt: skip
     sizes = stored()["portfolio"]["sizes"]
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
@@ -410,7 +417,7 @@ def rest_table() -> str:
 
 
 def rest_words() -> str:
-    """What the table says in words, from its numbers."""
+    """The main results of the table in words."""
     rows = stored()["portfolio"]["sizes"].get("1000", {})
 
     def power(name: str, *families: str) -> str:
@@ -422,16 +429,17 @@ def rest_words() -> str:
         f"- Errors of the score itself (temperature): `d_ece` detects {power('d_ece', *TEMPERATURES)} "
         f"at N = 1,000, `l1cbod` {power('l1cbod', *TEMPERATURES)}. `qgc` and `sgc` detect "
         f"{power('qgc', 'over-confident')} of over-confidence and {power('qgc', 'under-confident')} of "
-        "under-confidence: they are scores, and a detector that is better than it says has a good one.\n"
+        "under-confidence: they are scores, and a detector whose detections are right more often than stated has a "
+        "good score.\n"
         f"- Errors by place: `d_ece` of the score alone detects {power('d_ece', 'by place')}, with the position of the "
         f"box {power('d_ece, location', 'by place')}. Errors by group: `pce` detects {power('pce', 'by group')}, and "
         f"{power('pce', *TEMPERATURES)} of temperatures, which leave the mean of a group "
         "nearly as it is.\n"
-        "- `egce`, `qgc`, `sgc` and `oce` count missed objects: what a calibrated detector shows is mostly misses, "
-        "and they order detectors by them.\n"
+        "- `egce`, `qgc`, `sgc` and `oce` count missed objects: their value for a calibrated detector comes mostly "
+        "from misses, and they order detectors by the number of misses.\n"
         f"- `eice` detects {power('eice', 'overfitted')} of overfitted models, {power('eice', 'too extreme')} of those "
-        f"stated too extremely and {power('eice', 'too timid')} of those stated too timidly: it measures how much a "
-        "fit would change without a row, and uses no labels."
+        f"with too extreme probabilities and {power('eice', 'too timid')} of those whose probabilities are not extreme "
+        "enough: it measures how much a fit would change without a row, and uses no labels."
     )
 
 
@@ -442,7 +450,7 @@ def left_out(f: Found) -> dict[str, list[str]]:
     for id, why in f.found["left_out"].items():
         if id in studied:
             continue
-        by_reason.setdefault(why, []).append(f"`{id}`")
+        by_reason.setdefault(why, []).append(named(id))
     return by_reason
 
 
@@ -451,7 +459,7 @@ def made(f: Found) -> str:
     slow = {name: row["largest_n"] for name, row in f.found["numbers"].items() if row["largest_n"] < max(f.study.sizes)}
     few: dict[int, list[str]] = {}
     for name, n in slow.items():
-        few.setdefault(n, []).append(f"`{name}`")
+        few.setdefault(n, []).append(named(name))
     at_the_limit = about["draws"]["two classes, N = 100,000"][0]
     draws = "; ".join(f"{size}: {a} and {b}" for size, (a, b) in about["draws"].items())
     undefined = {
@@ -461,22 +469,22 @@ def made(f: Found) -> str:
         f"- calibrary {about['version']}, seed {about['seed']}, preset `{about['preset']}`: {about['shards']} of "
         f"{about['of']} shards, {about['cpu_seconds'] / 60:.0f} CPU minutes.",
         f"- Samples of every miscalibrated and of every calibrated world: {draws}. A number that takes longer "
-        "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is computed from as many fewer samples as it "
-        f"is slower, down to a twelfth, but from {FEWEST_NULLS} calibrated ones at least. Standard errors of power "
-        "(jackknife over draws) are in the table, those of order are about a point.",
-        "- Computed on few rows only, for their cost: "
+        "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is computed from fewer samples in proportion "
+        f"to its time, down to a twelfth, but from at least {FEWEST_NULLS} calibrated ones. Standard errors of power "
+        "(jackknife over draws) are in the table; those of the order are about one percentage point.",
+        "- Computed on few rows only, because they are slow: "
         + "; ".join(f"up to {n:,}: {', '.join(names)}" for n, names in sorted(few.items()))
         + ".",
         "- Not studied: " + "; ".join(f"{', '.join(ids)}: {why}" for why, ids in left_out(f).items()) + ".",
         f"- The limit of a metric is its mean at the largest size, from {at_the_limit} draws of each world; the "
-        "distance from calibration is a linear programme on 120 quantiles and 61 places. Worlds are smooth but for "
-        "steps and regions, and of one amplitude; `--preset full` has three.",
+        "distance from calibration is a linear programme on 120 quantiles and 61 places. Calibration curves are smooth "
+        "except for steps and regions, and have one amplitude; `--preset full` has three.",
     ]
     read = f.found["classes"]["sizes"].get("1000", {})
     count = {k: sum(f"{k} classes" in by for by in read.values()) for k in (3, 10, 30, 100)}
     lines.append(
         "- Numbers computed for several classes at N = 1,000: "
-        f"{', '.join(f'{c} for K = {k}' for k, c in count.items())}; what is missing costs more than a second there."
+        f"{', '.join(f'{c} for K = {k}' for k, c in count.items())}; the others take more than a second there."
     )
     if about["missing"]:
         lacking = "; ".join(f"{size}: {count} shards" for size, count in about["missing"].items())
@@ -484,7 +492,7 @@ def made(f: Found) -> str:
     if undefined:
         lines.append(
             "- Undefined in more than 2% of samples of 100 rows (mostly where no event happened): "
-            + ", ".join(f"`{name}` {share(v)}" for name, v in undefined.items())
+            + "; ".join(f"{named(name)}: {share(v)}" for name, v in undefined.items())
             + "."
         )
     return "\n".join(lines)

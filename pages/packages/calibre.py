@@ -1,12 +1,12 @@
 # %% [markdown]
 # # calibre
 #
-# *Version looked at: 0.14.0.* ECE, MCE, sweep error, Brier score and the CORP decomposition agree with calibrary; input is checked well.
+# *Compared version: 0.14.0.* ECE, MCE, sweep error, Brier score and the CORP decomposition agree with calibrary; calibre checks its input well.
 #
 # ## `top_label_ece` and `classwise_ece` are not the ECE
 #
-# Under that name calibre gives the *root* of the *debiased squared* error with bins of equal mass. The lines below do what
-# `calibre.top_label_ece(label, p, n_bins=15)` does, and give its number.
+# Under these names calibre gives the *root* of the *debiased squared* error with bins of equal mass. The lines below compute the same as
+# `calibre.top_label_ece(label, p, n_bins=15)`, and give the same number.
 
 # %%
 import numpy as np
@@ -42,10 +42,10 @@ assert np.isclose(theirs, by_us, rtol=1e-9)
 assert not np.isclose(theirs, ours, rtol=1e-2)
 
 # %% [markdown]
-# ## Debiased error: spare rows
+# ## Debiased error: rows that do not divide evenly
 #
-# When N is not a multiple of the number of bins, some bins get one row more. The inventors give them to the first bins, and so does
-# calibrary; calibre (`calibre.debiased_calibration_error(y, c, squared=True)`) spreads them.
+# If N is not a multiple of the number of bins, some bins have one row more than others. In the inventors' code and in calibrary these are
+# the first bins; calibre (`calibre.debiased_calibration_error(y, c, squared=True)`) spreads them over all bins.
 
 # %%
 y, c = y[:1990], c[:1990]

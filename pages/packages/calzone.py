@@ -1,12 +1,12 @@
 # %% [markdown]
 # # calzone
 #
-# *Version looked at: calzone-tool 0.1.0.* Cox regression, Spiegelhalter's test and lowess agree with calibrary.
+# *Compared version: calzone-tool 0.1.0.* Cox regression, Spiegelhalter's test and lowess agree with calibrary.
 #
 # ## The smallest confidence is left out
 #
-# All bins are open on the left, the first too. With equal-width bins a confidence of exactly 0 is in no bin; with bins of equal mass the row
-# with the smallest confidence is in none, always. The lines below do what the package does in
+# All bins are open on the left, including the first. So with equal-width bins a confidence of exactly 0 is in no bin, and with bins of equal
+# mass the row with the smallest confidence is never in a bin. The lines below compute the same as
 # `reliability_diagram(y, two_columns, num_bins=15, class_to_plot=1, is_equal_freq=True)` followed by `calculate_ece_mce`.
 
 # %%

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # The RMS script of the leaderboards
 #
-# *A function `calib_err` that was published with a robustness benchmark and copied into evaluation scripts of language models.* It sorts
+# *A function `calib_err` was published with a robustness benchmark and copied into evaluation scripts of language models.* It sorts
 # answers by confidence, cuts them into bins of 100 and takes the root mean square of the gaps.
 #
 # ## It drops the most confident bin
 #
-# The loop runs over all bins but the last, which holds the most confident answers and the remainder. Those are the ones that matter most.
+# The loop runs over all bins except the last, which contains the most confident answers and the remainder. These answers matter most.
 
 # %%
 import numpy as np
@@ -33,5 +33,5 @@ print(f"calibrary, tail='drop':   {cal.rms_calibration_error(y, c, tail='drop'):
 assert np.isclose(theirs, cal.rms_calibration_error(y, c, tail="drop"))
 
 # %% [markdown]
-# The script also breaks with 100 answers or fewer, where one bin is all there is and nothing is summed. Use `tail="drop"` only to
+# The script also fails with 100 answers or fewer, because there is only one bin and no bin is summed. Use `tail="drop"` only to
 # reproduce a published number.

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # MAPIE
 #
-# *Version looked at: 1.6.0.* Scores and Spiegelhalter's test agree with calibrary. These calls give other numbers.
+# *Compared version: 1.6.0.* Scores and Spiegelhalter's test agree with calibrary. The following calls give other numbers.
 #
 # ## `expected_calibration_error` has one bin too few
 #
-# The edges are `np.linspace(0, 1, num_bins)`: that many *edges*, so one bin fewer than asked for. The same holds for quantile bins and
-# for the class-wise and top-label versions. The lines below are MAPIE's rule in our words.
+# The edges are `np.linspace(0, 1, num_bins)`: that many *edges*, and so one bin fewer than requested. The same holds for quantile bins and
+# for the class-wise and top-label versions. The lines below write out MAPIE's rule.
 
 # %%
 import numpy as np
@@ -35,10 +35,10 @@ assert np.isclose(theirs, cal.expected_calibration_error(y, c, n_bins=9))
 assert not np.isclose(theirs, ours)
 
 # %% [markdown]
-# ## `kuiper_statistic` leaves out where the walk starts
+# ## `kuiper_statistic` leaves out the start of the cumulative sum
 #
-# Kuiper's statistic is the range of the cumulative differences, and the walk starts at 0. MAPIE takes the range of the sums
-# without that 0, which is smaller when the walk stays on one side. The paper it cites and the inventors' code include the 0.
+# Kuiper's statistic is the range of the cumulative differences, which start at 0. MAPIE takes the range of the sums without that 0, which
+# is smaller if all sums have the same sign. The paper that MAPIE cites and the inventors' code include the 0.
 
 # %%
 said, happened = np.array([0.2, 0.4, 0.6, 0.8]), np.array([1, 1, 1, 1])
@@ -49,10 +49,10 @@ print(f"calibrary:               {cal.kuiper_calibration_error(happened, said):.
 assert np.isclose(cal.kuiper_calibration_error(happened, said), 0.5)
 
 # %% [markdown]
-# Equal scores are another trap: MAPIE adds them one by one, so that its p-value depends on the order of the rows in the file (0.79 or
-# 0.9998 in its own documentation's example). calibrary sums rows of equal score first.
+# Equal scores also make a difference: MAPIE adds them one by one, so that its p-value depends on the order of the rows in the file (0.79 or
+# 0.9998 in the example of its own documentation). calibrary sums rows of equal score first.
 #
 # ## p-values below about 1e-9
 #
-# MAPIE computes one minus a distribution function. Rounding decides when the result is tiny, and it can even be negative. calibrary sums
-# the tail itself; `result.log_pvalue` goes further.
+# MAPIE computes one minus a distribution function. If the result is tiny, it consists of rounding errors and can even be negative. calibrary
+# sums the tail itself; `result.log_pvalue` is accurate for still smaller p-values.

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # MCGrad
 #
-# *Version looked at: 0.1.5.* The multicalibration error of segments agrees with calibrary to 15 digits.
+# *Compared version: 0.1.5.* The multicalibration error of segments agrees with calibrary to 15 digits.
 #
 # ## The p-value of the worst segment is not adjusted
 #
-# The worst of many segments is bad by chance. MCGrad gives the p-value that segment would have if it had been chosen in advance. calibrary
-# redraws the labels for all segments together and compares the worst with the worst. On calibrated data with 37 segments and 2,000 rows,
-# the unadjusted p was below 5% in 60% of 40 data sets, the adjusted one in 3%. One such data set:
+# Among many segments the worst one has a large error by chance alone. MCGrad gives the p-value that this segment would have if it had been
+# chosen in advance. calibrary redraws the labels of all segments together and compares the worst segment with the worst of each redraw. On
+# calibrated data with 37 segments and 2,000 rows, the unadjusted p-value was below 5% in 60% of 40 data sets, the adjusted one in 3%. One
+# such data set:
 
 # %%
 import numpy as np

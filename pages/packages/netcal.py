@@ -1,12 +1,12 @@
 # %% [markdown]
 # # netcal
 #
-# *Version looked at: 1.4.0.* `ECE` and `MCE` of P(class 1) agree with calibrary, also where a confidence is exactly 0 or 1.
+# *Compared version: 1.4.0.* `ECE` and `MCE` of P(class 1) agree with calibrary, also if a confidence is exactly 0 or 1.
 #
 # ## `MMCE` of one column mixes two questions
 #
 # With one column of probabilities, netcal compares P(class 1) with "the prediction thresholded at 0.5 was right". A prediction of 0.1 that
-# is right (the event did not happen) then counts as an error of 0.9. So it is far from 0 even for a perfectly calibrated model.
+# is right (the event did not happen) then counts as an error of 0.9. So the metric is far from 0 even for a perfectly calibrated model.
 
 # %%
 import numpy as np
@@ -35,12 +35,12 @@ assert np.isclose(mmce(truth, c), cal.maximum_mean_calibration_error(truth, c), 
 assert mmce(right, c) > 5 * mmce(truth, c)
 
 # %% [markdown]
-# Two columns are right there, and mean the predicted class: `lens="top-label"` here.
+# With two columns netcal is right and uses the predicted class, as calibrary does with `lens="top-label"`.
 #
 # ## `ACE` is another metric
 #
-# In netcal (`ACE(15).measure(c, y)`) it is the plain mean of the bins' gaps. In the paper that most people mean (Nixon et al.), and here,
-# `ace` has bins of equal mass.
+# In netcal (`ACE(15).measure(c, y)`) ACE is the plain mean of the bins' gaps. In calibrary, and in the paper that most people mean (Nixon et
+# al.), `ace` has bins of equal mass.
 
 # %%
 bin_of = np.minimum((c * 15).astype(int), 14)

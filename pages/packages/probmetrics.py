@@ -1,7 +1,7 @@
 # %% [markdown]
 # # probmetrics
 #
-# *Version looked at: 1.3.0.* Most numbers agree in single precision.
+# *Compared version: 1.3.0.* Most numbers agree in single precision.
 #
 # ## Brier score and other sums of two columns
 #
@@ -29,13 +29,13 @@ assert np.isclose(theirs, 2 * cal.brier_score(y, c))
 # %% [markdown]
 # ## Lp errors of two classes
 #
-# The same happens to Lp calibration errors of two columns: both columns have the same gaps, so that the sum is twice that of P(class 1) for
-# p = 1. Ask for one column, or divide.
+# The same happens with Lp calibration errors of two columns: both columns have the same gaps, so that for p = 1 the sum is twice that of
+# P(class 1). Use one column, or divide by 2.
 #
 # ## `kuiper` of several classes
 #
-# The class number 0, 1, 2, ... is taken for the outcome and column 1 for its probability. The result can be larger than 1, which no Kuiper
-# error of probabilities can be:
+# probmetrics takes the class number 0, 1, 2, ... as the outcome and column 1 as its probability. The result can be larger than 1, which is
+# not possible for a Kuiper error of probabilities:
 
 # %%
 p = np.random.default_rng(0).dirichlet(np.ones(4), 2000)

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # pycaleva
 #
-# *Version looked at: 0.8.2.*
+# *Compared version: 0.8.2.*
 #
 # ## `ace` counts every bin the same
 #
-# Its bins lie between interpolated quantiles, and each counts 1/B, whatever it holds. The lines below do what the package does; its own call,
-# `CalibrationEvaluator(y, c, outsample=True, n_groups=15).ace`, gives the same number.
+# Its bins lie between interpolated quantiles, and each of the B bins has the weight 1/B, however many rows it contains. The lines below
+# compute the same as the package; its own call, `CalibrationEvaluator(y, c, outsample=True, n_groups=15).ace`, gives the same number.
 
 # %%
 import numpy as np
@@ -42,7 +42,7 @@ assert np.isclose(theirs, by_us, rtol=1e-12)
 assert not np.isclose(theirs, ours, rtol=1e-6)
 
 # %% [markdown]
-# Hosmer-Lemeshow uses groups of the same kind. Its call there:
+# The Hosmer-Lemeshow test of pycaleva uses groups between interpolated quantiles too. Its call is
 # `CalibrationEvaluator(y, c, outsample=True, n_groups=10).hosmerlemeshow(verbose=False).statistic`.
 
 

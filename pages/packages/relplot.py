@@ -1,14 +1,14 @@
 # %% [markdown]
 # # relplot (and calibre's and probmetrics' smECE)
 #
-# *Versions looked at: relplot 1.0.3, calibre 0.14.0.* `binnedECE` agrees with calibrary except for a confidence of exactly 1, which gets a hidden
-# bin of its own ([as in torchmetrics](torchmetrics.md)).
+# *Compared versions: relplot 1.0.3, calibre 0.14.0.* `binnedECE` agrees with calibrary except for a confidence of exactly 1, which gets a bin
+# of its own ([as in torchmetrics](torchmetrics.md)).
 #
 # ## smECE
 #
 # smECE smooths residuals with a Gaussian kernel that is reflected at 0 and 1. relplot cuts the kernel at a distance of 0.5 and treats the
-# grid's end points differently. It matters where errors and with them the width are large, and where most confidences lie at 0 and 1.
-# The definition, written out slowly:
+# end points of its grid differently. This matters if errors, and with them the width of the kernel, are large, and if most confidences lie
+# at 0 and 1. The lines below write out the definition:
 
 # %%
 import numpy as np
@@ -46,9 +46,10 @@ print(f"calibrary:  {cal.smooth_calibration_error_residual(flipped, x):.5f}")
 assert np.isclose(smooth_error(flipped, x, low), cal.smooth_calibration_error_residual(flipped, x), rtol=2e-3)
 
 # %% [markdown]
-# On such data relplot and calibre read several percent more (0.353 where the definition gives 0.306, in calibre's own test data).
+# On such data relplot and calibre give a value that is several percent larger (0.353 where the definition gives 0.306, in calibre's own test
+# data).
 #
-# A good model whose confidences crowd at the ends, where the end points of the grid count most:
+# The next model is good and has most of its confidences near 0 and 1, where the end points of the grid matter most:
 
 # %%
 y, p, _ = cal.datasets.breast_cancer("logistic")
@@ -64,5 +65,5 @@ print(f"calibrary:  {cal.smooth_calibration_error_residual(y, p):.4f}")
 #
 # ## `laplace_calibration_approx` and `intCE_rand`
 #
-# Both are random estimates without a seed, so that every call gives another number. calibrary computes the exact value they scatter
-# around (`lkce`, `sice`).
+# Both are random estimates without a seed, so that every call gives another number. calibrary computes their expectation exactly (the
+# Laplace kernel calibration error `lkce` and the surrogate interval calibration error `sice`).

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # scikit-learn
 #
-# *Version looked at: 1.9.1.* Brier score, log loss and `calibration_curve` agree with calibrary. scikit-learn has no calibration error
-# (it is under discussion).
+# *Compared version: 1.9.1.* Brier score, log loss and `calibration_curve` agree with calibrary. scikit-learn has no calibration error
+# (one is under discussion).
 #
-# ## Log loss of a prediction of exactly 0 that happened
+# ## Log loss if an outcome with a predicted probability of exactly 0 happened
 #
-# It is infinite. scikit-learn moves probabilities away from 0 and 1 by the rounding error of the number type and gives a large finite number.
+# The log loss is infinite. scikit-learn clips probabilities by the rounding error of the number type and gives a large finite number.
 
 # %%
 import numpy as np
@@ -33,7 +33,7 @@ print(f"calibrary, eps=2.2e-16:    {cal.negative_log_likelihood(happened, said, 
 assert np.isclose(log_loss(happened, said), cal.negative_log_likelihood(happened, said, eps=np.finfo(float).eps))
 
 # %% [markdown]
-# ## What is read by guessing there, and refused here
+# ## Input that scikit-learn guesses and calibrary refuses
 #
-# Labels 1/2 and two names without `pos_label=`; rows of probabilities that do not sum to 1. `labels=` is taken as the order of the columns,
-# and not sorted.
+# calibrary refuses labels 1 and 2, or two names, without `pos_label=`, and rows of probabilities that do not sum to 1. It takes `labels=` as
+# the order of the columns and does not sort them.

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # scoringrules
 #
-# *Version looked at: 0.11.0.* Brier and log scores agree with calibrary.
+# *Compared version: 0.11.0.* Brier and log scores agree with calibrary.
 #
 # ## `rps_score` counts classes from 1
 #
-# Labels are not checked, so 0-based labels give a wrong number without a word. And the sum is not divided by K - 1.
+# scoringrules does not check labels, so that labels that start at 0 give a wrong number without a warning. It also does not divide the sum
+# by K - 1.
 
 # %%
 import numpy as np

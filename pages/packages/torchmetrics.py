@@ -1,12 +1,13 @@
 # %% [markdown]
 # # torchmetrics (and torch-uncertainty)
 #
-# *Versions looked at: torchmetrics 1.9.0, torch-uncertainty 0.13.0.* For ordinary confidences `calibration_error` gives calibrary's ECE in
+# *Compared versions: torchmetrics 1.9.0, torch-uncertainty 0.13.0.* For most confidences `calibration_error` gives calibrary's ECE in
 # single precision. Three things differ.
 #
 # ## A confidence of exactly 1
 #
-# It falls in a bin of its own behind the last edge, where nothing can cancel it. Saturated networks do say exactly 1.
+# Such a confidence falls into a bin of its own after the last edge, where no other confidence can cancel its error. Saturated networks do
+# give exactly 1.
 
 # %%
 import numpy as np
@@ -50,7 +51,8 @@ print(f"the predicted class: {cal.expected_calibration_error(y, c, lens='top-lab
 #
 # ## One value outside 0 to 1
 #
-# If a single value is outside, *all* values silently pass through a sigmoid, and a number comes back. calibrary refuses:
+# If a single value is outside, torchmetrics applies a sigmoid to *all* values without a warning and returns a number. calibrary refuses the
+# input:
 
 # %%
 try:
@@ -59,4 +61,4 @@ except ValueError as refusal:
     print(refusal)
 
 # %% [markdown]
-# It also keeps every prediction in memory until `compute()`; [the Lightning example](../integrations.md) keeps a small table.
+# torchmetrics also keeps every prediction in memory until `compute()`; [the Lightning example](../integrations.md) keeps a small table.

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # uncertainty-calibration
 #
-# *Version looked at: 0.1.4 (Kumar et al.).* ECE and class-wise ECE agree with calibrary.
+# *Compared version: 0.1.4 (Kumar et al.).* ECE and class-wise ECE agree with calibrary.
 #
 # ## Bins of equal mass
 #
-# `get_ece_em` gives spare rows to the first bins (`np.array_split`); calibrary spreads them.
+# If N is not a multiple of the number of bins, some bins have one row more. In `get_ece_em` these are the first bins (`np.array_split`);
+# calibrary spreads them over all bins.
 
 # %%
 import numpy as np
@@ -28,8 +29,8 @@ assert np.isclose(theirs, cal.adaptive_calibration_error(y, c, mass_rule="split"
 # %% [markdown]
 # ## Debiased errors
 #
-# - `get_ece(debias=True)` draws random numbers; calibrary computes the expectation they scatter around.
-# - The debiased squared error is cut to 0 when it is negative, and its root is returned. An unbiased estimate *must* sometimes be negative:
+# - `get_ece(debias=True)` draws random numbers; calibrary computes their expectation exactly.
+# - The debiased squared error is set to 0 if it is negative, and its root is returned. But an unbiased estimate *must* sometimes be negative:
 
 # %%
 truth = (np.random.default_rng(3).random(2000) < c).astype(int)  # calibrated
@@ -41,7 +42,7 @@ assert unbiased < 0
 # %% [markdown]
 # ## Missing values
 #
-# They go into some bin and a number comes back. calibrary refuses and names the row.
+# uncertainty-calibration puts missing values into some bin and returns a number. calibrary refuses them and names the row.
 
 # %%
 try:

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # uq-detr
 #
-# *Version looked at: 0.1.1.* Matching of boxes is identical to calibrary's; 24 values agree to nine digits once the bins are the same.
+# *Compared version: 0.1.1.* The matching of boxes is identical to calibrary's; 24 values agree to nine digits if the bins are the same.
 #
 # ## Bins over the range of the scores
 #

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # yardstick (R)
 #
-# *Looked at: `brier_class` and `ranked_prob_score` with case weights.* Without weights the numbers agree with calibrary.
+# *Compared functions: `brier_class` and `ranked_prob_score` with case weights.* Without weights the numbers agree with calibrary.
 #
 # ## Case weights pass through a softmax
 #
-# Weights w become exp(w)/sum(exp(w)) before they are used. A row of weight 0 then still counts, and weights of 1 and 2 stand as 1 to 2.7.
+# yardstick replaces weights w by exp(w)/sum(exp(w)). So a row of weight 0 still counts, and weights of 1 and 2 are used in the ratio 1 to 2.7.
 
 # %%
 import numpy as np

@@ -189,8 +189,8 @@ def test_null_reading_sees_both_sides_copies_and_parts():
     y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
     low = null_reading("bs", y, timid, rng=0)
     assert low.value < low.lower
-    assert "yours is below that" in str(low)
-    assert "yours is within that" in str(null_reading("bs", y, q, rng=0))
+    assert "less than expected by chance" in str(low)
+    assert "as expected by chance" in str(null_reading("bs", y, q, rng=0))
     copies = null_reading("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
     assert copies.n == 60
     assert "these 60 predictions" in str(copies)

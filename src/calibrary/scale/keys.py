@@ -66,7 +66,7 @@ def canonical(value: Any, name: str = "by") -> Any:
     try:
         if value != value:  # pandas' NaT is not itself
             return None
-    except TypeError:  # and of its NA nobody knows
+    except TypeError:  # and comparing its NA gives NA
         return None
     raise ValueError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
 
@@ -338,7 +338,7 @@ def as_column(name: str, values: list[Any]) -> Any:
         large = [v for v in values if type(v) is int and abs(v) > 2**53]
         if large:
             raise ValueError(
-                f"{name} holds {large[0]} and numbers with decimals, which no column holds both: use texts"
+                f"{name} holds {large[0]} and numbers with decimals, which do not fit one type of column: use texts"
             )
         values = [v if v is None else float(v) for v in values]
     return pa.array(values)

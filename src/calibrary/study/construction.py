@@ -224,7 +224,9 @@ class BiasByConstruction:
             lens = "binary" if p.binary else "top-label"
         views = p.through(as_lens(lens))
         if views.several:
-            raise RefusedError(f"lens={lens!r} has several views: fit one at a time, through 'binary' or 'top-label'")
+            raise RefusedError(
+                f"lens={lens!r} gives several sets of confidences: fit one at a time, with lens='binary' or 'top-label'"
+            )
         view = views.views[0]
         alpha, beta = _fit_beta(view)
         candidates = sorted(_fit_curves(view), key=lambda found: found.aic)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.plots import style
+from calibrary.study.panel import full_name
 from calibrary.study.result import StudyResult, clusters, rows_of
 
 #: Well-known or representative metrics; the others are grey.
@@ -28,13 +29,15 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
     for i, name in enumerate(names):
         rows = [(n, row["null"]) for n, row in rows_of(found, name) if (row.get("null") or 0.0) > 0.0]
         if rows:
-            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
+            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
+            ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
     ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
-    ax.set(xscale="log", yscale="log", xlabel="rows N", ylabel="mean on calibrated models")
+    ax.set(xscale="log", yscale="log", xlabel="Number of rows N", ylabel="Mean value for calibrated models")
     style.finish(
-        ax, colors, "A calibrated model does not show 0", f"mean over {len(_laws(found))} laws of the confidence",
-        "The dashed line is 0.02. What lies above it at your N is noise that looks like an error; a line that goes "
-        "flat stays above 0 however many rows there are.",
+        ax, colors, "Metrics are above 0 for a calibrated model",
+        f"mean over {len(_laws(found))} distributions of the confidence",
+        "The dashed line is 0.02. A metric above it at your N shows an error of more than 0.02 by chance alone. A line "
+        "that becomes flat stays above 0 for any number of rows.",
         legend="above",
     )  # fmt: skip
     return ax.figure
@@ -56,46 +59,60 @@ def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     whole, corner = figure.subplots(1, 2)
     low = tuple(np.quantile([at[i] for at in named.values()], 0.35) for i in (0, 1))
     near = {name: at for name, at in named.items() if at[0] >= low[0] and at[1] >= low[1]}
-    for ax, shown in ((whole, {name: at for name, at in named.items() if name not in near}), (corner, near)):
+    for ax in (whole, corner):
         style.quiet(ax, colors)
         ax.scatter(*zip(*points.values(), strict=True), s=12, color=colors.light)
         ax.scatter(*zip(*named.values(), strict=True), s=22, color=colors.model)
         ax.set(
-            xlabel="pairs of models in the right order, across distributions",
-            ylabel="share of errors detected (level 5%)",
+            xlabel="Share of pairs of models in the right order, across distributions",
+            ylabel="Share of errors detected (level 5%)",
         )
-        if shown:
-            _labels(ax, colors, shown)
     x, y = ([at[i] for at in near.values()] for i in (0, 1))
     if near:
-        corner.set(xlim=(min(x) - 0.012, max(x) + 0.03), ylim=(min(y) - 0.012, max(y) + 0.012))
+        corner.set(xlim=(min(x) - 0.012, max(x) + 0.45 * (max(x) - min(x))), ylim=(min(y) - 0.012, max(y) + 0.012))
+    for ax, shown in ((whole, {name: at for name, at in named.items() if name not in near}), (corner, near)):
+        _labels(ax, colors, shown)
     whole.axvline(0.5, color=colors.gray, lw=0.8, ls=style.DASHED)
     style.finish(
-        whole, colors, f"What metrics detect, and how they rank models (N = {n:,})",
-        f"{len(found.found['worlds'])} worlds · {len(points)} numbers",
-        "Right is better for comparing models, up for noticing an error. The dashed line is a coin. Metrics at the "
-        "lower left describe; they do not rank.",
+        whole, colors, f"Errors detected, and the ranking of models (N = {n:,})",
+        f"{len(found.found['worlds'])} simulated settings · {len(points)} metrics and variants",
+        "Metrics farther right rank models better; metrics farther up detect more errors. The dashed line is the share "
+        "of a random order. Do not rank models by metrics near it.",
     )  # fmt: skip
     style.finish(corner, colors, "The upper right corner, enlarged", "grey: other metrics",
-                 "Differences of less than two points are within the study's own error.")  # fmt: skip
+                 "Differences of less than two percentage points are within the error of the study.")  # fmt: skip
     style.level([whole, corner])
     return figure
 
 
+#: The width of a letter and the height of a line of a label, as parts of the axes.
+_LETTER, _LINE = 0.0118, 0.03
+
+
 def _labels(ax: Any, colors: style.Look, points: dict[str, tuple[float, float]]) -> None:
-    """Names beside their points, moved down where they would overlap."""
-    placed: list[tuple[float, float]] = []
-    span_x = max(x for x, _ in points.values()) - min(x for x, _ in points.values()) or 1.0
-    span_y = max(y for _, y in points.values()) - min(y for _, y in points.values()) or 1.0
-    for name, (x, y) in sorted(points.items(), key=lambda item: -item[1][1]):
-        at = y
-        while any(abs(at - b) < 0.034 * span_y and abs(x - a) < 0.3 * span_x for a, b in placed):
-            at -= 0.004 * span_y
-        placed.append((x, at))
+    """Write names next to their points, moved up or down until they overlap neither each other nor a point."""
+    to_axes = ax.transLimits.transform
+    taken = [(x - 0.01, x + 0.01, y - 0.012, y + 0.012) for x, y in (to_axes(at) for at in points.values())]
+    shifts = [0.0] + [side * 0.5 * _LINE * k for k in range(1, 60) for side in (1, -1)]
+    for name, at in sorted(points.items(), key=lambda item: -item[1][1]):
+        x, y = to_axes(at)
+        text = full_name(name)
+        width = _LETTER * len(text)
+        places = [(start, y + shift) for shift in shifts for start in (x + 0.02, x - 0.02 - width)]
+        boxes = [(start, start + width, middle - 0.5 * _LINE, middle + 0.5 * _LINE) for start, middle in places]
+        inside = [box for box in boxes if box[0] > 0.0 and box[1] < 1.05]
+        free = next((box for box in inside if not any(_overlap(box, other) for other in taken)), boxes[0])
+        taken.append(free)
+        left = free[0] < x
         ax.annotate(
-            name, (x, y), (x + 0.02 * span_x, at), fontsize=7.5, color=colors.ink, va="center",
+            text, at, (free[1] if left else free[0], (free[2] + free[3]) / 2), textcoords="axes fraction", fontsize=6.5,
+            color=colors.ink, va="center", ha="right" if left else "left",
             arrowprops={"arrowstyle": "-", "color": colors.gray, "lw": 0.4, "shrinkA": 0, "shrinkB": 2},
         )  # fmt: skip
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
 def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
@@ -110,7 +127,7 @@ def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
     ax, colors = style.new_axes(None, theme, (12.5, 13.0))
     image = ax.imshow(rho, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
     ax.set_xticks(range(len(order)), order, rotation=90, fontsize=5.5)
-    ax.set_yticks(range(len(order)), order, fontsize=5.5)
+    ax.set_yticks(range(len(order)), [full_name(name) for name in order], fontsize=5.5)
     start = 0
     for group in groups:
         if len(group) > 1:
@@ -120,10 +137,11 @@ def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
     bar.ax.tick_params(labelsize=8, labelcolor=colors.ink)
     many = sum(len(group) > 1 for group in groups)
     style.finish(
-        ax, colors, "Which metrics agree",
-        f"rank correlation over {len(found.found['worlds'])} worlds at N = {correlation['n']:,} · {len(order)} numbers",
-        f"The {many} frames hold metrics whose mean rank correlation is 0.9 or more: two metrics of one frame give "
-        "the same information.",
+        ax, colors, "Metrics that agree",
+        f"rank correlation over {len(found.found['worlds'])} simulated settings at N = {correlation['n']:,} · "
+        f"{len(order)} metrics and variants",
+        f"The {many} frames contain metrics whose mean rank correlation is 0.9 or more: metrics of one frame rank "
+        "models nearly the same. Rows have names and columns ids, in the same order.",
         drop=86.0,
     )  # fmt: skip
     return ax.figure
@@ -141,14 +159,15 @@ def bias_figure(found: StudyResult, theme: str = "light") -> Any:
     for i, name in enumerate(name for name in _SHOWN if name in found.names):
         rows = [(n, row["bias_over_sd"]) for n, row in rows_of(found, name) if row.get("bias_over_sd") is not None]
         if rows:
-            ax.plot(*zip(*rows, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
+            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
+            ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
     ax.axhline(1.0, color=colors.gray, lw=0.8, ls=style.DASHED)
-    ax.set(xscale="log", xlabel="rows N", ylabel="|bias| / standard deviation", ylim=(0, None))
+    ax.set(xscale="log", xlabel="Number of rows N", ylabel="|bias| / standard deviation", ylim=(0, None))
     style.finish(
-        ax, colors, "Where bias dominates",
-        "worlds with a true error of 0.03 to 0.08, each metric against its own limit",
-        "Above the dashed line a metric is further off by its bias than by chance: an interval around it misses, and "
-        "it must be compared with its reading for a calibrated model.",
+        ax, colors, "Bias over standard deviation",
+        "settings with a true error of 0.03 to 0.08; bias from the metric's own limit",
+        "Above the dashed line the bias of a metric is larger than its standard deviation: an interval around the "
+        "estimate misses the true value. Compare such a metric with its value for a calibrated model.",
         legend="above",
     )  # fmt: skip
     return ax.figure
@@ -165,7 +184,7 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
     colors = style.look(theme)
     for ax in (left, right):
         style.quiet(ax, colors)
-        ax.set(xscale="log", xlabel="classes K")
+        ax.set(xscale="log", xlabel="Number of classes K")
     ks = sorted({int(law.split()[0]) for by in rows.values() for law in by if "unequal" not in law})
     for i, family in enumerate(("calibrated", "over-confident")):
         for lens, name in (("class-wise", "ece, class-wise"), ("top-label", "ece")):
@@ -176,21 +195,25 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
                 left.plot(*zip(*known, strict=True), marker="o", ms=4, label=f"ECE {lens}, {family}", **line)
     for lens, ls in (("top-label", "-"), ("class-wise", "--")):
         truth = [several["worlds"].get(f"{k} classes, over-confident 1.3", {}).get(lens) for k in ks]
-        left.plot(ks, truth, color=colors.gray, lw=1, ls=ls, marker="x", ms=4, label=f"truth {lens}, over-confident")
-    left.set(yscale="log", ylabel="reading")
+        label = f"true error {lens}, over-confident"
+        left.plot(ks, truth, color=colors.gray, lw=1, ls=ls, marker="x", ms=4, label=label)
+    left.set(yscale="log", ylabel="Expected calibration error")
     for i, name in enumerate(name for name in _OF_CLASSES if name in rows):
         values = [rows[name].get(f"{k} classes", {}).get("power", {}).get("over-confident") for k in ks]
         known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
         if known:
-            right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=name, **colors.nth(i))
-    right.set(ylabel="share of errors detected", ylim=(-0.03, 1.03))
+            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
+            right.plot(*zip(*known, strict=True), **line, **colors.nth(i))
+    right.set(ylabel="Share of errors detected", ylim=(-0.03, 1.03))
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])
         ax.minorticks_off()
-    style.finish(left, colors, "What ECE shows", f"N = {n:,}, temperature 1.3", "Where calibrated and over-confident "
-                 "lines meet, the value is only bias.", legend="above")  # fmt: skip
-    style.finish(right, colors, "What detects over-confidence", f"N = {n:,}, temperature 1.3, level 5%",
-                 "Each through its own lens.", legend="above")  # fmt: skip
+    style.finish(left, colors, "Mean ECE by number of classes", f"N = {n:,}, temperature 1.3",
+                 "Where the lines of calibrated and over-confident models meet, the value is mostly bias.",
+                 legend="above")  # fmt: skip
+    style.finish(right, colors, "Over-confidence detected", f"N = {n:,}, temperature 1.3, level 5%",
+                 "Each metric uses its own lens: the predicted class, each class, or all of them.",
+                 legend="above")  # fmt: skip
     style.level([left, right])
     return figure
 

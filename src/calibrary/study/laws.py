@@ -74,12 +74,12 @@ LAWS: dict[str, Law] = {
     law.name: law
     for law in (
         Law("wide", 1, beta_law(0.8, 0.8), "all confidences about equally often"),
-        Law("sharp", 2, _logit_normal(0.0, 2.5), "mostly sure, either way"),
+        Law("sharp", 2, _logit_normal(0.0, 2.5), "most confidences near 0 or 1"),
         Law("rare", 3, _logit_normal(-3.5, 1.2), "5% positives"),
         Law("top", 4, _top, "the confidence in the predicted class"),
         Law("ties", 5, _grades, "nine grades, as people state them"),
-        Law("very rare", 6, _logit_normal(-6.0, 1.2), "half a per cent positives"),
-        Law("two humps", 7, _two_humps, "undecided between two middling confidences"),
-        Law("ones", 8, _sure, "one prediction in five says exactly 1"),
+        Law("very rare", 6, _logit_normal(-6.0, 1.2), "0.5% positives"),
+        Law("two humps", 7, _two_humps, "two groups of confidences, around 0.25 and 0.75"),
+        Law("ones", 8, _sure, "one prediction in five is exactly 1"),
     )
 }

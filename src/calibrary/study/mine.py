@@ -53,7 +53,10 @@ class Mine:
         lines = [
             f"The simulation model fitted to your predictions: {self.world!r}",
             f"Its true error: {number(self.l1)}; samples of {self.n:,} rows.",
-            f"{'number':24} {'yours':>9} {'calibrated':>10} {'95% below':>9} {'power':>8} {'orders':>7}",
+            "Value: of your data. Chance, 95%: mean and 95% quantile if such predictions were calibrated. Power: how "
+            "often an",
+            "error like yours is detected. Order: pairs of models of different error in the right order.",
+            f"{'metric':24} {'value':>9} {'chance':>10} {'95%':>9} {'power':>8} {'order':>7}",
         ]
         for name, row in sorted(self.rows.items(), key=lambda item: -(item[1]["power"] or 0.0)):
             lines.append(
@@ -137,7 +140,9 @@ def _view(p: Predictions, lens: str | Lens) -> Predictions:
         lens = "binary" if p.binary else "top-label"
     views = p.through(as_lens(lens))
     if views.several:
-        raise RefusedError(f"lens={lens!r} has several views: study one at a time, through 'binary' or 'top-label'")
+        raise RefusedError(
+            f"lens={lens!r} gives several sets of confidences: study one at a time, with lens='binary' or 'top-label'"
+        )
     view: Predictions = views.views[0]
     return view
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, collected_warnings
+from calibrary.base.text import capital
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import targets
-from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.declare import ENTRIES, Entry
 from calibrary.metrics.machinery.measure import measure
 from calibrary.question import PLAIN, Question
 
@@ -69,6 +71,23 @@ class Number:
         if not np.isfinite(value):
             return np.nan, said[-1] if said else f"it is {value}"
         return value, ""
+
+
+def full_name(name: str) -> str:
+    """The full name of a studied number with its settings; the name itself for a user's function.
+
+    Examples
+    --------
+    >>> from calibrary.study.panel import full_name
+    >>> full_name("ece, 5 width"), full_name("cis.slope")
+    ('Expected calibration error, 5 bins of equal width', 'Cox intercept and slope, slope')
+    """
+    id, _, setting = name.partition(", ")
+    metric, _, field = id.partition(".")
+    if metric not in ENTRIES:
+        return name
+    setting = re.sub(r"^(\d+) (width|mass)$", r"\1 bins of equal \2", setting)
+    return capital(", ".join(part for part in (ENTRIES[metric].name, field, setting) if part))
 
 
 def left_out(entry: Entry) -> str:

@@ -316,7 +316,7 @@ class FittedWorld:
         return ModelRows(predictions(y[n:], left_out.prob), left_out.individual()), q[n:]
 
 
-# -- what is read -----------------------------------------------------------------------------------------
+# -- metrics and their settings ---------------------------------------------------------------------------
 
 
 def _reads(id: str) -> Callable[[Any], float]:

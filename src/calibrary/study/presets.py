@@ -93,7 +93,7 @@ PRESETS: dict[str, Preset] = {
     for each in (
         Preset(
             "quick",
-            "four laws, eight curves, three sizes: two minutes",
+            "four distributions of the confidence, eight calibration curves, three sample sizes; takes two minutes",
             tuple(crossed(_FIRST_LAWS[:4], (
                 "calibrated", "temperature 0.8", "temperature 0.6", "temperature 1.3", "shift +0.4", "wave 2",
                 "wave 10", "beta",
@@ -102,7 +102,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "standard",
-            "the stored study: eight laws, fourteen curves, to 100,000 rows and 100 classes",
+            "the stored study: eight distributions, fourteen curves, up to 100,000 rows and 100 classes",
             tuple(
                 crossed(_FIRST_LAWS, tuple(CURVES))
                 + crossed(tuple(law for law in LAWS if law not in _FIRST_LAWS), _ADDED_CURVES)
@@ -122,7 +122,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "full",
-            "all laws, curves and three amplitudes, 200 draws: hours, to be split with --part",
+            "all distributions and curves, three amplitudes, 200 draws; takes hours, split it with --part",
             tuple(crossed(tuple(LAWS), tuple(CURVES), (0.5, 1.0, 1.5))),
             (
                 Size(1000, 200, 500, 0.1, 1.0),
@@ -139,7 +139,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "temperature",
-            "section 9.2: a calibrated model is de-calibrated by temperature, and every metric watches",
+            "section 9.2: every metric on a calibrated model that is de-calibrated by temperature",
             tuple(
                 World(law, "calibrated" if slope == 1.0 else curve_of_temperature(slope))
                 for law in ("wide", "sharp", "top")
@@ -157,7 +157,7 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             "correlation",
-            "section 1: which metrics say the same, from what they read on 10,000 rows of many worlds",
+            "section 1: correlations of metrics, from their values on 10,000 rows of many simulated settings",
             tuple(crossed(_FIRST_LAWS, tuple(CURVES))),
             (Size(10_000, 2, 4, 0.1, 1.0),),
             lies_at=(),

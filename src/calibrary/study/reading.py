@@ -42,17 +42,17 @@ class NullReading:
         one_sided = math.isinf(self.lower)
         usual = f"below {number(self.upper)}" if one_sided else f"between {number(self.lower)} and {number(self.upper)}"
         return (
-            f"{self.name} is {number(self.value)}. With these {self.n:,} predictions a perfectly calibrated model "
-            f"shows {number(self.expected)} on average, and {usual} in 95 of 100 cases: yours is "
-            f"{self._place(one_sided)} that."
+            f"{self.name} is {number(self.value)}, {self._place(one_sided)}. With these {self.n:,} predictions a "
+            f"perfectly calibrated model would show {number(self.expected)} on average, and a value {usual} in 95% of "
+            "samples."
         )
 
     def _place(self, one_sided: bool) -> str:
         if self.value > self.upper:
-            return "above"
+            return "more than expected by chance"
         if self.value < self.lower:
-            return "below"
-        return "not above" if one_sided else "within"
+            return "less than expected by chance"
+        return "not more than expected by chance" if one_sided else "as expected by chance"
 
 
 def null_reading(

@@ -66,9 +66,9 @@ def halves_agree(
     Parameters
     ----------
     metrics : optional
-        As in :func:`run`; all that take less than ``most`` seconds otherwise.
+        As in :func:`run`; by default all that take less than ``most`` seconds.
     sets : mapping, optional
-        task -> model -> (labels, probabilities of class 1); scikit-learn's unless given.
+        task -> model -> (labels, probabilities of class 1); by default those of :func:`real_sets`.
     splits : int
         Number of random splits of every task into halves.
     seed : int
@@ -78,8 +78,8 @@ def halves_agree(
     Returns
     -------
     dict
-        number -> ``halves``, rank correlation of its readings on one half and on the other, and ``gain``, with what
-        recalibration gains on the other half.
+        number -> ``halves``, the rank correlation of its values on the two halves, and ``gain``, that of its values on
+        one half with the gain of recalibration on the other.
     """
     splits = whole("splits", splits)
     tasks = real_sets(seed) if sets is None else sets

@@ -124,7 +124,10 @@ class StudyResult:
         lines = [
             f"study {about['preset']!r}, seed {about['seed']}, calibrary {about['version']}: "
             f"{len(self.names)} numbers, {about['shards']} of {about['of']} shards; N = {n:,}",
-            f"{'number':24} {'calibrated':>10} {'power':>6} {'same law':>8} {'across':>7}",
+            "Chance: mean for calibrated models. Power: share of errors detected. Same, across: pairs of models in the "
+            "right order,",
+            "with the same distribution of the confidence and with different ones.",
+            f"{'metric':24} {'chance':>10} {'power':>6} {'same':>8} {'across':>7}",
         ]
         rows = self.found["sizes"][str(n)]
         for name in sorted(rows, key=lambda name: -(rows[name].get("across") or 0.0)):

@@ -128,7 +128,7 @@ def _refuse_disagreement(summary: Summary) -> None:
             raise SavedFileError(f"correlation must be square, with {len(table.names)} rows")
 
 
-# -- what lies beside the shards ----------------------------------------------------------------------
+# -- other files in the folder of the shards ----------------------------------------------------------
 
 
 def write_part(path: Path, what: str, content: Any) -> None:
