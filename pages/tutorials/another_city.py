@@ -2,7 +2,7 @@
 # # A detector in another city
 #
 # *Data: simulated crops of a pedestrian detector.* The model was validated in one city, where half of the crops show a pedestrian. It will
-# be used in a city with fewer pedestrians, and it will be used in rain. Nobody has labelled anything there.
+# be used in a city with fewer pedestrians, and it will be used in rain. There are no labels from that city.
 
 # %%
 import numpy as np
@@ -24,11 +24,11 @@ truth, elsewhere = crops(2000, 0.15)  # the labels of the other city: we look at
 print(cal.interval("ece", y, p, n_resamples=199, rng=0))
 
 # %% [markdown]
-# ## Fewer pedestrians, which look the same
+# ## Fewer pedestrians that look the same
 #
-# That is label shift: the shares of the classes changed, and crops of one kind look as before. `under_shift` estimates the shares from the
-# detections of the new city and weights the labelled crops by them. It tests the assumption on the confidences of both cities, and it would
-# refuse to answer if they contradicted it.
+# This is label shift: the shares of the classes changed, and crops of each class look as before. `under_shift` estimates the shares from the
+# detections of the new city and weights the labelled crops by them. It tests the assumption on the confidences of both cities, and gives no
+# estimate if they contradict it.
 
 # %%
 found = cal.under_shift("ece", y, p, elsewhere, n_resamples=199, rng=0)
@@ -56,7 +56,7 @@ print(f"ECE with the labels of the other city, corrected: {cal.ece(truth, correc
 # %% [markdown]
 # ## Where the assumption is wrong
 #
-# At night empty crops look more like pedestrians. That is no label shift, and the answer is refused.
+# At night empty crops look more like pedestrians. This is not label shift, and `under_shift` gives no estimate.
 
 # %%
 night = expit(np.where(truth == 1, 0.0, 1.2) + np.log(elsewhere / (1 - elsewhere)))
@@ -68,8 +68,8 @@ except ValueError as error:
 # %% [markdown]
 # ## Rain, from light to heavy
 #
-# The same 400 crops with rain of five strengths, with labels: does the detector get worse, and is it the accuracy or the calibration that
-# suffers? Rows of one crop belong together, which `units=` says.
+# The data are the same 400 crops with rain of five strengths, with labels. Does the detector get worse, and is it the accuracy or the
+# calibration that suffers? `units=` says that rows of one crop belong together.
 
 # %%
 strength = np.repeat(np.arange(5), 400)

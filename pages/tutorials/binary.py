@@ -15,8 +15,8 @@ print(f"{len(y)} rows, {y.mean():.1%} malignant, mean prediction {p.mean():.1%}"
 # %% [markdown]
 # ## Look first
 #
-# Each point is a bin of predictions. On the diagonal, what was predicted is what happened. The lines are 95% limits for the
-# frequency; bins with few cases are faded.
+# Each point is a bin of predictions. On the diagonal the predicted and the observed frequency are equal. The vertical lines are 95%
+# limits for the frequency; bins with few rows are faded.
 
 # %%
 plots.plot_reliability(y, p)
@@ -66,7 +66,7 @@ other = cal.interval("ece", y, q, rng=0)
 print(f"ECE {other.estimate:.3f}, true error between {other.low:.3f} and {other.high:.3f}, p = {other.pvalue}")
 
 # %% [markdown]
-# Its error also is not 0, but no larger than expected by chance. That is why the interval starts at 0.
+# Its error is not 0 either, but not larger than expected by chance. That is why the interval starts at 0.
 #
 # **Next:** `cal.report(y, p).save("report.html")` writes all of this and more on one page, and
 # [Recalibrating](recalibrating.md) shows how to apply the map.

@@ -17,11 +17,12 @@ for goal in ("measure", "compare", "test", "explain", "train"):
     print(f"{goal:8s} {', '.join(cal.catalogue[found.id].name for found in cal.recommend('binary', goal, n=500))}")
 
 # %% [markdown]
-# - **measure**: how far off are the probabilities?
-# - **compare**: which of several models? Only proper scores answer this: a calibration error is best for a model that predicts one constant.
+# - **measure**: how large is the error of the probabilities?
+# - **compare**: which of several models is best? Only proper scores answer this, because a calibration error is smallest for a model that
+#   always predicts the base rate.
 # - **test**: is there any miscalibration at all?
-# - **explain**: which way, and where?
-# - **train**: a loss with a gradient.
+# - **explain**: in which direction and where are the probabilities wrong?
+# - **train**: which loss with a gradient can be used in training?
 #
 # ## What a number means at your sample size
 #
@@ -41,7 +42,7 @@ for n in (200, 2000, 20000):
 
 # %% [markdown]
 # The largest gap of a bin (MCE) is several times as large as the mean gap (ECE), and both shrink slowly. So never compare an error with
-# 0, or errors of two samples of different size. `cal.null_distribution` gives the number to compare with.
+# 0, or errors of two samples of different size. `cal.null_distribution` gives the value to compare it with.
 #
 # ## How many rows do I need?
 

@@ -27,8 +27,8 @@ print(f"{len(y)} patients, {y.sum()} events, {len(predictors)} predictors")
 # ## Why the model's own rows do not suffice
 #
 # A logistic regression fitted by maximum likelihood has a calibration slope of exactly 1 on the rows it was fitted to, whatever it is
-# worth. So the whole procedure is fitted again to 200 bootstrap samples. What each refit shows too well on its own sample is the
-# optimism, and it is subtracted.
+# worth. So the whole procedure is fitted again to 200 bootstrap samples. The difference between a refit's performance on its own sample and
+# on the original rows is the optimism, and its mean is subtracted.
 
 # %%
 model = make_pipeline(StandardScaler(), LogisticRegression(C=np.inf))
@@ -36,8 +36,8 @@ found = cal.validate(model, X, y, n_resamples=200, repeats=2, rng=1)
 print(found)
 
 # %% [markdown]
-# Selection and tuning belong into the model that is passed, as a pipeline or a search, so that every refit repeats them. Several rows
-# of one patient need `units=patient`: whole patients are then drawn.
+# Selection and tuning must be part of the model that you pass, as a pipeline or a search, so that every refit repeats them. If there are
+# several rows of one patient, pass `units=patient`: whole patients are then resampled.
 #
 # ## The corrected curve
 
@@ -96,8 +96,8 @@ print(f"{len(page) // 1000} kB")
 # %% [markdown]
 # ## In a hospital where the disease is rarer
 #
-# Where 5% and not 36% of the patients have the disease, and nothing else differs, all log odds move by one number. The inverse of the map
-# says which score stands for a risk at which one would act.
+# If 5% instead of 36% of the patients have the disease, and nothing else differs, all log odds are shifted by the same number. The inverse of
+# the map gives the score that corresponds to the risk at which one would act.
 
 # %%
 elsewhere = cal.Recalibrator.for_prevalence(0.05, source=float(y.mean()))
@@ -105,5 +105,5 @@ print(elsewhere.transform([0.2, 0.5, 0.8]).round(3))
 print(elsewhere.which_score(0.02))
 
 # %% [markdown]
-# On the command line: `calibrary validate patients.csv --label malignant --features texture,smoothness -o page.html`. Models are named
-# there (logistic, forest, boosting) and never read from a file, because a pickled model is a program that runs when it is read.
+# On the command line: `calibrary validate patients.csv --label malignant --features texture,smoothness -o page.html`. There a model is chosen
+# by its name (logistic, forest, boosting) and never read from a file, because a pickled model can run any code when it is loaded.

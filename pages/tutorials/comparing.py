@@ -14,7 +14,8 @@ _, logistic, _ = cal.datasets.breast_cancer("logistic")
 # %% [markdown]
 # ## To choose a model, use a proper score
 #
-# The Brier score rewards both calibration and knowing who is ill. Both models saw the same rows, so the rows are drawn together.
+# The Brier score rewards both calibration and discrimination between ill and healthy. Both models predict the same rows, so the rows are
+# resampled for both together.
 
 # %%
 found = cal.compare("bs", y, bayes, logistic, rng=0)

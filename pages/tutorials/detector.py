@@ -17,9 +17,9 @@ matches = cal.match_detections(
 print(f"{len(matches.correct)} detections, {matches.correct.mean():.1%} correct, mean score {matches.score.mean():.1%}")
 
 # %% [markdown]
-# Matching decides what counts as correct, so say how it was done: `matching="coco"` gives each object to the detection of the highest
-# score, exactly as pycocotools does. `score_threshold=` removes detections that your application never shows; every number depends on
-# it.
+# Which detections count as correct depends on the matching, so report how it was done: `matching="coco"` gives each object to the detection
+# with the highest score, exactly as pycocotools does. `score_threshold=` removes detections that your application never shows; every number
+# depends on it.
 
 # %%
 plots.plot_detection_reliability(matches)
@@ -36,7 +36,7 @@ for name in ("d_ece", "laece", "oce"):
 # The figure above shows 0.123 and 0.197 instead: it has ten bins and pools all classes, while the metrics have the bins of
 # their inventors (20 and 25), and LaECE is a mean over classes. Say which, whenever you report one of them.
 #
-# Detections of one image belong together, so intervals draw whole images:
+# Detections of one image depend on each other, so intervals resample whole images:
 
 # %%
 found = cal.interval("d_ece", matches, rng=0)
@@ -49,4 +49,4 @@ print(f"D-ECE {found.estimate:.3f}, true error between {found.low:.3f} and {foun
 plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_samples=2, counts=True)
 
 # %% [markdown]
-# Hatched cells have too few detections to say anything. On the command line: `calibrary detection report ground_truth.json results.json`.
+# Hatched cells have too few detections for an estimate. On the command line: `calibrary detection report ground_truth.json results.json`.

@@ -22,8 +22,8 @@ print(f"members of the first patient: {np.round(p[0], 2)}; true probability {tru
 # %% [markdown]
 # ## Is the mean calibrated?
 #
-# The mean of the members is nearly calibrated, and a report of the mean shows little error. What an ensemble adds is its spread: which
-# probabilities are possible for this patient. So pass all members.
+# The mean of the members is nearly calibrated, and a report of the mean shows little error. An ensemble also has a spread, which says how
+# uncertain the probability of this patient is. So pass all members.
 
 # %%
 found = cal.ensemble(y, p, rng=0)
@@ -42,26 +42,26 @@ print(found.spread.sentence)
 found.plot()
 
 # %% [markdown]
-# The members are taken as draws of a posterior (`members="draws"`): if it were right, the truth would be one more draw. Every member in
-# turn is left out, the others judge the labels and labels drawn from the one left out, and random signs give the exact law of the
-# difference. The mean of few draws would be off by itself, and this test allows for it.
+# The members are taken as draws of a posterior (`members="draws"`): if the posterior were right, the true probability would be one more draw.
+# Each member is left out in turn, and the others are compared with the labels and with labels drawn from the member that was left out. Random
+# signs give the exact distribution of the difference. The test takes into account that the mean of few draws has an error of its own.
 #
 # ## One label for each patient
 #
-# From one label per row the spread cannot be known, and the answer says so.
+# The spread cannot be estimated from one label per row, and the result says so.
 
 # %%
 print(cal.ensemble(y[:, 0], p, rng=0).spread.sentence)
 
 # %% [markdown]
-# Features that the ensemble did not use show how much is there at least: here the site.
+# Features that the ensemble did not use, here the site, give a lower bound of the spread.
 
 # %%
 bound = cal.ensemble(y[:, 0], p, features=site, rng=0).spread
 print(bound.sentence)
 
 # %% [markdown]
-# ## What the spread is good for
+# ## Uses of the spread
 #
 # The total uncertainty has two parts: the randomness of outcomes, and the disagreement of members. The second part should be higher where
 # the ensemble is wrong, and on scans that show no patient at all.

@@ -80,8 +80,8 @@ print()
 print(page.headline)
 
 # %% [markdown]
-# What was read is printed in one line, and so is everything that was left out: samples with an error, samples without a score, and scores
-# that are neither right nor wrong.
+# One line describes the log, and further lines count what was left out: samples with an error, samples without a score, and scores that are
+# neither right nor wrong.
 
 # %%
 from calibrary import plots
@@ -91,8 +91,8 @@ plots.plot_reliability(log.columns["correct"], log.columns["confidence"])
 # %% [markdown]
 # ## Two models
 #
-# `calibrary compare a.eval b.eval` pairs the samples of two logs by id and epoch. Each model is measured on its own outcomes: its answer
-# is right or wrong whatever the other one answered. Questions that are hard for both make the difference more certain, because the
-# questions are drawn for both models together.
+# `calibrary compare a.eval b.eval` pairs the samples of two logs by id and epoch. Each model is measured on its own outcomes, because one
+# model may be right where the other is wrong. The questions are resampled for both models together, so that questions that are hard for both
+# do not add to the uncertainty of the difference.
 #
-# Several epochs of a question are drawn together, or they are [sampled answers](sampled_answers.md).
+# Several epochs of a question are resampled together, or they are treated as [sampled answers](sampled_answers.md).

@@ -2,7 +2,7 @@
 # # 300 human labels and a judge
 #
 # *Data: 3,000 simulated answers of an over-confident model.* A judge (another model) has labelled all of them as right or wrong; humans
-# looked at 300, drawn at random. The judge is right in 85% of the answers, and it leans to "right".
+# labelled 300 of them, drawn at random. The judge's label is correct for 85% of the answers, and it says "right" too often.
 
 # %%
 import matplotlib.pyplot as plt
@@ -21,9 +21,9 @@ human[looked] = truth[looked]
 print(f"right in truth {truth.mean():.1%}, by the judge {judge.mean():.1%}; mean confidence {c.mean():.1%}")
 
 # %% [markdown]
-# ## The judge taken as the truth
+# ## The judge's labels alone
 #
-# 3,000 labels make a narrow interval around a wrong number: the judge accepts many wrong answers.
+# The 3,000 labels give a narrow interval around a wrong number, because the judge accepts many wrong answers.
 
 # %%
 alone = cal.interval("ece", judge, c, rng=0)
@@ -34,8 +34,8 @@ print(f"all 3,000 in truth: ECE {exact:.3f}")
 # %% [markdown]
 # ## Both together
 #
-# `judged` rests on the humans. The judge lowers the noise of their labels and cannot bias them; a worthless judge leaves the humans as
-# they are.
+# `judged` rests on the human labels. The judge reduces their noise and cannot bias the estimate; with an uninformative judge the result is
+# that of the human labels alone.
 
 # %%
 found = cal.judged("ece", human, c, judge=judge, rng=0)
@@ -60,7 +60,8 @@ ax.tick_params(axis="y", length=0)
 ax.set_title("What each set of labels says", loc="left", fontsize=11)
 
 # %% [markdown]
-# `worth` is how many human labels would be as good without the judge, and `label_more` how many further rows to label for half the width.
+# `worth` is the number of human labels that would give the same precision without the judge, and `label_more` the number of further rows to
+# label for half the width.
 
 # %%
 for name, text in found.rows():
@@ -69,8 +70,8 @@ for name, text in found.rows():
 # %% [markdown]
 # ## Rows that were not drawn at random
 #
-# People like to look at the doubtful answers. That is allowed where the probabilities of being chosen are known: pass them as
-# `inclusion=`.
+# People prefer to label doubtful answers. This is possible if the probability with which each row was chosen is known: pass these
+# probabilities as `inclusion=`.
 
 # %%
 chance = np.clip(0.4 * np.minimum(c, 1 - c), 0.02, 1)
@@ -79,7 +80,7 @@ found = cal.judged("ece", np.where(chosen, truth, np.nan), c, judge=judge, inclu
 print(f"{chosen.sum()} labels: ECE {found.estimate:.3f}, 95% interval {found.low:.3f} to {found.high:.3f}")
 
 # %% [markdown]
-# In a terminal, with a file that has a column for each of them and nothing where no human looked:
+# In a terminal, with a file that has a column for each of them, empty in rows without a human label:
 #
 # ```
 # calibrary report answers.csv --label human --prob p --judge gpt -o page.html

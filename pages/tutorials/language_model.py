@@ -2,7 +2,7 @@
 # # Confidences of a language model
 #
 # *Data: 600 simulated answers of an over-confident language model, three to each of 200 questions on four topics, with the
-# confidence it stated in round figures.* Simulated, because real answers carry licences; everything below works on yours.
+# confidence it stated in round figures.* The answers are simulated because real ones have licences; everything below works with yours.
 
 # %%
 import calibrary as cal
@@ -15,8 +15,8 @@ print(f"right {y.mean():.1%}, stated {p.mean():.1%}, {len(set(p.tolist()))} diff
 # %% [markdown]
 # ## Answers to one question belong together
 #
-# The three answers to a question are right or wrong together more often than chance. Counting them as 600 independent rows makes
-# intervals too narrow. `units=` says which rows belong together.
+# The three answers to a question are right or wrong together more often than by chance. Intervals that treat them as 600 independent rows
+# are too narrow. `units=` says which rows belong together.
 
 # %%
 alone = cal.interval("ece", y, p, rng=0)
@@ -28,10 +28,10 @@ for words, found in (("600 rows", alone), ("200 questions", together)):
 plots.plot_reliability(y, p)
 
 # %% [markdown]
-# ## Is the confidence good for anything?
+# ## Is the confidence useful?
 #
-# An over-confident model can still know which of its answers are better. Then it is worth asking it to abstain when it is unsure.
-# The curve shows the share of wrong answers among those it keeps.
+# The confidences of an over-confident model can still be higher for right answers than for wrong ones. Then it is useful to let the model
+# abstain when its confidence is low. The curve shows the share of wrong answers among those that it gives.
 
 # %%
 plots.plot_risk_coverage(y, p)

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Monitoring a model in use
 #
-# *Data: simulated days of 200 predictions; after 30 days the world changes and the model becomes over-confident.* Testing every day at 5%
-# raises a false alarm every three weeks. A monitor may be looked at after every batch, and the chance of a false alarm stays below its level.
+# *Data: simulated days of 200 predictions; after 30 days the data change and the model becomes over-confident.* A test at 5% on every day
+# raises a false alarm about every three weeks. A monitor may be checked after every batch, and the probability that it ever raises a false
+# alarm stays below its level.
 
 # %%
 import numpy as np
@@ -29,7 +30,7 @@ print(f"a calibrated model, tested daily at 5%: false alarms in 60 days: {sum(al
 # %% [markdown]
 # ## A monitor
 #
-# It keeps 342 numbers, however many rows it has seen. The chance that it *ever* raises an alarm on calibrated predictions is at most
+# The monitor keeps 342 numbers, for any number of rows. The probability that it *ever* raises an alarm on calibrated predictions is at most
 # `alpha`.
 
 # %%
@@ -39,8 +40,8 @@ for _ in range(60):
 print("calibrated for 60 days:", monitor.words)
 
 # %% [markdown]
-# To watch for drift, start a new monitor each period: while predictions are calibrated the evidence falls below 1, and it would
-# have to rise from there first.
+# To monitor for drift, start a new monitor each period: while predictions are calibrated the evidence falls below 1, and after a change it
+# would first have to rise to 1 again.
 
 # %%
 rng = np.random.default_rng(2)

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # A metric of your own
 #
-# *Data: the simulated risk model of the quick start, and the worlds of the study.* You propose a calibration metric. A paper about it
-# has to say what the metric shows for a calibrated model, how sure an estimate is, which errors it detects and misses, and how it
-# compares with the metrics that exist. A plain Python function is enough for all of this.
+# *Data: the simulated risk model of the quick start, and the worlds (simulated models whose true calibration curve is known) of the study.*
+# You propose a calibration metric. A paper about it has to say what the metric shows for a calibrated model, how precise an estimate is,
+# which errors it detects and misses, and how it compares with existing metrics. A plain Python function is enough for all of this.
 
 # %%
 import numpy as np
@@ -62,10 +62,10 @@ for i in range(samples):
 print(f"rejected in {rejected} of {samples} samples, covered in {covered} of {samples}")
 
 # %% [markdown]
-# ## Which errors does it detect, beside other metrics?
+# ## Which errors does it detect, compared with other metrics?
 #
-# The study has worlds in which the calibration curve is known. `study.run` computes your function and any metrics of the catalogue on the
-# same samples, at the same level of 5%.
+# In each world of the study the calibration curve is known. `study.run` computes your function and any metrics of the catalogue on the
+# same samples, and tests at the same level of 5%.
 
 # %%
 metrics = {"tail gap": tail_gap, "ece": "ece", "smece": "smece", "mce": "mce"}
@@ -102,7 +102,7 @@ ax.set_title("What each metric detects", loc="left", fontsize=11)
 #
 # ## On predictions like yours
 #
-# `study.mine` fits a world to your own predictions, and asks which metric says most there.
+# `study.mine` fits a world to your own predictions and shows how well each metric works there.
 
 # %%
 print(study.mine(y, p, metrics=metrics, draws=10))
@@ -114,8 +114,8 @@ print(study.mine(y, p, metrics=metrics, draws=10))
 # calibrary study run --preset standard --function my.py:tail_gap
 # ```
 #
-# runs all 84 worlds and six sample sizes, in shards that can be stopped and shared among machines. [The study](../study.md) holds every
-# metric of the catalogue to the same worlds, and the page of each metric shows what it detects.
+# runs all 84 worlds and six sample sizes, in parts that can be stopped and shared among machines. [The study](../study.md) has the results
+# of every metric of the catalogue in the same worlds, and the page of each metric shows what it detects.
 #
 # ## Into the catalogue
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Nothing but confidences from production
 #
-# *Data: a simulated model of churn.* Labels come months later; what production has now are the model's inputs and its confidences. The mix of
-# customers has changed since the model was validated: new customers are many.
+# *Data: a simulated model of churn.* Labels come months later; for now production has only the model's inputs and its confidences. The mix of
+# customers has changed since the model was validated: there are many new customers.
 
 # %%
 import numpy as np
@@ -27,8 +27,9 @@ print(f"validated: ECE {cal.ece(y, p):.3f}; mean confidence {p.mean():.1%}, in p
 # %% [markdown]
 # ## What may be assumed
 #
-# Under *covariate shift* other kinds of customers are frequent, and customers of one kind leave as often as before. Rows of the validation
-# are weighted by how frequent their kind is in production: by a logistic regression of which set a row belongs to, fitted to other rows.
+# Under *covariate shift* the frequencies of types of customers change, and customers of one type leave as often as before. Rows of the
+# validation are weighted by how frequent their type is in production, estimated by a logistic regression that predicts to which set a row
+# belongs and is fitted to other rows.
 
 # %%
 found = cal.under_shift(
@@ -37,8 +38,8 @@ found = cal.under_shift(
 print(found)
 
 # %% [markdown]
-# That customers of one kind leave as often as before cannot be tested without labels of production: the sentence says that it is assumed.
-# What is tested is whether the weighted validation rows look like production.
+# Whether customers of one type leave as often as before cannot be tested without labels of production: the sentence says that it is assumed.
+# A test only compares the weighted validation rows with those of production.
 #
 # Months later the labels have come:
 
@@ -48,9 +49,9 @@ print(f"ECE in production, with the labels: {cal.ece(later, p_now):.3f}")
 # %% [markdown]
 # ## With confidences alone
 #
-# Without the inputs the confidences themselves can serve as the one feature. The assumption is then stronger: customers with one
-# confidence must leave as often as before, whatever their kind. Here they do not, because the model learned too little of the months, and
-# nothing in the confidences can show it.
+# Without the inputs the confidences themselves can serve as the only feature. The assumption is then stronger: customers with the same
+# confidence must leave as often as before, whatever their type. Here they do not, because the model learned too little about the months, and
+# the confidences cannot show it.
 
 # %%
 alone = cal.under_shift("ece", y, p, p_now, assume="covariate", n_resamples=199, rng=0, check=False)

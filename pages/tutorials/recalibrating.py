@@ -2,7 +2,7 @@
 # # Recalibrating
 #
 # *Data: probabilities of a random forest for 1,797 handwritten digits.* A map from stated to better probabilities can be fitted to a few
-# hundred rows. Two questions have to be answered: whether the map is worth it, and how to measure that without deceiving oneself.
+# hundred rows. Two questions have to be answered: whether the map helps, and how to measure this on rows to which it was not fitted.
 
 # %%
 import calibrary as cal
@@ -13,15 +13,15 @@ y, p, _ = cal.datasets.digits()
 # %% [markdown]
 # ## Would it help?
 #
-# Every map is fitted to nine tenths of the rows and judged on the last tenth. A map is advised only if it beats doing nothing by more
-# than its own noise.
+# Every map is fitted to nine tenths of the rows and judged on the last tenth. A map is recommended only if its gain is larger than two
+# standard errors.
 
 # %%
 gain = cal.recalibration_gain(y, p)
 print(gain)
 
 # %% [markdown]
-# ## Do it
+# ## Fit the map
 
 # %%
 recalibrate = cal.Recalibrator().fit(p[::2], y[::2])
@@ -48,7 +48,7 @@ judged = recalibrate.judge(p[1::2], y[1::2])
 print(f"log loss lower by {judged.gain:.3f} (se {judged.se:.3f}): worth it: {judged.worth}")
 
 # %% [markdown]
-# ## Keep it
+# ## Save the map
 #
 # The map is JSON: it can be read in a code review, and loading it never runs code.
 
@@ -57,8 +57,8 @@ recalibrate.save("map.json")
 print(open("map.json").read()[:300])
 
 # %% [markdown]
-# On the command line the map is fitted to one file and applied to another. The new probabilities stand in a column of their own, called as
-# the old one followed by `_recalibrated`:
+# On the command line the map is fitted to one file and applied to another. The new probabilities are in a column of their own, named as the
+# old one followed by `_recalibrated`:
 #
 # ```
 # calibrary recalibrate fit validation.csv --label outcome --prob risk -o map.json

@@ -2,8 +2,8 @@
 # # Why your self-consistency ECE is wrong
 #
 # *Data: simulated answers of a model that is calibrated by construction.* Ask a model the same question six times: the first sample is its
-# answer, and the share of the other five that agree is its confidence. That share is a draw around the model's own probability, and a draw is noisy.
-# The expected calibration error takes the noise for miscalibration.
+# answer, and the share of the other five that agree is its confidence. That share varies by chance around the model's own probability, and
+# the expected calibration error counts this noise as miscalibration.
 
 # %%
 import matplotlib.pyplot as plt
@@ -65,9 +65,9 @@ ax.set_title("A calibrated model, 300 questions, 50 data sets", loc="left", font
 # %% [markdown]
 # ## Without the noise of the samples
 #
-# `sampled_answers` leaves each sample out in turn, finds the share of the others, and compares the outcome with the sample that was left
-# out. A calibrated model shows 0 on average in every bin, whatever the number of samples. The test draws anew which of the k + 1
-# numbers of a question is called the outcome, and it is exact: it rejects a calibrated model in at most 5% of data sets.
+# `sampled_answers` leaves each sample out in turn, computes the share of the others, and compares the outcome with the sample that was left
+# out. A calibrated model shows 0 on average in every bin, for any number of samples. The test redraws which of the k + 1 numbers of a
+# question (the outcome and k samples) is the outcome, and it is exact: it rejects a calibrated model in at most 5% of data sets.
 
 # %%
 found = cal.sampled_answers(answers, right, rng=0)
@@ -79,7 +79,7 @@ found.plot()
 # %% [markdown]
 # ## A model that is not calibrated
 #
-# This one is right with probability q^1.5 where it says q. The same test detects it with 500 questions and 5 samples.
+# This model is right with probability q^1.5 where it states q. The same test detects this with 500 questions and 5 samples.
 
 # %%
 answers, right = asked(n=500, k=5, truth=lambda q: q**1.5)
@@ -89,8 +89,9 @@ print(over)
 # %% [markdown]
 # ## A majority vote
 #
-# People take the most frequent answer, and its share among the same samples. That share is too high: the samples that chose the winner
-# cannot measure it. It is refused, and `answer="split"` lets half of the samples vote and the other half measure.
+# It is common to take the most frequent answer, with its share among the same samples as the confidence. That share is too high, because the
+# same samples also chose the answer. calibrary refuses it; with `answer="split"` half of the samples choose the answer and the other half
+# measure its confidence.
 
 # %%
 try:
@@ -101,8 +102,8 @@ except ValueError as error:
 # %% [markdown]
 # ## Your own logs
 #
-# The epochs of an Inspect log are sampled answers: `calibrary report log.eval --sampled -o page.html`. How many questions and samples to
-# pay for: `calibrary plan ece --sampled 3000 --error 0.1`. In Python:
+# The epochs of an Inspect log are sampled answers: `calibrary report log.eval --sampled -o page.html`. To plan how many questions and samples
+# to pay for, use `calibrary plan ece --sampled 3000 --error 0.1`. In Python:
 
 # %%
 from calibrary.language.planning import sampled_plan

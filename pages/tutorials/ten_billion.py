@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Ten billion rows
 #
-# *Data: made here; ten billion predictions as counts.* Calibration needs little of each prediction: which cell of confidence it fell in, and
-# what happened. A `State` is that table. States of parts add up to the state of the whole, in any order, so that a cluster, a database or
-# a loop over files can fill them.
+# *Data: simulated here, ten billion predictions as counts.* Calibration needs little of each prediction: the narrow interval of confidence
+# (the *cell*) in which it lies, and its outcome. A `State` is a table of counts by cell and outcome. States of parts add up to the state of
+# the whole, in any order, so that a cluster, a database or a loop over files can compute them.
 
 # %%
 import numpy as np
@@ -25,9 +25,9 @@ for seed in range(5):
 print(state)
 
 # %% [markdown]
-# ## A state takes the place of predictions
+# ## Use a state like predictions
 #
-# Numbers that depend only on sums in bins are exact; others say how far off they can be.
+# Metrics that depend only on sums in bins are exact; for the others calibrary gives a bound on the error.
 
 # %%
 y, c = (np.concatenate(x) for x in zip(*(part(seed) for seed in range(5)), strict=True))
@@ -37,7 +37,7 @@ for name in ("ece", "bs", "smece", "ecce_mad"):
 # %% [markdown]
 # ## From a million to ten billion
 #
-# Weight 2 is the row written twice, so 200,000 rows of weight 50,000 stand for 10^10 rows. The cost does not change: a state has the
+# A row of weight 2 counts as two copies, so 200,000 rows of weight 50,000 stand for 10^10 rows. The cost does not change: a state has the
 # same size for any number of rows.
 
 # %%
@@ -54,5 +54,5 @@ print(f"ECE {found.estimate:.6f}, true error between {found.low:.6f} and {found.
 # ## Where the rows really are
 #
 # - Files: `cal.scale.scan("folder/", label="y", prob="p")`, or `calibrary scan` on the command line.
-# - A database or Spark: `calibrary sql --table t --label y --prob p` prints one query; only the small table travels.
+# - A database or Spark: `calibrary sql --table t --label y --prob p` prints one query; only the small table is transferred.
 # - Dask and PyTorch ranks: [More rows than memory](../scale.md).

@@ -2,8 +2,8 @@
 # %% [markdown]
 # # Training with a calibration loss
 #
-# *Data: 1,797 digits with noise, 400 of them to train on.* A network that learns its training rows by heart becomes over-confident. Does
-# a loss that punishes miscalibration help, and does it beat temperature scaling, which costs nothing?
+# *Data: 1,797 digits with noise, 400 of them for training.* A network that memorizes its training rows becomes over-confident. Does a loss
+# that penalizes miscalibration help, and is it better than temperature scaling, which needs no training?
 
 # %%
 import numpy as np
@@ -22,8 +22,8 @@ y = torch.tensor(labels[order])
 train, valid, test = slice(0, 400), slice(400, 800), slice(800, None)
 
 # %% [markdown]
-# The loss stands *beside* the cross-entropy, never alone: predicting the base rate is perfectly calibrated. Modules take the
-# prediction first, as PyTorch's do.
+# The loss is *added* to the cross-entropy and never used alone, because a model that predicts the base rate is perfectly calibrated. Modules
+# take the prediction first, as PyTorch's do.
 
 # %%
 penalty = losses.MaximumMeanCalibrationError(weighted=True)
@@ -47,7 +47,7 @@ def fitted(weight, seed=0, epochs=40):
 
 
 # %% [markdown]
-# ## Compare on rows that nothing was chosen on
+# ## Compare on rows that were not used for any choice
 
 # %%
 plain, punished = fitted(0.0), fitted(1.0)

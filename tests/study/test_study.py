@@ -146,7 +146,7 @@ def test_fit_takes_weights_as_repeated_rows_and_top_label_for_columns():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 100)
     y = np.where(np.arange(100) % 4, p.argmax(axis=1), 0)
     assert BiasByConstruction.fit(y, p).alpha > 1
-    with pytest.raises(ValueError, match="several views"):
+    with pytest.raises(ValueError, match="several sets of confidences"):
         BiasByConstruction.fit(y, p, lens="class-wise")
     with pytest.raises(ValueError, match="every label is the same"):
         BiasByConstruction.fit(p.argmax(axis=1), p)
