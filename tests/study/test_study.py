@@ -176,9 +176,9 @@ def test_null_reading_says_what_chance_gives():
     assert reading.expected == pytest.approx(0.08, abs=0.02)
     assert reading.value == pytest.approx(cal.expected_calibration_error(calibrated, c))
     assert reading.excess == pytest.approx(reading.value - reading.expected)
-    assert "not above that" in str(reading)
+    assert "within the range expected by chance" in str(reading)
     assert "expected calibration error is" in str(reading)
-    assert "is above that" in str(null_reading("ECE-EM", wrong, c, rng=0))
+    assert "above the range expected by chance" in str(null_reading("ECE-EM", wrong, c, rng=0))
     few = null_reading("ece", calibrated, c, rng=0, n_bins=3)
     assert few.expected < reading.expected
 
@@ -189,8 +189,8 @@ def test_null_reading_sees_both_sides_copies_and_parts():
     y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
     low = null_reading("bs", y, timid, rng=0)
     assert low.value < low.lower
-    assert "less than expected by chance" in str(low)
-    assert "as expected by chance" in str(null_reading("bs", y, q, rng=0))
+    assert "below the range expected by chance" in str(low)
+    assert "within the range expected by chance" in str(null_reading("bs", y, q, rng=0))
     copies = null_reading("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
     assert copies.n == 60
     assert "these 60 predictions" in str(copies)

@@ -407,7 +407,7 @@ def test_figures_show_what_was_found():
 
     found = study.run(TINY, metrics=["ece", "smece", "mce"])
     figure = FIGURES["null-reading"](found)
-    line = next(line for line in figure.axes[0].lines if line.get_label() == "ece")
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "Expected calibration error")
     assert line.get_ydata()[0] == found.row("ece", 100)["null"]
     assert FIGURES["classes"](found) is None
 

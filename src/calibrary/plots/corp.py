@@ -219,8 +219,8 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
         k = first[i]
         spread = f", from {percent(data.score[k])} to {percent(data.score[last[i]])}" if flat[i] else ""
         band = f"\n{_band_name(data)}: {percent(data.low[k])} to {percent(data.high[last[i]])}" if data.band else ""
-        said = f"{counted(cases[i], 'case')}\npredicted {percent(middle[i])}{spread}"
-        return f"{said}\nobserved {percent(data.fit[k])}{band}"
+        text = f"{counted(cases[i], 'case')}\npredicted {percent(middle[i])}{spread}"
+        return f"{text}\nobserved {percent(data.fit[k])}{band}"
 
     tooltips(ax, middle, data.fit[first] - middle if bias else data.fit[first], words, series=_FIT, curve=True)
 

@@ -136,11 +136,11 @@ def _words(data: CumulativeData, i: int) -> str:
 
 def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
     place = np.arange(6) / 5
-    told = [f"{score:.2f}" for score in _scores_at(data, place)]
-    if len(set(told)) < len(told):  # confidences near 0 or 1 need more digits
-        told = [_near_the_ends(score) for score in _scores_at(data, place)]
+    labels = [f"{score:.2f}" for score in _scores_at(data, place)]
+    if len(set(labels)) < len(labels):  # confidences near 0 or 1 need more digits
+        labels = [_near_the_ends(score) for score in _scores_at(data, place)]
     top = ax.secondary_xaxis("top")
-    top.set_xticks(place, told, fontsize=7.5)
+    top.set_xticks(place, labels, fontsize=7.5)
     top.tick_params(length=2, pad=1, color=look.gray, labelcolor=look.gray)
     top.spines["top"].set_visible(False)
     top.set_xlabel("Confidence at that share", fontsize=8, color=look.gray, labelpad=4)

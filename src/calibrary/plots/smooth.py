@@ -114,11 +114,11 @@ def smooth_data(
         both = np.concatenate([some.positive, some.negative])
         drawn = on_rows(lambda counts: curves(*np.hsplit(counts, 2)), both, n_resamples, rng)
         low, high = pointwise(drawn, confidence_level)
-    asked = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
+    settings = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
         t, curve, low, high, ones + zeros, ones, zeros, _support(t, some, kernel, sigma),
-        smece, *interval_of("smece", y_true, y_prob, lens=lens, **asked, **checked),
+        smece, *interval_of("smece", y_true, y_prob, lens=lens, **settings, **checked),
         sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
     )  # fmt: skip
 

@@ -87,21 +87,21 @@ class SegmentGain:
     def sentence(self) -> Sentence:
         """Whether a map for each segment improves the score, and by how much, in words."""
         spoken = spoken_score(self.score)
-        told = {f"gain by {self.by}": self.gain}
+        values = {f"gain by {self.by}": self.gain}
         if not self.worth:
-            said = (
+            text = (
                 f"There is no evidence that a map for each segment of {self.by} improves on one map for all: it would "
                 f"change the {spoken} by {number(-self.gain)} (se {number(self.se)})."
             )
-            return Sentence(said, measured(said, **told))
+            return Sentence(text, measured(text, **values))
         many = counted(len(self.rows), "segment")
-        said = (
+        text = (
             f"A map for each segment of {self.by}, shrunk towards the common one, would lower the {spoken} by "
             f"{number(self.gain)} (se {number(self.se)}) compared with one map for all. Of {many}, "
             f"{self.n_clear('before')} with the stated probabilities, {self.n_clear('common')} with one map for all "
             f"and {self.n_clear('after')} with a map for each are significantly miscalibrated after adjustment (Holm)."
         )
-        return Sentence(said, Claim(said, "segments differ", by=self.by), measured(said, **told))
+        return Sentence(text, Claim(text, "segments differ", by=self.by), measured(text, **values))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the printed table.

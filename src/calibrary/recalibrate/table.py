@@ -119,15 +119,15 @@ class RecalibrationGain:
 
     def advice_words(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> Sentence:
         """The recommendation with a chosen metric as the error, and its claims."""
-        said = self._advised(row, metric, before, after, calibrated)
-        told = {f"gain of {row.map}": row.gain}
+        text = self._advised(row, metric, before, after, calibrated)
+        values = {f"gain of {row.map}": row.gain}
         if self.advice is None:
-            return Sentence(said, measured(said, **told))
+            return Sentence(text, measured(text, **values))
         if not math.isnan(after) and not self.reversed:
-            told |= {f"{metric} before": before, f"{metric} after {row.map}": after}
-        helps = Claim(said, "recalibration helps", map=self.advice)
-        turned = (Claim(said, "spread", slope=-1.0, reversed=True),) if self.reversed else ()
-        return Sentence(said, helps, *turned, measured(said, **told))
+            values |= {f"{metric} before": before, f"{metric} after {row.map}": after}
+        helps = Claim(text, "recalibration helps", map=self.advice)
+        turned = (Claim(text, "spread", slope=-1.0, reversed=True),) if self.reversed else ()
+        return Sentence(text, helps, *turned, measured(text, **values))
 
     def _advised(self, row: MapGain, metric: str, before: float, after: float, calibrated: float) -> str:
         """The recommendation with a chosen metric: its value before and after, and its value by chance."""
@@ -154,15 +154,15 @@ class RecalibrationGain:
     @property
     def notes(self) -> tuple[str, ...]:
         """Further remarks."""
-        said = []
+        remarks = []
         if self.n_impossible:
             rows = "row" if self.n_impossible == 1 else "rows"
-            said.append(
+            remarks.append(
                 f"In {self.n_impossible} {rows} the outcome had a stated probability of 0, so that the "
                 f"{spoken_score(self.score)} is infinite: 0 and 1 were clipped by {self.nearest:.2g}."
             )
-        said += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
-        return tuple(said)
+        remarks += [f"{word} was left out: {reason}" for word, reason in self.skipped.items()]
+        return tuple(remarks)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, words and lists, ready for JSON."""

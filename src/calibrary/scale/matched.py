@@ -188,9 +188,9 @@ def _refuse_other_features(
         )
     other = [n for n in bins if view.feature_bins % n]
     if other or options.get("closed", "left") != view.closed:
-        said = f"n_bins={other[0]}" if other else f"closed={options.get('closed', 'left')!r}"
+        wrong = f"n_bins={other[0]}" if other else f"closed={options.get('closed', 'left')!r}"
         raise RefusedError(
-            f"{said}: the state keeps places and sizes of boxes in {view.feature_bins} bins, closed={view.closed!r}; "
+            f"{wrong}: the state keeps places and sizes of boxes in {view.feature_bins} bins, closed={view.closed!r}; "
             "use these, or a number that divides it"
         )
 

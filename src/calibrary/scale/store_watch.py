@@ -96,11 +96,11 @@ class WatchedSegment:
         """The result of the segment in one sentence."""
         if not self.alarm:
             return Sentence(f"There is no alarm for {in_sentence(self.name, 60)} ({pvalue(self.adjusted)}, adjusted).")
-        said = (
+        text = (
             f"There is evidence that {in_sentence(self.name, 60)} is not calibrated since {self.since}: {self.words} "
             f"({pvalue(self.adjusted)}, adjusted; alarm on {self.alarm_on})."
         )
-        return Sentence(said, Claim(said, "part is miscalibrated", part=self.name))
+        return Sentence(text, Claim(text, "part is miscalibrated", part=self.name))
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ class StoreWatch:
         """The result in one sentence."""
         span = f"from {self.first} to {self.last}"
         segments = counted(len(self.segments), "segment")
-        said = f"There is no alarm in {segments} {span} (probability of a false alarm: {percent(self.alpha)} at most)."
+        text = f"There is no alarm in {segments} {span} (probability of a false alarm: {percent(self.alpha)} at most)."
         if self.alarms:
-            said = (
+            text = (
                 f"{counted(len(self.alarms), 'of ' + segments + ' has', 'of ' + segments + ' have')} an alarm {span} "
                 f"(probability of any false alarm: {percent(self.alpha)} at most)."
             )
-        return Sentence(said, measured(said, segments=len(self.segments), alarms=len(self.alarms)))
+        return Sentence(text, measured(text, segments=len(self.segments), alarms=len(self.alarms)))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, for JSON; an infinite e-value is None."""

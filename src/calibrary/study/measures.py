@@ -181,17 +181,21 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
     """The smallest value of a misreport (rounded, constant, shrunk) over that of the true report; median."""
     ratios: dict[str, dict[str, float]] = {}
     for r in honest:
-        told = number.error(r.values(number.name))
-        told = told[np.isfinite(told)]
-        if not r.null or len(told) < 2 or told.mean() < 2.0 * _sd(told) / np.sqrt(len(told)):
+        true_report = number.error(r.values(number.name))
+        true_report = true_report[np.isfinite(true_report)]
+        if (
+            not r.null
+            or len(true_report) < 2
+            or true_report.mean() < 2.0 * _sd(true_report) / np.sqrt(len(true_report))
+        ):
             continue
         for lie in lies:
             values = number.error(lie.values(number.name))
             # a report that is sometimes undefined (an infinite log loss) gains nothing
-            same = lie.world.law_name == r.world.law_name and len(values) and told[: len(values)].mean() > 0.0
+            same = lie.world.law_name == r.world.law_name and len(values) and true_report[: len(values)].mean() > 0.0
             if same and np.isfinite(values).all():
                 # compared with the draws of the same rows under the true report
-                ratios.setdefault(lie.world.report, {})[r.world.law_name] = _paired(values, told)
+                ratios.setdefault(lie.world.report, {})[r.world.law_name] = _paired(values, true_report)
     laws = {law for by in ratios.values() for law in by}
     if not laws:
         return {}
@@ -202,8 +206,8 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
     }
 
 
-def _paired(values: Array, told: Array) -> float:
-    return float(values.mean() / told[: len(values)].mean())
+def _paired(values: Array, true_report: Array) -> float:
+    return float(values.mean() / true_report[: len(values)].mean())
 
 
 def binning_sensitivity(numbers: Sequence[Number], readings: Sequence[Readings]) -> dict[str, Any]:

@@ -62,14 +62,14 @@ class Number:
     def __call__(self, predictions: Predictions) -> tuple[float, str]:
         """The value, and the reason if it is undefined."""
         try:
-            with collected_warnings() as said, np.errstate(all="ignore"):
+            with collected_warnings() as warned, np.errstate(all="ignore"):
                 value = float(self.read(predictions))
         except ValueError as error:
             if self.metric and not isinstance(error, RefusedError):
                 raise  # a bug; but a user's function may raise any error for an undefined value
             return np.nan, str(error)
         if not np.isfinite(value):
-            return np.nan, said[-1] if said else f"it is {value}"
+            return np.nan, warned[-1] if warned else f"it is {value}"
         return value, ""
 
 

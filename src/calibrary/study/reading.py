@@ -42,17 +42,13 @@ class NullReading:
         one_sided = math.isinf(self.lower)
         usual = f"below {number(self.upper)}" if one_sided else f"between {number(self.lower)} and {number(self.upper)}"
         return (
-            f"{self.name} is {number(self.value)}, {self._place(one_sided)}. With these {self.n:,} predictions a "
-            f"perfectly calibrated model would show {number(self.expected)} on average, and a value {usual} in 95% of "
-            "samples."
+            f"{self.name} is {number(self.value)}, {self._place()} the range expected by chance. With these {self.n:,} "
+            f"predictions a perfectly calibrated model would show {number(self.expected)} on average, and a value "
+            f"{usual} in 95% of samples."
         )
 
-    def _place(self, one_sided: bool) -> str:
-        if self.value > self.upper:
-            return "more than expected by chance"
-        if self.value < self.lower:
-            return "less than expected by chance"
-        return "not more than expected by chance" if one_sided else "as expected by chance"
+    def _place(self) -> str:
+        return "above" if self.value > self.upper else "below" if self.value < self.lower else "within"
 
 
 def null_reading(

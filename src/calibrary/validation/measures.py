@@ -53,7 +53,7 @@ class Measured:
 class Measures:
     """Several metrics with their options, and the names of their values."""
 
-    asked: tuple[tuple[Entry, Question], ...]
+    pairs: tuple[tuple[Entry, Question], ...]
     names: tuple[Measured, ...] = ()
 
     def of(self, p: Predictions) -> Array:
@@ -61,7 +61,7 @@ class Measures:
         found: dict[str, float] = {}
         whole: dict[str, Any] = {}  # a fit that gives several values is computed once
         with collected_warnings(), np.errstate(all="ignore"):  # warnings of a metric about a resample are not shown
-            for entry, question in self.asked:
+            for entry, question in self.pairs:
                 try:
                     value = _value(entry, p, question, whole)
                 except RefusedError:  # an undefined value on this resample is NaN, which the means ignore
@@ -73,9 +73,9 @@ class Measures:
         """The metrics with the names of their values on all rows; errors are raised."""
         names: list[Measured] = []
         with collected_warnings():
-            for entry, question in self.asked:
+            for entry, question in self.pairs:
                 names += [Measured(entry, part) for part in numbers(measure(entry, p, question), entry.fields)]
-        return Measures(self.asked, tuple(names))
+        return Measures(self.pairs, tuple(names))
 
     @property
     def laws(self) -> list[str]:
@@ -85,7 +85,7 @@ class Measures:
     def those(self, smooth: bool) -> Measures:
         """The metrics that the bootstrap can correct, or the others."""
         return Measures(
-            tuple(pair for pair in self.asked if pair[0].smooth is smooth),
+            tuple(pair for pair in self.pairs if pair[0].smooth is smooth),
             tuple(name for name in self.names if name.entry.smooth is smooth),
         )
 

@@ -44,11 +44,11 @@ class Tally:
         """The number of failed refits and the first reason, in words; empty if none failed."""
         if not self.n_failed:
             return Sentence("")
-        said = (
+        text = (
             f"{self.n_failed:,} of {counted(self.n, 'refit')} failed ({percent(self.n_failed / self.n)}) and were left "
             f"out; the first: {self.failure}"
         )
-        return Sentence(said, measured(said, refits=self.n, failed=self.n_failed))
+        return Sentence(text, measured(text, refits=self.n, failed=self.n_failed))
 
     def refuse_or_warn(self) -> None:
         """Raise an error if every refit failed, and a warning if many did."""

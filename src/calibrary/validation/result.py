@@ -206,38 +206,38 @@ class Validation:
     def sentence(self) -> Sentence:
         """The result in words."""
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
-        said = [
+        parts = [
             f"the {row.name} is {with_interval(row.corrected, row.low, row.high)} (apparent {number(row.apparent)})"
             for row in shown
         ]
-        words = f"{_first(self.how)}, {', '.join(said[:-1])}{' and ' if len(said) > 1 else ''}{said[-1]}."
+        words = f"{_first(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
         if any(not math.isnan(row.low) for row in shown):
             words += f" Intervals have the level {percent(self.confidence_level)}."
         if self.unstable:
             words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
-        told = {f"apparent {row.metric}": row.apparent for row in shown}
+        values = {f"apparent {row.metric}": row.apparent for row in shown}
         if self.unstable:
-            told["instability"] = self.instability.overall
-        return Sentence(words, measured(words, **told))
+            values["instability"] = self.instability.overall
+        return Sentence(words, measured(words, **values))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Further remarks."""
-        said = [
+        remarks = [
             "Every refit repeats the whole modelling procedure that was passed, selection and tuning included; choices "
             "made on these data before the validation are not corrected for."
         ]
         if any(row.method == "cross-validation" for row in self.table) and self.method == "optimism":
-            said.append(
+            remarks.append(
                 "Metrics that use bins or smoothing are corrected by cross-validation: repeated rows of a bootstrap "
                 "sample would add a further bias."
             )
         if self.n_failed:
-            said.append(
+            remarks.append(
                 f"{self.n_failed:,} of {counted(self.n_refits, 'refit')} failed and were left out; the first: "
                 f"{self.failure}"
             )
-        return tuple(said)
+        return tuple(remarks)
 
     @property
     def size(self) -> str:

@@ -71,8 +71,8 @@ class Instability:
         share = self.changed(threshold)
         share = share[~np.isnan(share)]
         changed, often = float(share.mean()), float((share > 0.1).mean())
-        said = (
+        text = (
             f"At the threshold {number(threshold)}, a refit puts {percent(changed)} of the rows on the other side; "
             f"{percent(often)} of the rows change sides in more than 10% of the refits."
         )
-        return Sentence(said, measured(said, changed=changed, often=often))
+        return Sentence(text, measured(text, changed=changed, often=often))

@@ -124,13 +124,13 @@ def validate(
     rows: list[ValidationRow] = []
     refits: Refits | None = None
     by_bootstrap = measures if method.startswith("632") else measures.those(smooth=True)
-    if method != "cv" and by_bootstrap.asked:
+    if method != "cv" and by_bootstrap.pairs:
         made, refits = study.bootstrapped(by_bootstrap, method, whole("n_resamples", n_resamples, 2))
         rows += made
     by_folds = (
         measures if method == "cv" else Measures(()) if method.startswith("632") else measures.those(smooth=False)
     )
-    if by_folds.asked:
+    if by_folds.pairs:
         rows += study.folded(by_folds, folds, repeats)
     runner.tally.refuse_or_warn()
     order = [name.key for name in measures.names]
@@ -140,8 +140,8 @@ def validate(
         method=method,
         **given.facts(),
         n_resamples=n_resamples if refits is not None else 0,
-        folds=folds if by_folds.asked else 0,
-        repeats=repeats if by_folds.asked else 0,
+        folds=folds if by_folds.pairs else 0,
+        repeats=repeats if by_folds.pairs else 0,
         n_refits=runner.tally.n,
         n_failed=runner.tally.n_failed,
         failure=runner.tally.failure,
@@ -355,7 +355,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     whole_weights = outside.w is None or bool((outside.w == np.rint(outside.w)).all())
     with collected_warnings():
         for j, name in enumerate(measures.names):
-            question = next(q for e, q in measures.asked if e is name.entry)
+            question = next(q for e, q in measures.pairs if e is name.entry)
             if name.part:
                 continue
             weight_type = "frequency" if whole_weights else "importance"
