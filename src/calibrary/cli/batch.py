@@ -69,7 +69,9 @@ def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker,
     for sentence in broken:
         err.print(f"[red]no report:[/] {plain(sentence)}", soft_wrap=True)
     if broken:
-        raise InputError(f"{len(broken)} of {len(files)} files could not be reported; {folder / 'index.html'} says why")
+        raise InputError(
+            f"{len(broken)} of {len(files)} files could not be reported; {folder / 'index.html'} gives the reasons"
+        )
     return made
 
 

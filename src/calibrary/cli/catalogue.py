@@ -54,7 +54,7 @@ def list_metrics(
     # the next program of a pipe gets unbroken lines, whatever the width of the terminal
     console = out if out.is_terminal else Console(width=_WIDE, emoji=False, highlight=False)
     console.print(listing(shown, console.width))
-    err.print(f"{len(shown)} metrics; calibrary explain ID describes one", highlight=False)
+    err.print(f"{len(shown)} metrics; calibrary explain ID describes a metric", highlight=False)
 
 
 #: Columns of the list, each with the smallest width of the terminal at which it is shown.

@@ -145,7 +145,7 @@ def _picture(one: Any) -> None:
     if view is None or view.noun != "row":
         return
     bins = cal.reliability_bins(view, n_bins=10)
-    out.print("\n[bold]stated   observed[/]   (| is where a calibrated model's bar would end)")
+    out.print("\n[bold]stated   observed[/]   (| marks where the bar of a calibrated model would end)")
     for stated, happened, count in zip(bins.confidence, bins.outcome, bins.count, strict=True):
         if count:
             bar = list("█" * round(happened * _WIDE) + " " * (_WIDE + 1 - round(happened * _WIDE)))

@@ -111,4 +111,4 @@ def cache(
         plain(f"{kept.root()}: {counted(files, 'file')}, {number(size / 1e6)} MB of compiled code"), soft_wrap=True
     )
     if not available():
-        out.print(plain("numba is not installed: everything is computed without it (pip install 'calibrary[fast]')"))
+        out.print(plain("numba is not installed: results are the same, but slower (pip install 'calibrary[fast]')"))

@@ -55,7 +55,7 @@ def monitor(
     for segment in () if quiet else found.alarms[:_NAMED]:
         out.print(plain(f"  {segment.sentence}"), soft_wrap=True)
     if not quiet and len(found.alarms) > _NAMED:
-        out.print(plain(f"  {len(found.alarms) - _NAMED:,} more alarms: -o page.html or -o watch.json shows all"))
+        out.print(plain(f"  {len(found.alarms) - _NAMED:,} more alarms: -o page.html writes all of them"))
     for path in paths:
         written(path)
     if found.alarms:

@@ -210,7 +210,7 @@ def matched_names(columns: Sequence[str], words: set[str]) -> list[str] | None:
 
 
 def _shared(words: Sequence[str]) -> int:
-    """Number of letters that all words begin with."""
+    """The length of the common beginning of all words."""
     n = 0
     while all(len(word) > n and word[n] == words[0][n] for word in words):
         n += 1

@@ -493,10 +493,10 @@ class Matches:
         return "" if facts.reads == "matches" else self.as_predictions().note_for(facts, question)
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
-        """Outcomes of detections are always right or wrong."""
+        """No check is needed: every detection is either correct or wrong."""
 
     def check_law(self, lens: Looks) -> None:
-        """Pooled over classes, detections are still one pair each."""
+        """No check is needed: each detection is one pair of score and outcome, even if classes are pooled."""
 
     def drawn_by(self, lens: Looks) -> Matches:
         """All images, for any view."""

@@ -186,7 +186,7 @@ def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indic
 
 
 def _group(pair: Pair, image: Indices, category: Indices) -> Indices:
-    """One number for every image and class."""
+    """A number that identifies the image and the class of each box."""
     return image * len(pair.categories) + category
 
 

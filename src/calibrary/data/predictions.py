@@ -490,7 +490,7 @@ class Predictions:
     # -- what belongs to the rows -----------------------------------------------------------------
 
     def in_units(self, units: Any = None, blocks: Any = None) -> Self:
-        """The same rows, of which some belong together.
+        """The same rows with units or blocks of rows that belong together.
 
         Parameters
         ----------
@@ -574,7 +574,7 @@ class Predictions:
         return column
 
     def summed(self, x: Array) -> Array:
-        """A number of each row summed for each entry of a column: the number itself."""
+        """A number of each row, summed for each entry of a column: unchanged, because each entry is one row."""
         return x
 
     @property

@@ -166,7 +166,7 @@ def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, i
 
 
 def _one_name_for_bins(keywords: dict[str, Any]) -> None:
-    """``bins`` is another name of ``n_bins``."""
+    """Replace the keyword ``bins``, which is another name of ``n_bins``."""
     bins = keywords.pop("bins", None)
     if bins is not None:
         if keywords.get("n_bins") is not None:

@@ -195,7 +195,7 @@ Search = Generator[float, float, float]
 
 
 def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, tolerance: float) -> Search:
-    """The size at the width that equals it; ``exact`` means that sizes are integrals, not means over a grid."""
+    """The size of the smoothed residuals at the width that equals this size; ``exact``: sizes are integrals."""
     if exact and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
         return limit  # at that width no two points influence each other, so that nothing cancels
     least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if exact else (0.0, 1.0)

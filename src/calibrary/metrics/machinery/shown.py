@@ -64,14 +64,14 @@ def sentence(result: Any) -> Sentence:
 
 
 def estimate_sentence(name: str, result: Any) -> Sentence:
-    """A number with the interval in which the true value lies."""
+    """A sentence with an estimate and the interval of the true value."""
     said = f"The {name} is {number(float(result.estimate))}"
     told = measured(said, **{name: float(result.estimate)})
     return Sentence.joined("", [told, *_interval(name, result), "."])
 
 
 def difference_sentence(said: str, name: str, result: Any, p: str) -> Sentence:
-    """The difference of two models, its interval where there is one, and its p-value."""
+    """A sentence with the difference of two models, its interval if it has one, and its p-value."""
     told = measured(f"{said} is {number(result.difference)}", **{name: result.difference})
     return Sentence.joined("", [told, *_interval(name, result, f"; {p}")] if _has_ends(result) else [told, f" ({p})"])
 
@@ -175,7 +175,7 @@ _WIDTH, _HEIGHT, _EDGE = 360, 46, 30
 
 
 def picture(result: Any) -> Markup | None:
-    """A number line: the interval with its estimate, or the statistic beside the draws."""
+    """A number line with the interval and its estimate, or with the range of the draws and the statistic."""
     if all(_is_number(getattr(result, name, None)) for name in ("estimate", "low", "high")):
         title = "bar: interval; dot: estimate"
         if hasattr(result, "around"):

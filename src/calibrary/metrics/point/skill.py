@@ -41,7 +41,7 @@ def _at_base_rate(view: Predictions) -> Predictions:
 
 
 def _certain(view: Predictions) -> Predictions:
-    """Every row predicted with its true class."""
+    """The predictions that give every row's true class the probability 1."""
     if view.binary:
         return view.view(view.y, view.y.astype(np.float64))
     return view.view(view.y, view.one_hot, classes=view._classes)

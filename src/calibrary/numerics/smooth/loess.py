@@ -249,7 +249,7 @@ def fit_weights(
 
 
 def _fits(x: Array, weights: Array, targets: Array, radius: Array, degree: int) -> tuple[Array, Array]:
-    """All fits at once; NaN if one needs special treatment. ``weights`` has the rows' weights, and times y."""
+    """All fits at once; NaN if one needs special treatment. ``weights`` has columns w and w times y."""
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (x - targets[:, None]) / radius[:, None]
         a = np.minimum(np.abs(u), 1.0)

@@ -48,7 +48,7 @@ def lowess(x: Array, y: Array, w: Array | None, span: float, delta: float) -> tu
 
 
 def _points(x: list[float], delta: float) -> Array:
-    """Where to fit: each time at the last row within delta, or otherwise at the next distinct value."""
+    """The points where lines are fitted: the last row within delta of the point before, or the next distinct value."""
     at = 0
     points = []
     while at < len(x):

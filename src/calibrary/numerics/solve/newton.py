@@ -76,7 +76,7 @@ def minimize(
 
 
 class ConvexFunction(Protocol):
-    """A convex function of the order of one, whose derivatives cost less than its value."""
+    """A convex function with values of order one, whose derivatives are cheaper to compute than its value."""
 
     def value(self, x: Array) -> float: ...
 

@@ -52,7 +52,7 @@ class Diffusion:
         self._sizes = [first, *(size for size in (_FINEST >> 3, _FINEST) if size > first)]
 
     def carrying(self, a: Array) -> Diffusion:
-        """Other masses at the same points, which are not assigned to the grid again."""
+        """The same points with other masses; the points are not assigned to the grid again."""
         other = Diffusion(self.x, a, ascending=self.ascending)
         other._grids = self._grids
         other._often = len(self.x) <= _MOST_KEPT

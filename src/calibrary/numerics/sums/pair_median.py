@@ -167,7 +167,7 @@ def _middle_by_counting(x: Array, m: Array, rank: float) -> tuple[float, float]:
 def _first_try(x: Array, before: Array, share: float) -> tuple[float, float]:
     """Approximate quantile ``share`` of the distances, and the quantile function's slope, from evenly ranked points.
 
-    Pairs of m such points, each with itself included, miss the share by some m^(-3/2) only.
+    With m such points the error of the share is only of the order m^(-3/2).
     """
 
     def evenly(n: int) -> Array:
