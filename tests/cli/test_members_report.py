@@ -100,7 +100,8 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--members", "a"), "y_prob has one member"),
+        (("--members", "a"), "--members a is one member, and an ensemble needs two or more"),
+        (("--members", "a", "a"), "members 0 and 1 are equal in every row: remove one of them"),
         (("--members", "a,x"), "no column is called 'x'"),
         (("--members", "a,b", "--members-are", "samples"), "members='samples' is not known"),
         (("--members", "nowhere.npy"), "there is no such file"),

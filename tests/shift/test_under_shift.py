@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import scipy.stats
 
 import calibrary as cal
 from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.numbers import pvalue
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.shift.assumption import _Distances
 from calibrary.shift.density import DensityWeighting, folds
@@ -137,11 +139,27 @@ def test_the_distance_is_that_of_kolmogorov_and_smirnov():
     assert _Distances(pooled).largest(first, second) == pytest.approx(scipy.stats.ks_2samp(a, b).statistic)
 
 
+def distance_by_hand(p, weights, target):
+    """The largest difference of the two distribution functions, the source's weighted."""
+    at = np.concatenate([p, target])[:, None]
+    return np.abs((p <= at) @ weights / weights.sum() - (target <= at).mean(axis=1)).max()
+
+
 def test_a_contradicted_assumption_is_refused_and_computed_on_request():
     y, p, target = sets(moved=1.0)
-    with pytest.raises(ValueError, match=r"assumption of label shift .*check=False"):
+    with pytest.raises(ValueError, match=r"assumption of label shift .*check=False") as refused:
         cal.under_shift("ece", y, p, target, n_resamples=DRAWS, rng=0)
     found = cal.under_shift("ece", y, p, target, n_resamples=DRAWS, rng=0, check=False)
+    assert np.isnan(found.corrected)
+    shown = pickle.loads(pickle.dumps(refused.value)).result
+    assert shown.sentence.startswith("The data contradict the assumption of label shift (Kolmogorov-Smirnov test, p ")
+    assert "No estimate of the ECE at the target is given." in shown.sentence
+    assert [value for _, value in shown.rows()][1:] == ["no estimate", pvalue(found.assumption_pvalue, DRAWS)]
+    assert np.isnan([shown.target, shown.low, shown.high, shown.effective_n]).all()
+    apart = distance_by_hand(p, found.weights, target)
+    for assumed, wrong in ((False, apart), (True, apart), (False, apart + 0.01)):
+        truth = replace(KnownTruth.about({"assumption holds": assumed}), measured={"distance": wrong})
+        assert all(holds(each, truth) for each in shown.sentence.claims) == (not assumed and wrong == apart)
     assert found.assumption_pvalue <= 0.05
     assert "There is evidence against the assumption" in found.sentence
     claim = found.sentence.claims[-1]
@@ -153,6 +171,9 @@ def test_sentences_claim_what_is_so(found):
     y, p, _ = sets()
     true = open_shift.CELLS["label 2 classes .50 to .20"]["truth"]("ece")
     told = {"source": cal.ece(y, p), "target": found.target, "n": len(y), "effective_n": found.effective_n}
+    odds = p / (1.0 - p) * (found.shares[1] / found.shares[0]) * (1.0 - y.mean()) / y.mean()
+    told["corrected"] = cal.ece(y, odds / (1.0 + odds), sample_weight=found.weights)
+    assert told["corrected"] < 0.5 * found.target
     truth = KnownTruth(p, p, of_metric={"true values": {"ece": true}}, measured=told)
     assert {claim.rule for claim in found.sentence.claims} == {"interval", "measured"}
     assert all(holds(claim, truth) for claim in found.sentence.claims)

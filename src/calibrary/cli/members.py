@@ -51,6 +51,11 @@ def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> 
     gone = np.column_stack([_missing(columns.labels[name]) for name in columns.labels])
     y[gone] = None
     p = array if array is not None else columns.probability
+    if asked.members and p.shape[1] < 2:
+        raise InputError(
+            f"--members {asked.members[0]} is one member, and an ensemble needs two or more: name the others, or leave "
+            "--members out to report on one model"
+        )
     if len(p) != len(y):
         raise InputError(
             f"the members have {len(p):,} rows and {source} has {len(y):,}: the numbers of rows must agree"

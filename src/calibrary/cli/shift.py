@@ -42,8 +42,12 @@ def target_of(
     logits: bool,
     **settings: Any,
 ) -> Any:
-    """Estimate the metric on a target without labels; its file has the same probability columns."""
+    """Estimate the metric on a target without labels; its file has the same probability columns.
+
+    If the data contradict the assumption, the result has the test and no estimate.
+    """
     from calibrary.shift import under_shift
+    from calibrary.shift.target import ContradictedError
 
     table, named = open_table(source), found.columns.get("models", {}).get(model)
     if not named:
@@ -64,7 +68,10 @@ def target_of(
     more: dict[str, Any] = {}
     if features:
         more = {"features": _stacked(found.others, features), "target_features": _stacked(values, features)}
-    return under_shift(metric, found.predictions(model), None, target, assume=assume, **more, **settings)
+    try:
+        return under_shift(metric, found.predictions(model), None, target, assume=assume, **more, **settings)
+    except ContradictedError as contradicted:
+        return contradicted.result
 
 
 def _stacked(values: Any, names: list[str]) -> Array:

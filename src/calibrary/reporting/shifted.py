@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
 
@@ -13,12 +15,18 @@ def at_target(context: Context) -> Section | None:
     found = context.asked.target
     if found is None:
         return None
-    sentences = (
-        found.sentence,
-        "Rows: the rest of this page is about the labelled rows alone.",
-    )
+    sentences = [found.sentence]
+    if not np.isnan(found.corrected):
+        given = f"--prevalence {found.shares[1]:.3g}" if len(found.shares) == 2 else "--prevalence with these shares"
+        sentences.append(
+            "What would help at the target: PriorShift, which is exact if the predictions are calibrated at the "
+            f"source; {given} compares it with other maps."
+        )
+    sentences.append("The rest of this page is about the labelled rows alone.")
     data = {name: value for name, value in found.to_dict().items() if name != "weights"}  # one for each row
-    return Section("target", "On the target", sentences, (Table(("number", "value"), tuple(found.rows())),), (), data)
+    return Section(
+        "target", "On the target", tuple(sentences), (Table(("number", "value"), tuple(found.rows())),), (), data
+    )
 
 
 @section("shift")

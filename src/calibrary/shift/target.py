@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,10 @@ from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draw
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.inference.methods import bootstrap, triangle
+from calibrary.maps.prior_shift import PriorShift
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import generator, seed_of
+from calibrary.question import Question
 from calibrary.shift.assumption import assumption_test, compared_classes, looked_at
 from calibrary.shift.density import DensityWeighting, log_odds
 from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_both
@@ -40,6 +42,8 @@ LEVEL = 0.05
 class ShiftResult(Result):
     """A metric on a target without labels. Unpacks as ``low, high = result``.
 
+    Where a page shows that the data contradict the assumption, everything that rests on it is NaN or empty.
+
     Attributes
     ----------
     source : the metric on the labelled rows
@@ -52,6 +56,8 @@ class ShiftResult(Result):
         perfect value if this p-value is at most 1 - confidence_level; NaN for a metric without a test
     source_shares : share of each class among the labelled rows
     likelihood_shares : shares of the target by maximum likelihood, which assumes calibrated predictions; for comparison
+    corrected : under label shift that the data do not contradict, the metric on the target after
+        :class:`calibrary.recalibrate.PriorShift` with ``shares``; otherwise NaN
     distance : largest distance between the distribution functions of the target and of the weighted source
     weights : weight of each labelled row (of each copy, for frequency weights)
     metric, assume, n, n_target, confidence_level, n_resamples, method : the settings
@@ -68,6 +74,7 @@ class ShiftResult(Result):
     pvalue: float = float("nan")
     source_shares: Array = field(default_factory=lambda: np.empty(0))
     likelihood_shares: Array = field(default_factory=lambda: np.empty(0))
+    corrected: float = float("nan")
     distance: float = float("nan")
     weights: Array = field(default_factory=lambda: np.empty(0), repr=False)
     metric: str = ""
@@ -87,18 +94,34 @@ class ShiftResult(Result):
 
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, formatted for display."""
+        tested = ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples))
+        if np.isnan(self.target):
+            return [("source", number(self.source)), ("target", "no estimate"), tested]
+        after = [] if np.isnan(self.corrected) else [("target, after PriorShift", number(self.corrected))]
         return [
             ("source", number(self.source)),
             ("target", with_interval(self.target, self.low, self.high)),
+            *after,
             ("shares in the target", ", ".join(percent(float(x)) for x in self.shares)),
             ("shares in the source", ", ".join(percent(float(x)) for x in self.source_shares)),
             ("effective rows", f"{self.effective_n:,.0f} of {self.n:,}"),
-            ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples)),
+            tested,
         ]
 
     def _repr_html_(self) -> str:
         """The numbers and the sentence as HTML, for notebooks."""
         return html_table(("", self.sentence), self.rows())
+
+
+class ContradictedError(RefusedError):
+    """The data contradict the assumption; ``result`` has the test and no estimate."""
+
+    def __init__(self, message: str, result: ShiftResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.result)
 
 
 def under_shift(
@@ -206,22 +229,28 @@ def under_shift(
     classes = compared_classes(p.class_share)
     here, there = (looked_at(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1])))
     distance, tested = assumption_test(sets, observed, here, there, n_resamples, seed)
-    if check and tested <= LEVEL:
-        raise RefusedError(_contradicted(assume, distance, tested, n_resamples))
-    at_target = as_statistic(
-        metric, RowSample(_heavier(p, observed), "importance"), question.changed(weight_type="importance")
-    )
-    _refuse_several(at_target)
-    low, high, calibrated, method = _interval(at_target, sets, observed, level, n_resamples, seed)
-    result = ShiftResult(
-        source=float(as_statistic(metric, sample, question).observed[0]), target=float(at_target.observed[0]),
-        low=low, high=high, shares=_shares(p, weighting, observed), effective_n=effective, assumption_pvalue=tested,
-        pvalue=calibrated, source_shares=p.class_share, likelihood_shares=likelihood_shares(target, p.class_share),
-        distance=distance, weights=observed, metric=at_target.name, assume=assume, n=p.n, n_target=len(target),
-        confidence_level=level, n_resamples=n_resamples, method=method,
-    )  # fmt: skip
+    at_target = _weighted_metric(metric, _heavier(p, observed), question)
     spoken = at_target.name if at_target.entry is None else at_target.entry.spoken or at_target.entry.name
-    return ShiftResult(**{**vars(result), "sentence": _sentence(result, spoken, p.classes, features is not None)})
+    nan = float("nan")
+    tested_only = ShiftResult(
+        source=float(as_statistic(metric, sample, question).observed[0]), target=nan, low=nan, high=nan,
+        shares=np.empty(0), effective_n=nan, assumption_pvalue=tested, source_shares=p.class_share, distance=distance,
+        metric=at_target.name, assume=assume, n=p.n, n_target=len(target), confidence_level=level,
+        n_resamples=n_resamples,
+    )  # fmt: skip
+    if check and tested <= LEVEL:
+        sentence, refusal = _contradiction(tested_only, spoken)
+        raise ContradictedError(refusal, replace(tested_only, sentence=sentence))
+    low, high, calibrated, method = _interval(at_target, sets, observed, level, n_resamples, seed)
+    shares = _shares(p, weighting, observed)
+    result = replace(
+        tested_only, target=float(at_target.observed[0]), low=low, high=high, shares=shares, effective_n=effective,
+        pvalue=calibrated, likelihood_shares=likelihood_shares(target, p.class_share), weights=observed, method=method,
+        corrected=_after_prior_shift(metric, p, observed, question, shares)
+        if assume == "label" and tested > LEVEL
+        else nan,
+    )  # fmt: skip
+    return replace(result, sentence=_sentence(result, spoken, p.classes, features is not None))
 
 
 # -- the two sets ------------------------------------------------------------------------------------
@@ -304,11 +333,20 @@ def _shares(p: Predictions, weighting: Any, observed: Array) -> Array:
     return weighted
 
 
-def _refuse_several(statistic: Statistic) -> None:
-    if len(statistic.observed) != 1:
-        raise RefusedError(
-            f"{statistic.name} has {len(statistic.observed)} values here: choose a metric with one value"
-        )
+def _weighted_metric(metric: Any, p: Predictions, question: Question) -> Statistic:
+    """The metric on weighted rows."""
+    found = as_statistic(metric, RowSample(p, "importance"), question.changed(weight_type="importance"))
+    if len(found.observed) != 1:
+        raise RefusedError(f"{found.name} has {len(found.observed)} values here: choose a metric with one value")
+    return found
+
+
+def _after_prior_shift(metric: Any, p: Predictions, observed: Array, question: Question, shares: Array) -> float:
+    """The metric on weighted rows whose probabilities are corrected for these shares; NaN if a share is 0."""
+    if not (shares > 0.0).all():
+        return float("nan")
+    corrected = p.with_probability(PriorShift(shares.tolist()).fit(p).predict(p.probability))
+    return float(_weighted_metric(metric, _heavier(corrected, observed), question).observed[0])
 
 
 # -- the interval ------------------------------------------------------------------------------------
@@ -376,13 +414,28 @@ def _noise_ratio(sets: TwoSets, observed: Array, chance: Array) -> float:
 # -- words ---------------------------------------------------------------------------------------------
 
 
-def _contradicted(assume: str, distance: float, tested: float, draws: int) -> str:
-    other = "try assume='covariate' with features, " if assume == "label" else "add features in which the sets differ, "
-    return (
-        f"the assumption of {assume} shift is contradicted: the target and the weighted source differ by "
-        f"{number(distance)} in distribution (Kolmogorov-Smirnov, {pvalue(tested, draws)}); label rows of the target, "
-        f"{other}or pass check=False to compute the value anyway"
+def _contradiction(r: ShiftResult, spoken: str) -> tuple[Sentence, str]:
+    """What the test found, for a page and for an error."""
+    found = (
+        f"the data contradict the assumption of {r.assume} shift (Kolmogorov-Smirnov test, "
+        f"{pvalue(r.assumption_pvalue, r.n_resamples)}): the target and the weighted source differ by "
+        f"{number(r.distance)} in distribution"
     )
+    other = {
+        "label": ["assume covariate shift with features in which the two sets differ"],
+        "covariate": ["add features in which the two sets differ", "assume label shift"],
+    }[r.assume]
+    said = Claim(f"{found[0].upper()}{found[1:]}.", "assumption fails", assume=r.assume)
+    told = measured(str(said), distance=r.distance)
+    page = (
+        f"{said} No estimate of the {spoken} at the target is given. {_either(['Label rows of the target', *other])}."
+    )
+    anyway = "pass check=False to compute the value anyway"
+    return Sentence(page, said, told), f"{found}; {_either(['label rows of the target', *other, anyway])}"
+
+
+def _either(ways: list[str]) -> str:
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features: bool) -> Sentence:
@@ -416,4 +469,8 @@ def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features
     ]
     if failed:
         claims.append(Claim(third, "assumption fails", assume=r.assume))
-    return Sentence(" ".join([first, second, third]), *claims)
+    said = [first, second, third]
+    if not np.isnan(r.corrected):
+        said.append(f"After PriorShift with these shares the {spoken} at the target would be {number(r.corrected)}.")
+        claims.append(measured(said[-1], corrected=r.corrected))
+    return Sentence(" ".join(said), *claims)
