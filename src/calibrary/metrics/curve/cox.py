@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Unpack
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy
@@ -29,7 +29,6 @@ from calibrary.metrics.machinery.declare import (
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.newton import (
-    Evaluated,
     Minimum,
     logistic_loss,
     loss_difference,
@@ -41,7 +40,9 @@ _NAN = float("nan")
 #: Log odds with a relative difference below this count as equal: a slope between them would be rounding error.
 _SAME = 1e-10
 #: Largest number of rows for which many replicates are fitted together.
-_MOST_TOGETHER = 5000
+_MOST_TOGETHER = 20_000
+#: The most full Newton steps, and the relative length of a step after which the fit is exact.
+_MOST_STEPS, _SMALL = 25, 1e-9
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
     found = np.full((len(wy), 2), np.nan)
     some, b = np.arange(len(wy)), np.tile([0.0, 1.0], (len(wy), 1))
     before = np.full(len(wy), np.inf)
-    for _ in range(25):
+    for _ in range(_MOST_STEPS):
         eta = b[:, :1] + b[:, 1:] * z
         e = np.exp(-np.abs(eta))
         inverse = 1.0 / (1.0 + e)
@@ -162,18 +163,11 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
         curve = w * (unlikely * inverse)
         residual = w * np.where(eta > 0.0, inverse, unlikely) - wy
         g0, h0 = residual.sum(axis=1), curve.sum(axis=1)
-        if slope:
-            g1, h1, h2 = residual @ z, curve @ z, curve @ (z * z)
-            det = h0 * h2 - h1 * h1
-            step = np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None]
-            drop = -(g0 * step[:, 0] + g1 * step[:, 1])
-            # otherwise one value of the log odds has all the weight, and a slope would be rounding error
-            distinguishable = det > 1e-10 * h0 * h2
-        else:
-            step = np.stack([-g0 / h0, np.zeros(len(h0))], axis=1)
-            drop, distinguishable = g0 * g0 / h0, h0 > 0.0
-        b = b + step
-        done = distinguishable & (np.abs(step) <= 1e-9 * (1.0 + np.abs(b))).all(axis=1)
+        more = (residual @ z, curve @ z, curve @ (z * z)) if slope else ()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step, drop, distinguishable = _step(g0, h0, *more)
+        b = b + np.stack(step, axis=1)
+        done = distinguishable & (np.abs(step) <= _SMALL * (1.0 + np.abs(b.T))).all(axis=0)
         found[some[done]] = b[done]
         left = ~done & distinguishable & (drop <= 0.5 * before)
         if not left.any():
@@ -181,6 +175,44 @@ def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
         some, b, before, wy = some[left], b[left], drop[left], wy[left]
         w = w if len(w) == 1 else w[left]
     return found
+
+
+def _newton_of_one(z: Array, w: Array, wy: Array, *, slope: bool) -> Array | None:
+    """As :func:`_newton` for one row of weights, with less work for small data; None where the steps do not shrink."""
+    a, b, before = 0.0, 1.0, np.inf
+    for _ in range(_MOST_STEPS):
+        q = scipy.special.expit(a + b * z)
+        curve = w * q
+        residual = curve - wy
+        curve *= 1.0 - q
+        g0, h0 = float(residual.sum()), float(curve.sum())
+        curved = curve * z if slope else curve
+        more = (float(residual @ z), float(curved.sum()), float(curved @ z)) if slope else ()
+        try:
+            (to_a, to_b), drop, distinguishable = _step(g0, h0, *more)
+        except ZeroDivisionError:
+            return None
+        a, b = a + to_a, b + to_b
+        if not distinguishable or drop > 0.5 * before:
+            return None
+        if abs(to_a) <= _SMALL * (1.0 + abs(a)) and abs(to_b) <= _SMALL * (1.0 + abs(b)):
+            return np.array([a, b] if slope else [a])
+        before = drop
+    return None
+
+
+def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tuple[tuple[Any, Any], Any, Any]:
+    """Newton's step for intercept and slope, the decrease that it predicts (twice), and whether it is determined.
+
+    ``g0`` and ``g1`` are the gradient, ``h0``, ``h1`` and ``h2`` the information; without ``h2`` the slope is fixed.
+    """
+    if h2 is None:
+        step = -g0 / h0
+        return (step, 0.0 * step), -g0 * step, h0 > 0.0
+    det = h0 * h2 - h1 * h1
+    step, slope = (h1 * g1 - h2 * g0) / det, (h1 * g0 - h0 * g1) / det
+    # otherwise one value of the log odds has all the weight, and a slope would be rounding error
+    return (step, slope), -(g0 * step + g1 * slope), det > 1e-10 * h0 * h2
 
 
 @metric(
@@ -359,16 +391,14 @@ def _binary(view: Predictions) -> CoxResult:
     constant = bool(ends[1] - ends[0] <= _SAME * max(1.0, np.abs(ends).max()))
     separated = not constant and (_separated(s.c, one) or _separated(s.c, ~one))
 
-    def fit(points: Points) -> tuple[tuple[Minimum | None, Minimum, float, float], Array]:
+    def fit(points: Points) -> tuple[tuple[_Fit | None, _Fit, float, float], Array]:
         z, w, wy, _ = points
-        ones = np.ones((1, len(z)))
-        large = _minimum(logistic_loss(ones, wy, w, offset=z), np.zeros(1))
+        large = _fit(z, w, wy, slope=False)
         first = loss_difference(z, z + large.x, wy, w)
         if constant or separated:
             return (None, large, first, _NAN), z
-        columns = np.stack([ones[0], z])
-        best = _minimum(logistic_loss(columns, wy, w), np.array([0.0, 1.0]))
-        eta = best.x @ columns
+        best = _fit(z, w, wy, slope=True)
+        eta = best.x[0] + best.x[1] * z
         return (best, large, first, loss_difference(z + large.x, eta, wy, w)), eta
 
     best, large, first, second = logits(view, clip=False).fitted(fit)
@@ -379,10 +409,28 @@ def _binary(view: Predictions) -> CoxResult:
     return _result(best, large, first, second, view.total)
 
 
-def _minimum(loss: Callable[[Array], Evaluated], start: Array) -> Minimum:
-    """The minimum and the information matrix at the minimum (not at the last step), for exact standard errors."""
-    found = minimize(loss, start)
-    return replace(found, hessian=loss(found.x)[2])
+class _Fit(NamedTuple):
+    """Estimates, and the information matrix there."""
+
+    x: Array
+    hessian: Array
+
+
+def _fit(z: Array, w: Array, wy: Array, *, slope: bool) -> _Fit:
+    """The intercept, and the slope if it is free."""
+    x = _newton_of_one(z, w, wy, slope=slope) if len(z) <= _MOST_TOGETHER else None
+    if x is not None:
+        eta = x[0] + (x[1] * z if slope else z)
+        curve = w * scipy.special.expit(eta) * scipy.special.expit(-eta)
+        if not slope:
+            return _Fit(x, np.array([[curve.sum()]]))
+        curved = curve * z
+        across = curved.sum()
+        return _Fit(x, np.array([[curve.sum(), across], [across, curved @ z]]))
+    ones = np.ones((1, len(z)))
+    loss = logistic_loss(np.stack([ones[0], z]), wy, w) if slope else logistic_loss(ones, wy, w, offset=z)
+    x = minimize(loss, np.array([0.0, 1.0]) if slope else np.zeros(1)).x
+    return _Fit(x, loss(x)[2])
 
 
 def _separated(c: Array, mask: NDArray[np.bool_]) -> bool:
@@ -412,7 +460,8 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
     if not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
         warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
         return missing
-    return _result(best, large, shifted(np.zeros(m))[0] - large.value, large.value - best.value, view.total)
+    first, second = shifted(np.zeros(m))[0] - large.value, large.value - best.value
+    return _result(_Fit(best.x, best.hessian), _Fit(large.x, large.hessian), first, second, view.total)
 
 
 def _exists(found: Minimum, information: Array) -> bool:
@@ -435,7 +484,7 @@ def _standard_errors(hessian: Array) -> Array:
     return np.sqrt(np.where(variance > 0.0, variance, np.inf))
 
 
-def _result(best: Minimum | None, large: Minimum, first: float, second: float, total: float) -> CoxResult:
+def _result(best: _Fit | None, large: _Fit, first: float, second: float, total: float) -> CoxResult:
     """Estimates and tests from the joint fit and the fit with slope one.
 
     ``first`` is the decrease of the loss from the predictions to the fit with slope one, ``second`` the decrease from
