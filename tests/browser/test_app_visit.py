@@ -150,7 +150,7 @@ def test_a_whole_visit(driver, visited):
     Visitor.until(lambda: "left" in find("#left").text)
     pictured(driver, "3-progress")
     find("#cancel").click()
-    Visitor.until(lambda: find("#trouble").text.startswith("Cancelled"))
+    Visitor.until(lambda: find("#trouble").text.startswith("The report was cancelled"))
     assert not find("#progress").is_displayed()
 
     driver.execute_script("document.querySelector('#resamples').value = 20")

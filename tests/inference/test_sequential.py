@@ -234,7 +234,7 @@ def test_a_monitor_of_several_classes_watches_the_top_label():
     y, p, _ = arrays("multi4")
     top = cal.calibration_e_value(y, p, log=True)
     assert cal.calibration_monitor().update(y, p).log_e == pytest.approx(top)
-    with pytest.raises(ValueError, match="several views"):
+    with pytest.raises(ValueError, match="several binary problems"):
         cal.calibration_monitor(lens="class-wise").update(y, p)
     with pytest.raises(ValueError, match="alpha=5"):
         cal.calibration_monitor(alpha=5)

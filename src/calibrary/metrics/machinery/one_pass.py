@@ -7,11 +7,12 @@ to the ordinary computation, which returns the same value or raises the error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from calibrary.data.checks import starts_as_classes
+from calibrary.data.checks import CHUNK, ROW_SUM_TOLERANCE, Array, starts_as_classes
 from calibrary.numerics.compiled import worth_compiling
 
 _LABELS = frozenset((np.dtype(np.int64), np.dtype(bool), np.dtype(np.float64)))
@@ -36,6 +37,21 @@ def plain_classes(y: Any, p: Any) -> bool:
         and p.flags.c_contiguous and y.flags.c_contiguous and not _certain(p.item(0), p)
         and worth_compiling("width_bins.of_class", 40.0 + 0.005 * p.size)
     )  # fmt: skip
+
+
+def class_residual_blocks(y: Any, p: Any) -> Iterator[Array | None]:
+    """y - p of :func:`plain_classes`, some rows at a time; None, and nothing more, if a value is invalid."""
+    from calibrary.numerics.compiled.width_bins import class_residuals
+
+    n, k = p.shape
+    step = CHUNK // k or 1
+    room: Array = np.empty((min(step, n), k))
+    for first in range(0, n, step):
+        e = room[: n - first]
+        if not class_residuals(p, y, ROW_SUM_TOLERANCE, first, e):
+            yield None
+            return
+        yield e
 
 
 def _certain(first: float, p: Any) -> bool:

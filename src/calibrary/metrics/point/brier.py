@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import one_of, warn
-from calibrary.data.checks import CHUNK, ROW_SUM_TOLERANCE, Array
+from calibrary.data.checks import CHUNK, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
-from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
+from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_classes
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
@@ -51,20 +51,14 @@ def _mean_square(y: Any, c: Any) -> float | None:
 
 
 def _mean_square_of_classes(y: Any, p: Any) -> float | None:
-    from calibrary.numerics.compiled.width_bins import class_residuals
-
-    n, k = p.shape
     total: float = 0.0
-    step = CHUNK // k or 1
-    room: Array = np.empty((min(step, n), k))
-    for first in range(0, n, step):
-        e = room[: n - first]
-        if not class_residuals(p, y, ROW_SUM_TOLERANCE, first, e):
+    for e in class_residual_blocks(y, p):
+        if e is None:
             return None
         flat = e.ravel()
         for i in range(0, flat.size, _BLOCK):
             total += flat[i : i + _BLOCK].dot(flat[i : i + _BLOCK])
-    return float(total) / float(n * k)
+    return float(total) / float(p.size)
 
 
 @metric(

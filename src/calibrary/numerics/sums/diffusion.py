@@ -33,6 +33,9 @@ _LEFT = ORDER // 2 - 1
 
 #: Largest number of points for which the smallest distance between two of them is computed.
 _FEW_POINTS = 1000
+#: Largest number of cells, and of sign changes times cosines, for which a density is integrated between its sign
+#: changes.
+_FEW_CELLS, _FEW_TERMS = 4096, 20_000
 
 
 class Diffusion:
@@ -81,22 +84,48 @@ class Diffusion:
         if s < PER_WIDTH / _FINEST:
             return self._locally(s)
         cells = _fast(max(int(np.ceil(PER_WIDTH / s)), 64))
+        if cells <= _FEW_CELLS:
+            found = self._between_turns(s, 4 * cells)
+            if found is not None:
+                return found
         density = self.density(s, cells)
         # the density is even about both ends
         nodes = np.concatenate((density[_LEFT:0:-1], density, density[-2 : -ORDER // 2 - 2 : -1]))
         return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum())
 
+    def _between_turns(self, s: float, cells: int) -> float | None:
+        """The same from the mass between the places where the sign of the density changes; None if they are many.
+
+        The mass up to t is a series of sines. An error in the place of a sign change enters squared.
+        """
+        faded = self._faded(s)
+        density = _at_cells(faded, cells)
+        below = density < 0.0
+        at = np.flatnonzero(below[1:] != below[:-1])
+        if len(at) * len(faded) > _FEW_TERMS:
+            return None
+        k = np.pi * np.arange(1, len(faded))
+        left, rise = density[at], density[at + 1] - density[at]
+        t = (at - left / rise) / cells
+        angle = np.multiply.outer(t, k)
+        sine, value = np.sin(angle), faded[0] + 2.0 * (np.cos(angle) @ faded[1:])
+        slope = -2.0 * (sine @ (faded[1:] * k))
+        slope = np.where(slope * rise > 0.0, slope, cells * rise)  # flat: use the chord's direction
+        mass = np.zeros(len(t) + 2)
+        # to second order, the mass up to the sign change that lies beside t
+        mass[1:-1] = faded[0] * t + 2.0 * (sine @ (faded[1:] / k)) - value * value / (2.0 * slope)
+        mass[-1] = faded[0]
+        return float(np.abs(mass[1:] - mass[:-1]).sum())
+
+    def _faded(self, s: float) -> Array:
+        """The coefficients of the cosines after diffusion of width s."""
+        k = np.arange(self._needed(s))
+        faded: Array = self._transform(s)[: len(k)] * np.exp(-0.5 * (np.pi * s * k) ** 2)
+        return faded
+
     def density(self, s: float, cells: int) -> Array:
         """Density at 0, 1/cells, ..., 1; cosines beyond ``cells`` must be negligible or are folded back."""
-        from scipy.fft import dct
-
-        k = np.arange(self._needed(s))
-        faded = self._transform(s)[: len(k)] * np.exp(-0.5 * (np.pi * s * k) ** 2)
-        times = -(-len(faded) // cells)
-        padded = np.zeros(times * cells + 1)
-        padded[: len(faded)] = faded
-        result: Array = dct(padded, type=1)[::times]
-        return result
+        return _at_cells(self._faded(s), cells)
 
     @staticmethod
     def _needed(s: float) -> int:
@@ -183,6 +212,17 @@ class Diffusions:
             nodes = (self._points._grid(first).spread @ self._a.T).T
             self._cosines = dct(_folded(nodes, first), type=1, axis=1)
         return self._cosines
+
+
+def _at_cells(cosines: Array, cells: int) -> Array:
+    """The sum of cosines at 0, 1/cells, ..., 1."""
+    from scipy.fft import dct
+
+    times = -(-len(cosines) // cells)
+    padded = np.zeros(times * cells + 1)
+    padded[: len(cosines)] = cosines
+    found: Array = dct(padded, type=1)[::times]
+    return found
 
 
 def _similar_widths(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
