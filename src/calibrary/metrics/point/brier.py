@@ -13,7 +13,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
-from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_classes
+from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_vectors
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
@@ -30,7 +30,7 @@ def _direct_brier(y: Any, c: Any, scale: str = "1/K", **others: Any) -> float | 
         return None
     if plain_arrays(y, c):
         mean, k = _mean_square(y, c), 2
-    elif plain_classes(y, c):
+    elif plain_vectors(y, c):
         mean, k = _mean_square_of_classes(y, c), c.shape[1]
     else:
         return None

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
-from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_classes
+from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_vectors
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products
 from calibrary.metrics.point.skill import skill_of
 
@@ -22,7 +22,7 @@ _TAIL, _MOST = 1e-10, 10_000_000
 
 def _direct_ranked(y: Any, p: Any, normalize: bool = True, **others: Any) -> float | None:
     """The ranked probability score from plain arrays; None for any other input."""
-    if others or not plain_classes(y, p):
+    if others or not plain_vectors(y, p):
         return None
     total = 0.0
     for e in class_residual_blocks(y, p):
