@@ -242,7 +242,7 @@ class TestPlotData:
 
     def test_several_views_are_refused_with_the_way_out(self):
         p = np.full((6, 3), 1 / 3)
-        with pytest.raises(ValueError, match="gives 3 views and a cumulative difference plot needs one"):
+        with pytest.raises(ValueError, match="gives 3 binary problems and a cumulative difference plot needs one"):
             cal.cumulative_difference([0, 1, 2] * 2, p, lens="class-wise")
         assert cal.cumulative_difference([0, 1, 2] * 2, p).ks == 0.0
 

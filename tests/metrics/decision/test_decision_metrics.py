@@ -200,7 +200,7 @@ def test_lenses():
         assert metric(y, p, lens="class-wise") == pytest.approx(np.mean(each))
     top = (p.argmax(axis=1) == y).astype(int)
     assert cal.regret_curve(y, p).decision_loss == cal.decision_loss(top, p.max(axis=1))
-    with pytest.raises(ValueError, match=r"the lens gives 4 views .* pass one class"):
+    with pytest.raises(ValueError, match=r"the lens gives 4 binary problems .* pass one class"):
         cal.decision_curve(y, p, lens="class-wise")
 
 
