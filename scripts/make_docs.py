@@ -3,7 +3,7 @@
     python scripts/make_docs.py [--no-figures]
 
 The catalogue, the page of every metric, the errata, the lists of names, the command line, the gallery and the pages
-about other packages are made here, so that they cannot differ from what the code does. ``mkdocs build`` then makes the
+about other packages are made here from the code, so that they agree with it. ``mkdocs build`` then makes the
 site.
 """
 
@@ -52,16 +52,17 @@ FAMILY = {
     "detection": "Object detection",
 }
 FAMILY_IS = {
-    "point": "A number for each row, from its predictions and its outcome, then a mean; or a function of such means. "
-    "Proper scores are here: they measure calibration and sharpness together.",
-    "bin": "Rows with like confidences are put together, and each group's mean confidence is compared with how often "
-    "the event happened. These metrics are easy to explain; they depend on the number of bins and their edges.",
-    "kernel": "Each row is compared with its neighbors, and near ones count more. A bandwidth takes the place of bins.",
+    "point": "These metrics are means of a number that is computed for each row from its prediction and its outcome, "
+    "or functions of such means. Proper scores belong here: they measure calibration and sharpness together.",
+    "bin": "Rows of similar confidence form a bin, and the mean confidence of each bin is compared with the observed "
+    "frequency of the event. These metrics are easy to explain; they depend on the number of bins and their edges.",
+    "kernel": "Each row is compared with rows of similar confidence, and nearer rows have more weight. A bandwidth "
+    "takes the place of bins.",
     "curve": "A calibration curve is fitted to the data and compared with the diagonal.",
     "cumulative": "Differences between outcomes and confidences are added up in the order of confidence. Neither bins "
     "nor a bandwidth have to be chosen.",
-    "detection": "Detected boxes are matched with the true objects; the score of a box should be the chance that it is "
-    "right, or the expected overlap.",
+    "detection": "Detected boxes are matched with the true objects; the score of a box should be the probability that "
+    "it is correct, or its expected overlap.",
 }
 
 
@@ -156,11 +157,11 @@ def catalogue_page(entries: list[Entry]) -> str:
         "---\nhide: [navigation, toc]\n---",
         "# Catalogue",
         "",
-        f"All {sum(e.row is not None for e in entries)} metrics of Lane's review and "
-        f"{sum(e.row is None for e in entries)} more. *Ideal* is the value of a calibrated model as "
-        "data grow (empty: it depends on the data); *test* says whether a hypothesis test of its own comes with it "
-        "(every metric has a Monte Carlo one). `calibrary list` prints the same table, `calibrary explain ece` one "
-        "entry.",
+        f"The table has all {sum(e.row is not None for e in entries)} metrics of Lane's review and "
+        f"{sum(e.row is None for e in entries)} more. *Ideal* is the value of a calibrated model as the number of rows "
+        "grows (empty: it depends on the data); *test* says whether the metric has a hypothesis test of its own; "
+        "most others can be tested by redrawing labels (`cal.test`). `calibrary list` prints the same table, "
+        "`calibrary explain ece` one entry.",
     ]
     lines += ["", _FILTER]
     for family in FAMILIES:
@@ -211,7 +212,7 @@ def metric_page(e: Entry) -> str:
     if e.use:
         lines += [f'!!! tip "Use it"\n    {e.use}', ""]
     if e.avoid:
-        lines += [f'!!! warning "When not, and what to watch"\n    {e.avoid}', ""]
+        lines += [f'!!! warning "When not to use it, and cautions"\n    {e.avoid}', ""]
     shown = formula(e.function.__doc__ or "")
     lines += ["## Definition", "", f"$${shown}$$", ""] if shown else []
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
@@ -231,23 +232,23 @@ def metric_page(e: Entry) -> str:
     return "\n".join(lines)
 
 
-#: The shapes of error in the study's worlds: words for each, and a curve that shows it where confidence tells it.
+#: The shapes of error in the study's worlds: words for each, and a curve that shows it if it depends on the confidence.
 _SHAPES = {
     "over-confident": ("over-confident", "temperature 0.6"),
     "under-confident": ("under-confident", "temperature 1.8"),
     "shift": ("too low, or too high", "shift +0.4"),
-    "groups": ("over-confident and too high", "groups"),
-    "beta": ("bent more at one end", "beta"),
+    "groups": ("half of the rows over-confident, half too high", "groups"),
+    "beta": ("different slopes near 0 and near 1", "beta"),
     "region": ("wrong in one region only", "region"),
     "steps": ("in five steps", "steps 5"),
     "wave 2": ("slow wave", "wave 2"),
     "wave 10": ("fast wave", "wave 10"),
-    "too extreme": ("a fit stated too extremely", None),
-    "too timid": ("a fit stated too timidly", None),
+    "too extreme": ("a fitted model made too extreme", None),
+    "too timid": ("a fitted model made not extreme enough", None),
     "overfitted": ("an overfitted model", None),
-    "by place": ("opposite left and right", None),
-    "by group": ("opposite in groups of rows", None),
-    "far cases": ("opposite for unusual rows", None),
+    "by place": ("opposite errors left and right in the image", None),
+    "by group": ("opposite errors in groups of rows", None),
+    "far cases": ("opposite errors of usual and unusual rows", None),
 }
 _DETECTION_ROWS = 1000  # at this size, or the largest at which the metric was studied
 _OFTEN, _SELDOM = 0.9, 0.3
@@ -276,8 +277,8 @@ def _detects(e: Entry) -> list[str]:
         "",
         *lines,
         f"Share of samples of {n:,} rows in which it detects an error of each shape, at a level of 5%, in "
-        "[the study](../study.md). The small pictures show how often the event happens (up) for each stated "
-        "probability (across).",
+        "[the study](../study.md). The small pictures show the true probability of the event (vertical axis) for each "
+        "stated probability (horizontal axis).",
         "",
     ]
 
@@ -300,7 +301,10 @@ def _in_words(rows: list[pictures.Row]) -> str:
     misses = [words for words, _, share in rows if share < _SELDOM]
     said = [f"it nearly always detects: {'; '.join(detects)}"] * bool(detects)
     said += [f"it mostly misses: {'; '.join(misses)}"] * bool(misses)
-    text = ". ".join(part[0].upper() + part[1:] for part in said) or "It detects every shape of error in part"
+    text = (
+        ". ".join(part[0].upper() + part[1:] for part in said)
+        or "It detects every shape of error in some of the samples"
+    )
     return f"{text}."
 
 
@@ -344,7 +348,7 @@ def _studied(e: Entry) -> list[str]:
     lines = [line for name in _studied_names(e) for line in _study_table(found, name, e.better == "perfect")]
     if not lines:
         why = found.found["left_out"].get(e.id)
-        return ["## Against known truth", "", f"Not in [the study](../study.md): {why}.", ""] if why else []
+        return ["## Results of the study", "", f"Not in [the study](../study.md): {why}.", ""] if why else []
     own = found.found["tests"].get("1000", {}).get(e.id)
     if own:
         lines += [
@@ -353,10 +357,10 @@ def _studied(e: Entry) -> list[str]:
             "",
         ]
     about = (
-        "Means over the worlds of [the study](../study.md), in which the truth is known: errors detected at a level of "
-        "5%, and pairs of models put in the order of their true error."
+        "The table has means over the worlds of [the study](../study.md), simulated models whose true error is known: "
+        "errors detected at a level of 5%, and pairs of models put in the order of their true error."
     )
-    return ["## Against known truth", "", *lines, about, ""]
+    return ["## Results of the study", "", *lines, about, ""]
 
 
 def _study_table(found: Any, name: str, signed: bool) -> list[str]:
@@ -380,11 +384,11 @@ def _shown(value: float | None, form: str) -> str:
 
 
 def _facts(e: Entry) -> list[tuple[str, str]]:
-    """Everything the catalogue knows, in words."""
+    """All facts of the catalogue about a metric, in words."""
     weights = {
         "repetition": "a row of weight 2 counts as two equal rows",
-        "rows": "taken into account, but sizes count rows",
-        "none": "not taken",
+        "rows": "used, but sizes of groups are numbers of rows",
+        "none": "not accepted",
     }
     proper = {"no": "", "dataset": "a number of the whole data set, not a mean of row scores"}
     lens = (
@@ -459,10 +463,10 @@ def errata_page(entries: list[Entry]) -> str:
         "calibrary follows R. O. Lane, *A comprehensive review of classifier probability calibration metrics*, except "
         "where an equation or a statement there is a misprint or differs from the papers it cites. "
         f"Here are {total} such places: what the review says, what is right, and the test that proves it. {tested} of "
-        "them have a test in `tests/`, which shows by numbers that the printed claim fails or that ours holds "
-        "(a test is named here by what it promises: `pytest -k largest_brier`). The others are about names and "
-        "sources, where there is nothing to compute. Each metric is held to a slow literal definition "
-        "besides (`tests/metrics/test_definitions.py`).",
+        "them have a test in `tests/`, which shows by numbers that the printed claim fails or that ours holds. "
+        "The name of a test, in italics, says what it checks (`pytest -k largest_brier` runs one). The others are "
+        "about names and sources, where there is nothing to compute. Tests also compare each metric with a slow "
+        "literal definition (`tests/metrics/test_definitions.py`).",
         "",
         _FILTER,
     ]
@@ -481,11 +485,10 @@ def names_page(entries: list[Entry]) -> str:
     lines = [
         "# Which name means which number",
         "",
-        f"{len(names)} names, which `compute`, `interval`, `test`, `evaluate` and the command line take; "
+        f"`compute`, `interval`, `test`, `evaluate` and the command line take these {len(names)} names; "
         "case, dashes, spaces and underscores do not matter. A name that implies settings gives the metric with these "
-        "settings. "
-        "How names came to mean several things, and what other packages call them, is in "
-        "[One name, several metrics](names.md).",
+        "settings. [One name, several metrics](names.md) lists the names with several meanings and the names that "
+        "other packages use.",
         "",
         _FILTER,
         "",
@@ -527,7 +530,7 @@ def public_page() -> str:
     lines = [
         "# Public names", "",
         f"`dir(calibrary)` lists {listed} names. The {len(PUBLIC) - listed} others here can be used in the same "
-        "way; results stand in `calibrary.results` as well.", "",
+        "way; the classes of results are in `calibrary.results` as well.", "",
     ]  # fmt: skip
     for kind, title in _KINDS.items():
         rows = [_public_row(row) for name, row in sorted(PUBLIC.items()) if row.kind == kind]
@@ -595,12 +598,13 @@ def other_packages_page() -> str:
         "",
         *_package_pages(),
         "",
-        "## Every difference the benchmark knows",
+        "## All differences in the benchmark",
         "",
-        "Definitions with [one name](names.md) differ: bin edges, bin counts, lenses, norms, factors. And some "
-        "packages are wrong for an ordinary call. Here is every difference the [benchmark](benchmark.md) knows, by "
-        "package, with the calibrary call that gives the other package's number where one does. `y` are labels, `c` "
-        "the probability of class 1, `p` one column per class; values are from the last run, on the data named.",
+        "Metrics with [one name](names.md) may have different definitions: bin edges, numbers of bins, lenses, norms, "
+        "factors. Some packages also give a wrong number for an ordinary call. This list has every difference in the "
+        "[benchmark](benchmark.md), by package, with the calibrary call that gives the other package's number, if "
+        "there is one. `y` are labels, `c` the probability of class 1, `p` one column per class; values are from the "
+        "last run, on the data named.",
         "",
     ]
     for name in sorted(calls.PACKAGES, key=str.lower):
@@ -610,7 +614,7 @@ def other_packages_page() -> str:
 
 def _package_pages() -> list[str]:
     """A page for each package that gives another number, with a few lines that reproduce both."""
-    lines = ["Each page has a few lines that run, and give the other package's number and ours.", ""]
+    lines = ["Each page has a few lines of code that give the other package's number and ours.", ""]
     for path in sorted((ROOT / "docs" / "packages").glob("*.md")):
         text = path.read_text("utf-8")
         title = re.search(r"^# (.+)$", text, re.MULTILINE)
@@ -621,7 +625,7 @@ def _package_pages() -> list[str]:
 
 
 def _package(name: str, rows: list[dict[str, Any]]) -> list[str]:
-    """One package: what it was asked, what it said, why."""
+    """One package: its calls, their results, and why they differ from ours."""
     found = [(task, p) for task in (*calls.SURPRISES, *calls.TASKS) for p in task.peers if p.package == name]
     differing = [(task, p) for task, p in found if p.why]
     agreeing = sorted({task.title for task, p in found if not p.why})

@@ -19,7 +19,7 @@ FILE = Path(__file__).parent.parent / "docs" / "scale.svg"
 SOURCES = (
     ("scan", "Parquet, CSV, Arrow: one pass"),
     ("sql", "DuckDB, Spark, SQLite, a warehouse"),
-    ("dask", "one task a partition, a tree of sums"),
+    ("dask", "one task per partition, then a tree of sums"),
     ("torch", "all ranks: torch.distributed"),
     ("update", "a service, batch by batch"),
 )
@@ -32,8 +32,8 @@ def answers() -> list[tuple[str, str, str]]:
         (f"exact: {n['exact']} metrics", "bins with edges of cells, means: ECE, MCE, E/O", "#0b7a4b"),
         (f"bounded: {n['smooth']} smooth", "error falls with the square of the cell: BS, NLL, smECE", "#1a66a8"),
         (f"bounded or close: {n['order']} + {n['copies']}", "by order or copies: ACE, KS, AUC, ICI", "#5a55b5"),
-        (f"by keys: {n['keys']}", "make the column first, keep it apart with by=", "#8a6d1a"),
-        (f"sampled: {n['sample']}, and whole vectors", "VectorState(sample=100_000) says on how many rows", "#a8541a"),
+        (f"by keys: {n['keys']}", "compute the column first, pass it as by=", "#8a6d1a"),
+        (f"sampled: {n['sample']}, and whole vectors", "VectorState(sample=100_000): on a sample of rows", "#a8541a"),
         (f"refused: {n['counts']}", f"need single rows; {n['detection']} of detections: DetectionState", "#a02c3c"),
     ]  # fmt: skip
 
