@@ -359,15 +359,17 @@ def page(kept: dict[str, Any]) -> str:
     digits = kept.get("digits", {})
     parts = [
         "# Coverage of the default 95% intervals",
-        "How often the interval holds the truth, its mean width, and how often the Monte Carlo test on the same draws "
-        "rejects (199 draws). Made by `python benchmarks/coverage.py --write` from `coverage.json`; cells that are not "
-        "there were not measured. A cell that lay below .92 after its first samples was given more. With n samples a "
-        "coverage is known to about 2 sqrt(.05 / n): .02 with 400, .10 with 20. "
-        "`!` marks what lies below .92 in 50 samples or more; such a metric says so itself.",
-        "Metrics in bins were measured before their intervals followed the metric's own bins too, which only widens "
-        "them; `edges_inversion.py` measures waves, rare events and certain predictions. Cells of 100 rows of metrics "
-        "whose draws are dear have 39 draws. An interval by inversion or triangle of a calibrated truth holds it "
-        "exactly when the Monte Carlo test does not reject, in 95% of samples, so such cells are not always simulated.",
+        "The table shows how often the interval contains the true value, its mean width, and how often the Monte "
+        "Carlo test on the same draws rejects (199 draws). `python benchmarks/coverage.py --write` makes it from "
+        "`coverage.json`; combinations of metric, lens, truth and rows that are not in the table were not measured. A "
+        "combination with a coverage below 0.92 after its first samples was given more samples. With n samples the "
+        "coverage is known to about 2 sqrt(0.05 / n): 0.02 with 400 samples, 0.10 with 20. `!` marks a coverage below "
+        "0.92 in 50 samples or more; the documentation of such a metric says so.",
+        "Binned metrics were measured before their intervals also used the metric's own bins, which only makes the "
+        "intervals wider; `edges_inversion.py` measures waves, rare events and certain predictions. For metrics whose "
+        "draws take long, samples of 100 rows have 39 draws. For a calibrated truth, an interval by inversion or "
+        "triangle contains the true value exactly when the Monte Carlo test does not reject, in 95% of samples, so "
+        "such combinations are not always simulated.",
         table(kept),
     ]
     known = by_metric(kept)

@@ -127,7 +127,7 @@ def markdown(results: dict[str, Any]) -> str:
     """The whole page."""
     rows = results["rows"]
     compared = [r for r in rows if r["package"]]
-    lines = ["# calibrary beside other packages", "", *_how(results["about"]), ""]
+    lines = ["# calibrary compared with other packages", "", *_how(results["about"]), ""]
     lines += [*_attention(compared), ""]
     for task in TASKS:
         lines += _section(task, [r for r in rows if r["task"] == task.id])
@@ -144,19 +144,20 @@ def markdown(results: dict[str, Any]) -> str:
 def _how(about: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     notes = [f"({p.name}: {p.note}.)" for p in PACKAGES.values() if p.note and p.name in about["versions"]]
-    beside = f"; beside it ran {about['beside']}" if about.get("beside") else ""
+    beside = f"; meanwhile {about['beside']}" if about.get("beside") else ""
     lines = [
         f"Made by `{about['command']}` on {about['date']} in {about['minutes']} minutes: "
         f"{about['machine']}, {about['cores']} cores, Python {about['python']}, numpy {about['numpy']}{beside}.",
         "",
-        "Every package has a process with one thread, and each of its calls is timed in turn with ours: ours, theirs, "
-        "ours, theirs. Times are processor seconds, the least of these turns after a fifth of a second of calls that "
-        "warm up (a call of more than 4 s is made once); memory is what a call adds to the process at its peak. "
-        "Arrays are float64 as `np.load` gives them, labels int64 where nothing else is said, ready in the form in "
-        "which the package is fastest: tensors made, objects built, its input checks switched off where it has a "
-        "switch. calibrary checks its input in every call. **ratio** is their time over ours in the same turns: above "
-        "1, calibrary is faster; its own line shows its least time beside any of them. A package that fails, or would "
-        f"take more than {about.get('limit', 20):g} s, is not asked for more rows.",
+        "Every package runs in a process with one thread, and each of its calls is timed in turn with ours: ours, "
+        "theirs, ours, theirs. Times are processor seconds, the smallest of these turns after calls of a fifth of a "
+        "second to warm up (a call of more than 4 s is made once); memory is what a call adds to the peak of the "
+        "process. Arrays are float64, as `np.load` gives them, and labels int64 unless stated otherwise. Each package "
+        "gets its input in the form in which it is fastest: tensors and objects are built before, and its input checks "
+        "are switched off if it has a switch. calibrary checks its input in every call. **ratio** is their time over "
+        "ours in the same turns: above 1, calibrary is faster; the line of calibrary shows its smallest time in any "
+        "comparison. A package that fails, or would "
+        f"take more than {about.get('limit', 20):g} s, is not run with more rows.",
         "",
         f"Packages: {versions}. {' '.join(notes)}",
     ]

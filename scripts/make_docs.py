@@ -666,7 +666,7 @@ def benchmark_page() -> str:
     return (
         path.read_text()
         if path.exists()
-        else "# calibrary beside other packages\n\nNot measured yet: run `make bench`."
+        else "# calibrary compared with other packages\n\nNot measured yet: run `make bench`."
     )
 
 

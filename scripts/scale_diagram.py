@@ -78,7 +78,7 @@ def diagram() -> str:
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 420" role="img" '
         'font-family="system-ui, sans-serif" font-size="15">'
-        "<title>What fills a state, and how exact each metric of it is</title>"
+        "<title>Sources of a state, and the precision of each metric computed from it</title>"
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#8a94a3"/></marker></defs>'
         '<rect width="1000" height="420" fill="#ffffff"/>' + "\n".join(parts) + "</svg>\n"

@@ -24,7 +24,7 @@ for goal in ("measure", "compare", "test", "explain", "train"):
 # - **explain**: in which direction and where are the probabilities wrong?
 # - **train**: which loss with a gradient can be used in training?
 #
-# ## What a number means at your sample size
+# ## The value expected by chance at your sample size
 #
 # Errors such as the ECE are not 0 in a sample, even for a calibrated model. How large they are by chance depends on the metric and on the
 # number of rows. Here are four metrics on calibrated predictions, whose true error is 0: the expected calibration error (`ece`), the largest

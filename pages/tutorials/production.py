@@ -25,7 +25,7 @@ x_now, later, p_now = customers(3000, -0.8)  # the labels of now are known later
 print(f"validated: ECE {cal.ece(y, p):.3f}; mean confidence {p.mean():.1%}, in production {p_now.mean():.1%}")
 
 # %% [markdown]
-# ## What may be assumed
+# ## The assumption
 #
 # Under *covariate shift* the frequencies of types of customers change, and customers of one type leave as often as before. Rows of the
 # validation are weighted by how frequent their type is in production, estimated by a logistic regression that predicts to which set a row
