@@ -181,7 +181,7 @@ def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
 
 
 def meaning(label: Any) -> Any:
-    """What two samples with the same meaning have in common: trimmed lower-case text, or the number itself."""
+    """The key of a meaning, equal for samples of the same meaning: trimmed lower-case text, or the number itself."""
     if isinstance(label, str):
         return label.strip().casefold()
     return label.item() if isinstance(label, np.generic) else label

@@ -288,7 +288,7 @@ class _Design:
 
 
 def _runs(sorted_groups: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Where each group of sorted numbers begins, and which group it is."""
+    """The index at which each group of equal sorted numbers begins, and its number."""
     begins = np.flatnonzero(np.r_[True, np.diff(sorted_groups) != 0])
     return begins, sorted_groups[begins]
 

@@ -529,7 +529,10 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
 
 
 def _tested(entry: Entry, found: Finding, need: Need) -> tuple[float, str]:
-    """How often its own test detects an error, less where the level is wrong; for others, the redrawing test."""
+    """How often the metric's own test detects an error; 0 if it rejects too many calibrated samples.
+
+    For a metric without a test of its own, how often a test with redrawn labels detects an error.
+    """
     own = entry.has_test and need.task == "binary"
     power, level = (found.test_power, found.test_level) if own else (found.power, None)
     if power is None:

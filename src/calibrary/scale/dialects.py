@@ -109,7 +109,10 @@ def _doubled(value: str) -> str:
 
 
 def _escaped(value: str) -> str:
-    """Where a backslash begins an escape, and two quotes may be the end of one text and the beginning of another."""
+    """A text literal for databases in which a backslash begins an escape.
+
+    Two quotes in a row may there be the end of one text and the beginning of another.
+    """
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
@@ -118,16 +121,16 @@ def _escaped_and_doubled(value: str) -> str:
 
 
 def _of_postgres(value: str) -> str:
-    """With an E, a backslash begins an escape whatever the server is configured to do with others."""
+    """A text literal with the prefix E, in which a backslash begins an escape under any setting of the server."""
     return f"E{_escaped_and_doubled(value)}" if "\\" in value else _doubled(value)
 
 
 def _by_code(value: str) -> str:
-    """A backslash by its number, right whether or not it would begin an escape."""
+    """A text literal with backslashes as CHR(92), correct whether or not a backslash begins an escape."""
     return " || CHR(92) || ".join(_doubled(part) for part in value.split("\\"))
 
 
-#: A truth value is no number there, but its text is known.
+#: A label as a double in databases whose truth values cannot be cast to a number but have a known text.
 _BY_TEXT = (
     "CASE CAST({{label}} AS {text}) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 "
     "ELSE {try_cast}(CAST({{label}} AS {text}) AS {{double}}) END"
