@@ -226,7 +226,7 @@ function draw(run) {
   show("working", busy);
   $("work-name").textContent = run.names.join(", ");
   $("progress").value = run.done;
-  $("left").textContent = run.status === "waiting" ? `${run.before} reports before this one` : run.left === null ? "reading the file" : seconds(run.left);
+  $("left").textContent = run.status === "waiting" ? `${run.before} ${run.before === 1 ? "report" : "reports"} before this one` : run.left === null ? "reading the file" : seconds(run.left);
   $("cancel").onclick = () => ask(`/runs/${run.id}/cancel`, "POST").catch((error) => say("trouble", error.message));
   show("answer", Boolean(run.headline) && run.status !== "cancelled" && run.status !== "failed");
   $("answer-name").textContent = run.names.join(", ");
