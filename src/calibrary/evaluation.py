@@ -363,7 +363,7 @@ class _Measured:
 
     @property
     def without_statistic(self) -> _Measured:
-        """The same for another process: functions cannot be sent."""
+        """The same result without the statistic, whose functions cannot be sent to another process."""
         return replace(self, statistic=None)
 
 

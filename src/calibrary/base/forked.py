@@ -1,4 +1,4 @@
-"""Work that a copy of this process does while this one goes on."""
+"""Computations in a copy of this process (a fork), while this process continues."""
 
 from __future__ import annotations
 

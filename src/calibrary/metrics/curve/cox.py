@@ -410,7 +410,7 @@ def _binary(view: Predictions) -> CoxResult:
 
 
 class _Fit(NamedTuple):
-    """Estimates, and the information matrix there."""
+    """The estimates, and the information matrix at the estimates."""
 
     x: Array
     hessian: Array

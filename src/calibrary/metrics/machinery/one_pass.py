@@ -45,7 +45,7 @@ def plain_vectors(y: Any, p: Any) -> bool:
 
 
 def class_residual_blocks(y: Any, p: Any) -> Iterator[Array | None]:
-    """y - p of :func:`plain_vectors`, some rows at a time; None, and nothing more, if a value is invalid."""
+    """y - p of :func:`plain_vectors`, some rows at a time; None, as the last block, if a value is invalid."""
     if worth_compiling("width_bins.of_class", 40.0 + 0.005 * p.size):
         from calibrary.numerics.compiled.width_bins import class_residuals as residuals
     else:

@@ -94,7 +94,7 @@ class Diffusion:
         return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum())
 
     def _between_turns(self, s: float, cells: int) -> float | None:
-        """The same from the mass between the places where the sign of the density changes; None if they are many.
+        """The same integral from the mass between sign changes of the density; None if there are many sign changes.
 
         The mass up to t is a series of sines. An error in the place of a sign change enters squared.
         """
@@ -112,7 +112,7 @@ class Diffusion:
         slope = -2.0 * (sine @ (faded[1:] * k))
         slope = np.where(slope * rise > 0.0, slope, cells * rise)  # flat: use the chord's direction
         mass = np.zeros(len(t) + 2)
-        # to second order, the mass up to the sign change that lies beside t
+        # to second order, the mass between t and the sign change next to it
         mass[1:-1] = faded[0] * t + 2.0 * (sine @ (faded[1:] / k)) - value * value / (2.0 * slope)
         mass[-1] = faded[0]
         return float(np.abs(mass[1:] - mass[:-1]).sum())
