@@ -52,7 +52,7 @@ def test_the_page_has_both_sections(files, tmp_path):
     )
     rows = dict(sections["target"]["tables"][0]["rows"])
     assert rows["test of the assumption"].startswith("p = ")
-    assert f"{sections['target']['data']['corrected']:.3f}" == rows["target, after PriorShift"]
+    assert f"{sections['target']['data']['corrected']:.3f}" == rows["value at the target after PriorShift"]
 
 
 @pytest.mark.parametrize("assume", ["label", "covariate"])
@@ -69,7 +69,7 @@ def test_a_contradicted_assumption_leaves_the_rest_of_the_page(files, tmp_path, 
     assert "No estimate of the ECE at the target is given. Label rows of the target, " in first
     assert "check=False" not in page.read_text() + done.output
     assert "PriorShift" not in page.read_text()
-    assert sections["target"]["tables"][0]["rows"][1] == ["target", "no estimate"]
+    assert sections["target"]["tables"][0]["rows"][1] == ["value at the target", "no estimate"]
     assert sections["target"]["data"]["target"] is None
 
 

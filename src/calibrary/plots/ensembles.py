@@ -34,6 +34,7 @@ def plot_spread(result: Any, *, ax: Any = None, caption: bool = True, theme: str
     )  # fmt: skip
     least = " at least" if spread.method == "features" else ""
     ax.set_xlim(0.0, top)
+    ax.locator_params(axis="x", nbins=5)
     ax.set_xlabel("variance that the members claim")
     ax.set_ylabel(f"true variance{least}")
     style.finish(

@@ -16,7 +16,7 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
 
     ``result`` is the result of ``shift_curve``. Returns the matplotlib Axes.
     """
-    ax, look = style.new_axes(ax, theme, size=(6.2, 3.8))
+    ax, look = style.new_axes(ax, theme, size=(5.6, 3.6))
     place = np.arange(len(result.groups))
     band = {"color": look.model, "alpha": 0.15, "lw": 0, "label": "band of all groups"}
     ax.fill_between(place, result.band_low, result.band_high, **band)
@@ -25,14 +25,14 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     level = percent(result.confidence_level)
     tooltips(
         ax, place, result.estimate,
-        lambda i: f"{result.groups[i]}: {result.metric} {number(result.estimate[i])}\n"
+        lambda i: f"{result.groups[i]}: {result.spoken} {number(result.estimate[i])}\n"
         f"{level} interval {ends(result.low[i], result.high[i])}\n"
         f"band of all groups {ends(result.band_low[i], result.band_high[i])}",
     )  # fmt: skip
     ax.set_xticks(place, [name if len(name) <= 14 else f"{name[:13]}…" for name in result.groups])
     if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
         ax.set_ylim(bottom=0.0)
-    ax.set_ylabel(result.metric)
+    ax.set_ylabel(result.spoken)
     ax.legend(frameon=False, loc="upper left")
     parts = (
         f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "

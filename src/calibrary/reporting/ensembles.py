@@ -11,8 +11,8 @@ from calibrary.reporting.sections import Context, Figure, Section, Table, sectio
 #: Members that a page shows one by one.
 _MOST_MEMBERS = 30
 _KINDS = {
-    "draws": "Members: they are taken as draws, of which the truth would be one more.",
-    "mixture": "Members: they are taken as a mixture, and the truth of a row as one of them.",
+    "draws": "Members: they are taken as draws; if they are correct, the true probability is one more draw.",
+    "mixture": "Members: they are taken as a mixture; if it is correct, the truth of a row is one of its members.",
 }
 
 
@@ -31,8 +31,8 @@ def ensemble(context: Context) -> Section | None:
         figures = (
             Figure(
                 "Claimed and true spread",
-                "Variance that is there against variance that the members claim, in groups of rows by what they claim, "
-                "with intervals; on the line the claim is right, above it members claim too little.",
+                "True variance against claimed variance in groups of rows by claimed variance, with intervals; the "
+                "diamond is the mean. On the diagonal the claim is right; above it the members claim too little.",
                 partial(found.plot, caption=False),
             ),
         )
@@ -70,13 +70,13 @@ def outside(context: Context) -> Section | None:
     rows = [
         ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
         ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),
-        ("AUROC of confidence", _with(found.detector), "1/2: it does not tell them apart"),
+        ("AUROC of confidence", _with(found.detector), "0.5: no better than chance"),
         ("pass at 95% kept", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
          f"{percent(found.detector.fpr_high)})", "rows outside above the threshold"),
         ("detection error", with_interval(found.detector.error, found.detector.error_low, found.detector.error_high),
          "at the best threshold"),
         ("open-set calibration error", _with(found.open_set_error), f"{percent(found.prevalence_outside)} outside"),
-        ("the same inside", _with(found.closed_error), ""),
+        ("calibration error inside", _with(found.closed_error), ""),
         ("selective risk (AURC)", _with(found.selective_risk), f"inside: {number(found.closed_risk.estimate)}"),
     ]  # fmt: skip
     rows += [(f"AUROC of {score.name}", _with(score), "") for score in found.scores]
@@ -88,7 +88,7 @@ def outside(context: Context) -> Section | None:
     }  # fmt: skip
     title = "Rows that belong to no class"
     return Section(
-        "outside", title, (found.sentence, "Rows: the rest of this page is about the others."), (table,), (), data
+        "outside", title, (found.sentence, "The rest of this page is about the rows inside."), (table,), (), data
     )
 
 

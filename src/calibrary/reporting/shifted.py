@@ -38,8 +38,8 @@ def along_groups(context: Context) -> Section | None:
     head, rows = found.table()
     figure = Figure(
         "Along the groups",
-        "The metric in each group: the line is the interval of one group, the band holds the true values of all groups "
-        "at once.",
+        "The metric in each group. A vertical line is the interval of a single group; the band contains the true "
+        "values of all groups at once.",
         partial(found.plot, caption=False),
     )
     return Section(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class ShiftCurve(Result):
     calibration_growth, calibration_growth_se : the part of the growth that is loss of calibration, and its standard
         error
     metric, confidence_level, n_resamples, n_units : the settings; ``n_units`` is 0 without units
+    spoken : the short name of the metric
     sentence : the result in words
     """
 
@@ -70,6 +71,7 @@ class ShiftCurve(Result):
     confidence_level: float
     n_resamples: int
     n_units: int = 0
+    spoken: str = ""
     sentence: Sentence = field(default=Sentence(""))
 
     def __str__(self) -> str:
@@ -80,7 +82,7 @@ class ShiftCurve(Result):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """The heading and the rows of the table, one row for each group."""
-        head = ("group", "rows", self.metric, "interval", "simultaneous band", "Brier score", "of it calibration")
+        head = ("group", "rows", self.spoken, "interval", "simultaneous band", "Brier score", "calibration part")
         rows = [
             (
                 name, f"{self.n[i]:,.0f}", number(self.estimate[i]), ends(self.low[i], self.high[i]),
@@ -193,9 +195,9 @@ def shift_curve(
     result = ShiftCurve(
         names, pairs.size, estimate, low, high, band_low, band_high, slope, tested, pairs.score, pairs.squared,
         pairs.score - pairs.squared, growth, share, 1.0 - share, lost, error, _name(metric), level, n_resamples,
-        0 if p.units is None else int(p.units.max()) + 1,
+        0 if p.units is None else int(p.units.max()) + 1, _spoken(metric),
     )  # fmt: skip
-    return ShiftCurve(**{**vars(result), "sentence": _sentence(result, _spoken(metric), trend)})
+    return replace(result, sentence=_sentence(result, trend))
 
 
 def _asked(metric: Any, kept: dict[str, Any]) -> dict[str, Any]:
@@ -246,13 +248,13 @@ def _spoken(metric: Any) -> str:
     return _name(metric) if entry is None else entry.spoken or entry.name
 
 
-def _sentence(r: ShiftCurve, spoken: str, trend: str) -> Sentence:
+def _sentence(r: ShiftCurve, trend: str) -> Sentence:
     first, last = r.groups[0], r.groups[-1]
     at = percent(r.confidence_level)
     said = (
-        f"The {spoken} is {number(r.estimate[0])} in the first group ({first}) and {number(r.estimate[-1])} in the "
+        f"The {r.spoken} is {number(r.estimate[0])} in the first group ({first}) and {number(r.estimate[-1])} in the "
         f"last ({last}); the {at} band of all {counted(len(r), 'group')} at once is "
-        f"{ends(r.band_low[0], r.band_high[0])} and {ends(r.band_low[-1], r.band_high[-1])}."
+        f"{ends(r.band_low[0], r.band_high[0])} in the first and {ends(r.band_low[-1], r.band_high[-1])} in the last."
     )
     claims = [
         Claim(said, "interval", metric=f"{r.metric} in {name}", low=r.band_low[i], high=r.band_high[i])

@@ -96,11 +96,11 @@ class ShiftResult(Result):
         """The numbers by name, formatted for display."""
         tested = ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples))
         if np.isnan(self.target):
-            return [("source", number(self.source)), ("target", "no estimate"), tested]
-        after = [] if np.isnan(self.corrected) else [("target, after PriorShift", number(self.corrected))]
+            return [("value at the source", number(self.source)), ("value at the target", "no estimate"), tested]
+        after = [] if np.isnan(self.corrected) else [("value at the target after PriorShift", number(self.corrected))]
         return [
-            ("source", number(self.source)),
-            ("target", with_interval(self.target, self.low, self.high)),
+            ("value at the source", number(self.source)),
+            ("value at the target", with_interval(self.target, self.low, self.high)),
             *after,
             ("shares in the target", ", ".join(percent(float(x)) for x in self.shares)),
             ("shares in the source", ", ".join(percent(float(x)) for x in self.source_shares)),
