@@ -105,7 +105,7 @@ class Evaluation:
         parts = [row.part for row in self.rows if row.id == id and row.part]
         if parts or any(row.id == id for row in self.rows):
             known = suggest(part, parts) if parts else "it is one number"
-            raise UnknownMetricError(f"{id} has no part called {part!r}: {known}")
+            raise UnknownMetricError(f"{id} has no part {part!r}: {known}")
         raise UnknownMetricError(f"{id} was not computed: {self.skipped.get(id, 'it was not requested')}")
 
     def __iter__(self) -> Iterator[Row]:
