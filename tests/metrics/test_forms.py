@@ -243,7 +243,7 @@ def test_a_wrong_form_is_caught(id, form, monkeypatch):
     hold = {"direct": hold_direct, "replicate": hold_replicate, "cell_value": hold_cell_value}[form]
     more = {"ascending": True} if form == "replicate" else {}
     with pytest.raises(AssertionError):
-        hold(id, {}, 3, 50, 2, **more)
+        hold(id, {}, 3, 300, 2, **more)
 
 
 @quiet

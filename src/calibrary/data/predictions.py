@@ -96,6 +96,8 @@ class Predictions:
     ascending: bool = False
     #: Each row counts as many predictions as its weight (a state): limits on rows then apply to the weight.
     counted: bool = False
+    #: Whether these are many replicates of a view (see :mod:`calibrary.data.stacked`).
+    stacked: bool = False
     #: Nouns for one and several rows; for the prediction; for the observed mean at a stated confidence.
     noun, nouns = "row", "rows"
     class_noun, class_nouns = "class", "classes"
@@ -249,7 +251,7 @@ class Predictions:
     @property
     def total(self) -> float:
         """Sum of the weights: the number of rows if there are no weights."""
-        return float(len(self.y)) if self.w is None else self._total_weight
+        return float(self.n) if self.w is None else self._total_weight
 
     @once
     def _total_weight(self) -> float:
@@ -342,8 +344,9 @@ class Predictions:
             return TieGroups(start, s.c, w, s.y if s.w is None else s.w * s.y)
         if s.w is None:
             w = np.diff(start, append=self.n).astype(np.float64)
-            return TieGroups(start, s.c[start], w, np.add.reduceat(s.y, start))
-        return TieGroups(start, s.c[start], np.add.reduceat(s.w, start), np.add.reduceat(s.w * s.y, start))
+            return TieGroups(start, s.c[start], w, np.add.reduceat(s.y, start, axis=-1))
+        w, wy = (np.add.reduceat(x, start, axis=-1) for x in (s.w, s.w * s.y))
+        return TieGroups(start, s.c[start], w, wy)
 
     # -- new predictions from these --------------------------------------------------------------
 
@@ -363,6 +366,13 @@ class Predictions:
         return Predictions(
             y, probability, w, rows=rows, n_input=self.n_input, origin=extra.pop("origin", self), **extra
         )
+
+    def where(self, kept: NDArray[np.bool_]) -> Predictions:
+        """The same view of some of the rows."""
+        return self.subset(kept, self.y[kept], self.probability[kept])
+
+    def refuse_stack(self, what: str) -> None:
+        """Raise an error if these are many replicates, for ``what`` is computed for one view only."""
 
     def view(self, y: NDArray[Any], probability: Array, classes: tuple[Hashable, ...] | None = None) -> Predictions:
         """A view of all rows with new labels and probabilities."""
@@ -683,25 +693,28 @@ class Predictions:
         """Weights as whole numbers of copies, or an error with the remedy."""
         if self.w is None:
             return np.ones(self.n, dtype=np.int64)
-        whole = np.rint(self.w)
-        bad = np.flatnonzero(whole != self.w)
-        if len(bad):
+        if not self.whole_weights:
+            bad = np.flatnonzero(self.w != np.rint(self.w))
             raise RefusedError(
-                f"sample_weight contains {self.w[bad[0]]:g}, which is not a whole number: {purpose} with "
+                f"sample_weight contains {self.w.flat[bad[0]]:g}, which is not a whole number: {purpose} with "
                 "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
             )
-        if self.total > MOST_COPIES:
+        if (total := np.max(self.total)) > MOST_COPIES:
             raise RefusedError(
-                f"sample_weight sums to {self.total:g}, more copies than can be counted ({MOST_COPIES:g}): divide the "
+                f"sample_weight sums to {total:g}, more copies than can be counted ({MOST_COPIES:g}): divide the "
                 "weights, or pass weight_type='importance'"
             )
-        return whole.astype(np.int64)
+        return self.w.astype(np.int64)
+
+    @once
+    def whole_weights(self) -> bool:
+        """Whether all weights are whole numbers."""
+        return self.w is None or bool((self.w == np.rint(self.w)).all())
 
     @once
     def copies_per_weight(self) -> float:
         """The factor from weights to rows: 1 for counts; other weights are scaled to sum to the number of rows."""
-        counts = self.w is None or bool((self.w == np.rint(self.w)).all())
-        return 1.0 if counts else self.n / self.total
+        return 1.0 if self.whole_weights else self.n / self.total
 
     def noise_by_row(self, weight_type: str, purpose: str) -> bool:
         """Whether noise comes from distinct rows with importance weights, rather than from copies of rows."""

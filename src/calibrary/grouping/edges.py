@@ -15,6 +15,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.errors import whole as whole
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.predictions import Predictions, predictions
+from calibrary.data.stacked import column
 from calibrary.grouping.groups import Groups
 
 #: Number of rows below which a search of the edges is faster than the arithmetic that avoids it.
@@ -32,6 +33,9 @@ class Grouping(ABC):
     """
 
     n_bins_: int
+    #: Which replicates of a stack are put in groups together: those with other "labels", those with other "weights" as
+    #: well, or none ("").
+    stacks: str = ""
 
     def fit(self, c: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the groups from confidences (and from labels and weights, if the rule uses them)."""
@@ -71,8 +75,9 @@ class Intervals(Grouping):
 
     def fit_view(self, view: Predictions) -> Self:
         cuts = self._cuts(view)
-        self.edges_ = np.concatenate(([0.0], cuts, [1.0]))
-        self.n_bins_ = len(cuts) + 1
+        ends = np.zeros((*cuts.shape[:-1], 1))
+        self.edges_ = np.concatenate((ends, cuts, ends + 1.0), axis=-1)
+        self.n_bins_ = cuts.shape[-1] + 1
         return self
 
     def assign(self, c: Any) -> Indices:
@@ -84,8 +89,9 @@ class Intervals(Grouping):
         if "sorted" not in view.__dict__:
             return Groups(view, self.n_bins_, assign=self.assign, edges=self.edges_, closed=self.closed)
         side: Literal["left", "right"] = "right" if self.closed == "right" else "left"
-        starts = np.zeros(self.n_bins_, dtype=np.intp)
-        starts[1:] = view.sorted.c.searchsorted(self.edges_[1:-1], side=side)
+        inner = self.edges_[..., 1:-1]
+        starts = np.zeros((*inner.shape[:-1], self.n_bins_), dtype=np.intp)
+        starts[..., 1:] = view.sorted.c.searchsorted(inner, side=side)
         return Groups(view, self.n_bins_, starts=starts, edges=self.edges_, closed=self.closed)
 
 
@@ -107,6 +113,8 @@ class EqualWidth(Intervals):
     >>> EqualWidth(10).fit([0.3]).assign([0.0, 0.3, 0.31, 1.0])
     array([0, 2, 3, 9])
     """
+
+    stacks = "weights"
 
     def __init__(self, n_bins: int = 15, closed: str = "right", range: tuple[float, float] = (0.0, 1.0)) -> None:
         self.n_bins = whole("n_bins", n_bins)
@@ -181,6 +189,8 @@ class Edges(Intervals):
     array([0, 0, 1, 2])
     """
 
+    stacks = "weights"
+
     def __init__(self, edges: Any, closed: str = "right") -> None:
         one_of("closed", closed, ("right", "left"))
         self.closed = closed
@@ -228,16 +238,18 @@ class EqualMass(Intervals):
         self.n_bins = whole("n_bins", n_bins)
         one_of("mass_rule", rule, ("floor", "split", "round", "quantile"))
         self.rule = rule
+        self.stacks = "weights" if rule in ("floor", "split") else "labels"
         self.closed = "left" if rule == "round" else "right"
 
     def _cuts(self, view: Predictions) -> Array:
         b = np.arange(1, self.n_bins)
         rule = self.rule
-        if rule == "split" and view.w is not None and (view.w % 1).any():
+        if rule == "split" and not view.whole_weights:
+            view.refuse_stack("whether weights are counts")
             rule = "floor"
         if rule == "floor":
-            return _reached(view, b * (view.total / self.n_bins))
-        n = int(view.counts(f"mass_rule={rule!r}").sum()) if view.w is not None else view.n
+            return _reached(view, b * (column(view.total) / self.n_bins))
+        n = column(view.counts(f"mass_rule={rule!r}").sum(axis=-1)) if view.w is not None else view.n
         if rule == "split":
             size, larger = divmod(n, self.n_bins)
             return _ranked(view, b * size + np.minimum(b, larger) - 1)
@@ -252,24 +264,32 @@ class EqualMass(Intervals):
 class PointsPerBin(Intervals):
     """Consecutive groups of m rows; the last contains the remainder, and ties belong with their first row."""
 
+    stacks = "weights"
+
     def __init__(self, points_per_bin: float = 100) -> None:
         if not points_per_bin > 0:
             raise RefusedError(f"points_per_bin={points_per_bin!r} must be above 0")
         self.points_per_bin = points_per_bin
 
     def _cuts(self, view: Predictions) -> Array:
-        n = max(1, int(view.total / self.points_per_bin * (1 + SLACK)))
+        full = column(np.floor(view.total / self.points_per_bin * (1 + SLACK)))
+        n = max(1, int(np.max(full)))
         if n > 4 * view.n:  # rows that represent very many copies: check for each row whether a bin ends in it
+            view.refuse_stack("bins of parts of a row")
             s = view.sorted
             total = np.arange(1.0, view.n + 1.0) if s.w is None else np.cumsum(s.w)
             ends = np.minimum(np.floor(total / (self.points_per_bin * (1 - SLACK))), n - 1)
             cuts: Array = s.c[np.diff(ends, prepend=0.0) > 0.0]
             return cuts
-        return _reached(view, np.arange(1, n) * float(self.points_per_bin))
+        b = np.arange(1, n)
+        # a replicate with fewer bins than others has empty bins at the end
+        return _reached(view, np.where(b < full, b * float(self.points_per_bin), np.inf))
 
 
 class UniqueValues(Intervals):
     """One bin per distinct confidence: suited to models with few distinct outputs."""
+
+    stacks = "weights"
 
     def _cuts(self, view: Predictions) -> Array:
         return view.ties.c[:-1]
@@ -284,6 +304,8 @@ class EqualArea(Intervals):
     For a target area, a sweep from 0 closes each bin as soon as it has that area; the smallest target that needs at
     most ``n_bins`` bins is used.
     """
+
+    stacks = "labels"
 
     def __init__(self, n_bins: int = 15) -> None:
         self.n_bins = whole("n_bins", n_bins)
@@ -332,14 +354,22 @@ def _reached(view: Predictions, targets: NDArray[np.floating[Any]]) -> Array:
     s = view.sorted
     if s.w is None:
         return _ranked(view, np.ceil(targets * (1 - SLACK)).astype(np.intp) - 1)
-    reached = np.cumsum(s.w).searchsorted(targets * (1 - SLACK), side="left")
-    return s.c[np.minimum(reached, view.n - 1)]
+    return s.c[np.minimum(_places(s.w, targets * (1 - SLACK), "left"), view.n - 1)]
 
 
 def _ranked(view: Predictions, ranks: Indices) -> Array:
     """The confidence of each rank (from 0) among the rows, where a row of weight 2 has two ranks."""
     s = view.sorted
-    return s.c[ranks] if s.w is None else s.c[np.cumsum(s.w).searchsorted(ranks, side="right")]
+    return s.c[ranks] if s.w is None else s.c[_places(s.w, ranks, "right")]
+
+
+def _places(w: Array, sums: NDArray[Any], side: Literal["left", "right"]) -> Indices:
+    """The rows at which the cumulative weight reaches these sums, or exceeds them; row by row for many replicates."""
+    below = np.cumsum(w, axis=-1)
+    if w.ndim == 1:
+        return below.searchsorted(sums, side=side)
+    of_each = np.broadcast_to(sums, (len(w), sums.shape[-1]))
+    return np.stack([one.searchsorted(own, side=side) for one, own in zip(below, of_each, strict=True)])
 
 
 def _interpolated(view: Predictions, places: Array) -> Array:

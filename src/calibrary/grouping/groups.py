@@ -12,6 +12,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, column, inner, ratio
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.segment_sums import segment_sums
 
@@ -65,7 +66,7 @@ class Groups:
         self.closed = closed
         self._index = index
         self._assign = assign
-        self._bounds = None if starts is None else np.concatenate((starts, (view.n,)))
+        self._bounds = None if starts is None else _with_end(starts, view.n)
         self._edges = edges
         self._equal_width = equal_width
 
@@ -135,7 +136,7 @@ class Groups:
     @once
     def _counts(self) -> Indices:
         if self._bounds is not None:
-            return self._bounds[1:] - self._bounds[:-1]
+            return self._bounds[..., 1:] - self._bounds[..., :-1]
         if self.view.n <= CHUNK:
             return np.bincount(self._bins, minlength=self.n_bins)
         total = np.zeros(self.n_bins, dtype=np.intp)
@@ -147,37 +148,43 @@ class Groups:
 
     @once
     def position(self) -> Indices:
+        if self._counts.ndim > 1:  # a bin may be empty in one replicate and not in another
+            return np.arange(self.n_bins)
         return self._counts.nonzero()[0]
 
     @once
     def count(self) -> Indices:
-        return self._counts[self.position]
+        return self._counts[..., self.position]
 
     @once
     def weight(self) -> Array:
         if self.view.w is None:
             return self.count.astype(np.float64)
-        return self._sums(lambda c, y: np.ones(len(y)))[self.position]
+        return self._sums(lambda c, y: np.ones(len(c)))[..., self.position]
 
     @once
     def share(self) -> Array:
-        return self.weight / self.view.total
+        share: Array = ratio(self.weight, column(self.view.total))
+        return share
 
     @once
     def residual(self) -> Array:
-        return self._residuals[self.position]
+        return self._residuals[..., self.position]
 
     @once
     def confidence(self) -> Array:
-        return self._sums(lambda c, y: c)[self.position] / self.weight
+        return self._mean_of(self._sums(lambda c, y: c)[..., self.position])
 
     @once
     def label(self) -> Array:
-        return self._sums(lambda c, y: y)[self.position] / self.weight
+        return self._mean_of(self._sums(lambda c, y: y)[..., self.position])
 
     @once
     def gap(self) -> Array:
-        return self.residual / self.weight
+        return self._mean_of(self.residual)
+
+    def _mean_of(self, total: Array) -> Array:
+        return ratio(total, self.weight) if self.view.stacked else total / self.weight
 
     @once
     def lower(self) -> Array | None:
@@ -193,6 +200,8 @@ class Groups:
         renumber = np.zeros(self.n_bins, dtype=np.intp)
         renumber[self.position] = np.arange(len(self.position))
         if self._bounds is not None:
+            if self._bounds.ndim > 1:
+                self.view.refuse_stack("the bin of each row")
             index = np.empty(self.view.n, dtype=np.intp)
             index[self.view.order] = np.repeat(renumber, self._counts)
             return index
@@ -201,16 +210,18 @@ class Groups:
 
     def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
         """Weighted sum over each group of value(c, y), computed for one chunk of rows at a time."""
-        return self._sums(value)[self.position]
+        return self._sums(value)[..., self.position]
 
     def sum(self, x: NDArray[Any]) -> Array:
         """Weighted sum over each group of a value per row."""
         weighted = x if self.view.w is None else self.view.w * x
+        if self._bounds is not None and self.view.ascending:
+            return segment_sums(weighted, self._bounds)[..., self.position]
         return np.asarray(np.bincount(self.index, weighted, minlength=len(self)), dtype=np.float64)
 
     def mean(self, x: NDArray[Any]) -> Array:
         """Weighted mean over each group of a value per row."""
-        return self.sum(x) / self.weight
+        return self._mean_of(self.sum(x))
 
     # -- discrepancies --------------------------------------------------------------------------
 
@@ -226,24 +237,26 @@ class Groups:
         """(sum_b share_b distance_b^p)^(1/p); the largest distance if p = inf."""
         p = norm_order(norm)
         if p == 1.0 and self.view.binary:  # shares cancel, and empty bins contribute nothing: no need to count rows
-            return pair_scale(distance) * absolute_sum(self._residuals) / self.view.total
+            return as_number(pair_scale(distance) * ratio(absolute_sum(self._residuals), self.view.total))
         return power_mean(self.distance(distance), self.share, p)
 
     def label_norm(self, norm: float | str = 1) -> float:
         """(mean over rows of |mean label of the row's group - confidence|^p)^(1/p); the largest if p = inf."""
         p = norm_order(norm)
         if self._bounds is not None:
+            if self._bounds.ndim > 1:
+                self.view.refuse_stack("the bin of each row")
             s = self.view.sorted
-            off, w = np.repeat(self.label, self.count) - s.c, s.w
+            off, w = np.repeat(self.label, self.count, axis=-1) - s.c, s.w
         else:
             off, w = self.label[self.index] - self.view.c, self.view.w
         np.abs(off, out=off)
         if p == np.inf:
-            return float(off.max())
+            return as_number((off if w is None else np.where(w > 0.0, off, 0.0)).max(axis=-1))
         if p != 1.0:
             off **= p
-        mean = float(off.sum() if w is None else np.dot(w, off)) / self.view.total
-        return mean if p == 1.0 else float(mean ** (1.0 / p))
+        mean = as_number(off.sum(axis=-1) if w is None else inner(w, off)) / self.view.total
+        return mean if p == 1.0 else as_number(mean ** (1.0 / p))
 
 
 class VectorGroups(Groups):
@@ -291,9 +304,13 @@ def _totals(index: Indices, x: NDArray[Any], n_bins: int) -> Array:
     return total  # type: ignore[no-any-return]
 
 
+def _with_end(starts: Indices, n: int) -> Indices:
+    return np.concatenate((starts, np.full((*starts.shape[:-1], 1), n)), axis=-1)
+
+
 def absolute_sum(x: Array) -> float:
     """The sum of |x|; a dot product is faster than a sum of absolute values."""
-    return float(x.dot(np.sign(x)))
+    return as_number(x.dot(np.sign(x)) if x.ndim == 1 else np.abs(x).sum(axis=-1))
 
 
 def power_means(values: Array, share: Array, p: float) -> Array:
@@ -306,10 +323,10 @@ def power_means(values: Array, share: Array, p: float) -> Array:
 def power_mean(values: Array, share: Array, p: float) -> float:
     """(sum share values^p)^(1/p) of values >= 0; the largest with a positive share if p = inf."""
     if p == np.inf:
-        return float(values[share > 0].max())
+        return as_number(np.where(share > 0, values, 0.0).max(axis=-1))
     if p == 1.0:
-        return float(np.dot(share, values))
-    return float(np.dot(share, values**p) ** (1.0 / p))
+        return as_number(inner(share, values))
+    return as_number(inner(share, values**p) ** (1.0 / p))
 
 
 #: Two classes as vectors (1-c, c): each distance is a multiple of the absolute gap.

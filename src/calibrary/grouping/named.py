@@ -79,6 +79,8 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
         scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
     """
     grouping = as_grouping(binning, **options) if options or binning != "width" else _FIFTEEN
+    if view.stacked and grouping.stacks not in (("weights",) if np.ndim(view.total) else ("labels", "weights")):
+        view.refuse_stack("this grouping")
     if not view.binary and isinstance(grouping, Intervals):
         return _cells(view, grouping)
     if grouping is binning:

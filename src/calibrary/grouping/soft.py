@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import column, ratio
 from calibrary.grouping.edges import whole
 
 #: Number of cells of the grid on [0, 1] whose nodes represent many rows: a minimum, and a number for each factor e by
@@ -93,12 +95,15 @@ class SoftBins:
         return self._groups(c, w, wy, 1e-16)
 
     def _groups(self, c: Array, w: Array, wy: Array, least: float) -> SoftGroups:
-        sums = np.zeros((3, self.n_bins))
+        sums: list[Any] = [0.0, 0.0, 0.0]
         for rows, u in self.blocks(c):
-            sums += np.stack([w[rows], w[rows] * c[rows], wy[rows]]) @ u
-        share = sums[0] / w.sum()
+            for k, x in enumerate((w[..., rows], w[..., rows] * c[rows], wy[..., rows])):
+                sums[k] = sums[k] + x @ u
+        share = sums[0] / column(w.sum(axis=-1))
         used = share > least
-        return SoftGroups(used, sums[0][used], share[used], *(sums[1:, used] / sums[0][used]))
+        used = used if used.ndim == 1 else used.any(axis=0)
+        weight, moment, label = (x[..., used] for x in sums)
+        return SoftGroups(used, weight, share[..., used], ratio(moment, weight), ratio(label, weight))
 
     def blocks(self, c: Array, w: Array | None = None) -> Iterator[tuple[slice, Array]]:
         """Slices of rows and their weighted memberships, small enough for the processor's cache."""
@@ -132,4 +137,9 @@ def _nodes(view: Predictions, n_cells: int) -> tuple[Array, Array, Array]:
     s = view.sorted
     cells = Cells(s.c, PER_WIDTH / n_cells, origin=0.0, n_cells=n_cells, ascending=True)
     w = np.ones(view.n) if s.w is None else s.w
-    return cells.nodes, cells.node_weights(w), cells.node_weights(s.y if s.w is None else s.w * s.y)
+    return cells.nodes, _spread(cells, w), _spread(cells, s.y if s.w is None else s.w * s.y)
+
+
+def _spread(cells: Any, x: Array) -> Array:
+    """The weights of the nodes; for many replicates one row for each."""
+    return cells.node_weights(x) if x.ndim == 1 else np.stack([cells.node_weights(one) for one in x])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.base.errors import one_of
 from calibrary.data.checks import Indices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import Stacked
 from calibrary.grouping.edges import SLACK, EqualMass, EqualWidth, Grouping, Intervals, UniqueValues
 from calibrary.grouping.groups import Groups
 from calibrary.grouping.windows import prefix_sums
@@ -31,21 +34,40 @@ class MonotonicSweep(Grouping):
         self.base = base
 
     def fit_view(self, view: Predictions) -> Self:
-        sweep = _Sweep(view)
-        if self.base == "mass":
-            limit = int(np.ceil(view.total / view.ties.w.min() * (1 - SLACK)))
-            ends = sweep.mass_ends
-        else:
-            limit = view.n
-            ends = sweep.width_ends
+        sweep, limit = _Sweep(view), self._limit(view)
         if sweep.always_rises():
             best = limit
         else:
-            most = min(limit, max(view.n, MOST_BINS))
+            ends, most = self._ends(sweep), min(limit, max(view.n, MOST_BINS))
             best = next((b - 1 for b in range(2, most + 1) if not sweep.rises(ends(b))), most)
         self.n_bins_ = best
         self.chosen_ = self._bins(best, limit).fit_view(view)
         return self
+
+    def of_each(self, view: Stacked) -> Iterator[tuple[NDArray[np.bool_], Intervals]]:
+        """Replicates with other labels, and the bins that are chosen for them: together where the bins are the same."""
+        if np.ndim(view.total):
+            view.refuse_stack("the search for the number of bins")
+        sweep, limit = _Sweep(view), self._limit(view)
+        ends, most = self._ends(sweep), min(limit, max(view.n, MOST_BINS))
+        best = np.where(sweep.always_rises(), limit, 0)
+        for b in range(2, most + 1):
+            search = best == 0
+            if not search.any():
+                break
+            best[search] = np.where(sweep.rises(ends(b), search), 0, b - 1)
+        best[best == 0] = most
+        for b in np.unique(best):
+            yield best == b, self._bins(int(b), limit)
+
+    def _limit(self, view: Predictions) -> int:
+        """The number of bins that have one confidence each."""
+        if self.base == "width":
+            return view.n
+        return int(np.ceil(view.total / view.ties.w.min() * (1 - SLACK)))
+
+    def _ends(self, sweep: _Sweep) -> Callable[[int], Indices]:
+        return sweep.mass_ends if self.base == "mass" else sweep.width_ends
 
     def _bins(self, n: int, limit: int) -> Intervals:
         if self.base == "width":
@@ -92,18 +114,22 @@ class _Sweep:
     def _closed(self, ends: Indices) -> Indices:
         return np.concatenate((ends, (len(self.c),)))
 
-    def always_rises(self) -> bool:
+    def always_rises(self) -> Any:
         """Whether labels rise from each confidence to the next; usually a few are enough to show that they do not."""
         m = len(self.c)
-        return self.rises(np.arange(min(m, 1000) + 1)) and (m <= 1000 or self.rises(np.arange(m + 1)))
+        first = self.rises(np.arange(min(m, 1000) + 1))
+        return first if m <= 1000 or not np.any(first) else self.rises(np.arange(m + 1))
 
-    def rises(self, ends: Indices) -> bool:
-        """Whether mean labels rise, or stay equal, from each bin to the next. Bins without rows are skipped."""
-        below, positive = self.below[ends], self.positive[ends]
-        w, wy = below[1:] - below[:-1], positive[1:] - positive[:-1]
+    def rises(self, ends: Indices, which: Any = ...) -> Any:
+        """Whether mean labels rise, or stay equal, from each bin to the next. Bins without rows are skipped.
+
+        In a stack there is one answer for each of the replicates ``which``.
+        """
+        below, positive = self.below[ends], self.positive[which][..., ends]
+        w, wy = below[1:] - below[:-1], positive[..., 1:] - positive[..., :-1]
         if not w.all():
-            w, wy = w[w > 0], wy[w > 0]
+            w, wy = w[w > 0], wy[..., w > 0]
         # the sign of each difference without division: exact for whole numbers
-        rise = wy[1:] * w[:-1] - wy[:-1] * w[1:]
+        rise = wy[..., 1:] * w[:-1] - wy[..., :-1] * w[1:]
         least = -self.slack * w[1:] * w[:-1] if self.slack else 0.0
-        return bool((rise >= least).all())
+        return (rise >= least).all(axis=-1)

@@ -10,6 +10,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.numerics.compiled import compiled, worth_compiling
 from calibrary.numerics.compiled.nearest import nearest_ranges
 from calibrary.numerics.compiled.sliding import sliding_error
@@ -59,7 +60,7 @@ class Windows:
     @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        if worth_compiling("ranges.range_deviations", 0.1 * len(self)):
+        if self.wy.ndim == 1 and worth_compiling("ranges.range_deviations", 0.1 * len(self)):
             from calibrary.numerics.compiled.ranges import range_deviations
         else:
             range_deviations = _range_deviations
@@ -80,14 +81,14 @@ class Windows:
     def mean_error(self, inner: str, last: bool = True) -> float:
         """Mean over the windows of their distance between label and confidence, with or without the last window."""
         errors = np.abs(self.gap) if inner == "bin" else self.deviation
-        return float((errors if last else errors[:-1]).mean())
+        return as_number((errors if last else errors[..., :-1]).mean(axis=-1))
 
     @property
     def _wc(self) -> Array:
         return self.c if self.w is None else self.w * self.c
 
     def _mean(self, x: Array) -> Array:
-        if worth_compiling("ranges.range_means", 0.02 * len(self)):
+        if x.ndim == 1 and worth_compiling("ranges.range_means", 0.02 * len(self)):
             from calibrary.numerics.compiled.ranges import range_means
         else:
             range_means = _range_means
@@ -97,7 +98,7 @@ class Windows:
 
 def _range_means(total: Array, below: Array, first: Indices, last: Indices) -> Array:
     """Weighted mean over every half-open range, from prefix sums of weight x value and of the weights."""
-    means: Array = (total[last] - total[first]) / (below[last] - below[first])
+    means: Array = (total[..., last] - total[..., first]) / (below[last] - below[first])
     return means
 
 
@@ -112,9 +113,9 @@ def _range_deviations(x: Array, below: Array, moment: Array, center: Array, firs
 
 def prefix_sums(x: Array) -> Array:
     """Sum of everything before each position; one entry more than x."""
-    total = np.empty(len(x) + 1)
-    total[0] = 0.0
-    np.cumsum(x, out=total[1:])
+    total = np.empty((*x.shape[:-1], x.shape[-1] + 1))
+    total[..., 0] = 0.0
+    np.cumsum(x, axis=-1, out=total[..., 1:])
     return total
 
 
@@ -174,8 +175,10 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
     weight w counts as w rows. With fractional weights a window has ``size`` rows, whatever their weight; tied rows
     share their weight too.
     """
+    if view.w is not None:
+        view.refuse_stack("a window of weighted rows")
     ties = view.ties
-    copies = view.w is not None and not (view.w % 1).any()
+    copies = view.w is not None and view.whole_weights
     n = int(ties.w.sum()) if copies else view.n
     size = max(1, n // 10) if size is None else size
     if not 1 <= size <= n:
@@ -186,7 +189,7 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
         return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
     if view.w is None:
         tied = len(ties.c) < n
-        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=n)) if tied else ties.wy
+        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=n), axis=-1) if tied else ties.wy
         c, wy, w = view.sorted.c, label, None
     else:
         rows = np.diff(ties.start, append=n)
@@ -202,6 +205,8 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     the k-th count as equal, so that rounded scores behave like exact decimals. By default ``k`` is the integer part of
     the square root of the number of rows.
     """
+    if np.ndim(view.total):
+        view.refuse_stack("the search for neighbours")
     ties = view.ties
     k = int(np.sqrt(view.total)) if k is None else k
     w = None if view.w is None and len(ties.c) == view.n else ties.w

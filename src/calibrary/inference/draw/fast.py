@@ -20,7 +20,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Block, Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.entry import Entry
-from calibrary.metrics.machinery.forms import InBlocks
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.question import Question
 
@@ -141,6 +141,9 @@ def _prepared(
     entry: Entry, question: Question, scheme: Scheme, rows: Predictions, weights: str, labels: str
 ) -> Path | None:
     """The metric's declared path, prepared for these rows."""
+    assert entry.replicate is not None
+    if entry.replicate.whole:
+        return _of_whole(entry.replicate, question, scheme.relabels, rows, attrgetter(labels), attrgetter(weights))
     lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
     if any(view.n != rows.n for view in views.views):
         return None
@@ -151,7 +154,6 @@ def _prepared(
         return _class_by_class(entry, question, views, attrgetter(labels), rows is scheme.rows)
     if not (as_drawn or lens.name == "top-label"):
         return None
-    assert entry.replicate is not None
     value, drawn = entry.replicate.prepare(views.views[0], **question.options), attrgetter(labels)
     if value is None:
         return None
@@ -167,6 +169,23 @@ def _prepared(
         one,
         lambda block: _as_rows(many(seen(drawn(block)))),
         (lambda y: many(seen(y))) if rows is scheme.rows else None,
+    )
+
+
+def _of_whole(
+    form: ReplicateForm, question: Question, relabels: bool, rows: Predictions, labels: Any, weights: Any
+) -> Path | None:
+    """The path of a metric that reads the whole predictions."""
+    value = None if question.average is None else form.prepare(rows, **question.options)
+    if not isinstance(value, InBlocks) or value.many is None or value.weighted is None:
+        return None
+    many, weighted = value.many, value.weighted
+    if relabels:
+        return BlockPath(
+            lambda one: np.atleast_1d(value(None, labels(one))), lambda block: _as_rows(many(labels(block)))
+        )
+    return BlockPath(
+        lambda one: np.atleast_1d(value(weights(one), None)), lambda block: _as_rows(weighted(weights(block)))
     )
 
 
@@ -196,7 +215,7 @@ def _class_by_class(
 
     def many(y: Any) -> Array:
         columns = [value.many(y == k) for k, value in classes if isinstance(value, InBlocks) and value.many]
-        return np.array([together(list(row))[0] for row in np.transpose(columns)])
+        return np.stack([together(list(row)) for row in np.transpose(columns)])
 
     in_blocks = isinstance(each[0], InBlocks) and each[0].many is not None
     if question.average is None or not in_blocks:
@@ -214,7 +233,7 @@ def _with_weights(entry: Entry, question: Question, views: Views, weights: Calla
     if form.labels_only or (entry.fields and views.several):
         return None
     each = [form.prepare(view, **question.options) for view in views.views]
-    if any(value is None for value in each):
+    if any(value is None or (isinstance(value, InBlocks) and value.labels_only) for value in each):
         return None
     if views.several and _by_prevalence(question):
         return None  # weights by prevalence differ between replicates

@@ -337,7 +337,10 @@ def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None
 
 
 def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
-    if statistic.listed or statistic.entry is None or not statistic.entry.of_labels:
+    if statistic.entry is None or not statistic.entry.of_labels:
+        return statistic.on
+    # where only labels change and no row has a weight, the rows are listed as they are
+    if statistic.listed and not (scheme.relabels and scheme.rows.w is None and statistic.entry.order_free):
         return statistic.on
     if statistic.question.by is not None:
         return statistic.on

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.grouping import group
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -39,6 +40,7 @@ from calibrary.metrics.point.brier import brier_score
     corrections=(
         Correction("proper", "no", "the score is not an average over rows: it is computed from an accuracy and an ECE"),
     ),
+    stacks="weights",
 )
 def harmonic_calibration_score(
     view: Predictions, *, beta: float = 1.0, n_bins: int = 15, **common: Unpack[Common]
@@ -67,14 +69,16 @@ def harmonic_calibration_score(
         raise RefusedError(f"beta={beta!r} is negative: pass the weight of calibration as a number of 0 or more")
     calibration = 1.0 - group(view, "width", n_bins=n_bins).gap_norm(1)
     right = view.y if view.seen_through == "top-label" else (view.c > 0.5) == view.y
-    accuracy = float(view.mean(right))
+    accuracy = view.mean(right)
     if math.isinf(beta):
-        return calibration if accuracy > 0 else 0.0
-    denominator = beta * accuracy + calibration
-    return (1.0 + beta) * accuracy * calibration / denominator if denominator > 0 else 0.0
+        return as_number(np.where(accuracy > 0.0, calibration, 0.0))
+    both = beta * accuracy + calibration
+    return as_number((1.0 + beta) * accuracy * calibration / np.where(both > 0.0, both, 1.0))
 
 
 _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
+#: Two classes: confidences up to 1/2 predict the first, larger ones the second.
+_HALVES = (0.0, 0.5, 1.0)
 
 
 @metric(
@@ -90,6 +94,7 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
     lenses=_WHOLE_VECTOR,
     default_lens="full",
     cells=CellFacts("exact", (6e-14, 6e-14)),
+    stacks="weights",
     cost="O(NK)",
     equation="(59)-(61)",
     references=cited("gebel2009"),
@@ -120,10 +125,12 @@ def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float
     >>> round(cal.well_calibration_ratio([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.8667
     """
-    return float(view.remember("well-calibration ratio", lambda: _well_calibration(view)))
+    return as_number(view.remember("well-calibration ratio", lambda: _well_calibration(view)))
 
 
-def _well_calibration(view: Predictions) -> float:
+def _well_calibration(view: Predictions) -> Any:
+    if view.binary:
+        return 1.0 - group(view, edges=_HALVES).distance("l1").sum(axis=-1) / 4.0
     k = view.k
     predicted = np.bincount(view.top, view.w, minlength=k)
     weighted = view.p if view.w is None else view.w[:, None] * view.p
@@ -157,6 +164,7 @@ def _well_calibration(view: Predictions) -> float:
     lenses=_WHOLE_VECTOR,
     default_lens="full",
     cells=CellFacts("smooth", (2e-9, 7e-12)),
+    stacks="weights",
     cost="O(NK)",
     equation="(62)",
     references=cited("gebel2009"),
@@ -176,4 +184,6 @@ def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> fl
     >>> round(cal.gebel_calibration_measure([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6]), 4)
     0.7485
     """
-    return math.sqrt(max(1.0 - math.sqrt(brier_score(view)), 0.0) * max(well_calibration_ratio(view), 0.0))
+    brier = view.mean(view.residual**2) if view.binary else brier_score(view)
+    ratio = well_calibration_ratio.entry.formula(view)
+    return as_number(np.sqrt(np.maximum(1.0 - np.sqrt(brier), 0.0) * np.maximum(ratio, 0.0)))

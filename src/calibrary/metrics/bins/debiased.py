@@ -11,6 +11,7 @@ import scipy
 from calibrary.base.errors import bounded, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, inner, ratio
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
@@ -123,6 +124,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     ),
     combine=_root_mean,
     **_FACTS,
+    stacks="weights",
 )
 def debiased_squared_calibration_error(
     view: Predictions,
@@ -162,9 +164,9 @@ def debiased_squared_calibration_error(
     n = _size(groups, weight_type)
     rate = groups.label if definition == "authors" else groups.confidence
     several = n >= _TWO
-    noise = rate[several] * (1.0 - rate[several]) / (n[several] - 1.0)
-    value = float(np.dot(groups.share[several], groups.gap[several] ** 2 - noise))
-    return math.sqrt(max(value, 0.0)) if root else value
+    noise = rate * (1.0 - rate) / np.where(several, n - 1.0, 1.0)
+    value = inner(np.where(several, groups.share, 0.0), groups.gap**2 - noise)
+    return as_number(np.sqrt(np.maximum(value, 0.0)) if root else value)
 
 
 @metric(
@@ -196,6 +198,7 @@ def debiased_squared_calibration_error(
         Correction("Monte Carlo", "needed", "resampling is not needed: the expectation has a closed form"),
     ),
     **_FACTS,
+    stacks="weights",
 )
 def debiased_calibration_error(
     view: Predictions,
@@ -232,13 +235,14 @@ def debiased_calibration_error(
     """
     one_of("method", method, ("exact", "monte-carlo"))
     groups = group(view, binning, mass_rule=mass_rule, **options)
-    spread = np.sqrt(groups.label * (1.0 - groups.label) / _size(groups, weight_type))
+    spread = np.sqrt(ratio(groups.label * (1.0 - groups.label), _size(groups, weight_type)))
     if method == "exact":
         again = folded_normal_mean(groups.gap, spread)
     else:
+        view.refuse_stack("the mean over drawn labels")
         drawn = groups.gap + normal_noise(spread, whole("n_resamples", n_resamples), rng)
         again = np.abs(drawn).mean(axis=0)
-    return float(np.dot(groups.share, 2.0 * np.abs(groups.gap) - again))
+    return as_number(inner(groups.share, 2.0 * np.abs(groups.gap) - again))
 
 
 # -- tests ------------------------------------------------------------------------------------------
@@ -398,4 +402,5 @@ def _size(groups: Groups, weight_type: str) -> Array:
     """Number of rows from which each group's mean label is computed."""
     if not groups.view.noise_by_row(weight_type, "the label noise that is subtracted"):
         return groups.weight
-    return np.maximum(groups.weight**2 / groups.sum(groups.view.weight), 1.0)
+    size: Array = np.maximum(ratio(groups.weight**2, groups.sum(groups.view.weight)), 1.0)
+    return size

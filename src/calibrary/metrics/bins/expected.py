@@ -11,6 +11,7 @@ from calibrary.base.errors import RefusedError, one_of, undefined, warn, whole
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, column, inner
 from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
@@ -235,6 +236,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     residual_only=True,
     cells=CellFacts("order", (1e-5, 3e-6), absolute_gaps=True),
     cell_value=gaps_of_cells(1.0, "mass"),
+    stacks="weights",
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
@@ -291,6 +293,7 @@ def adaptive_calibration_error(
     extra_options=BINNING,
     combine=class_norm(1),
     cells=CellFacts("order", (7e-5, 7e-6), absolute_gaps=True),
+    stacks="weights",
     cost="O(N log N)",
     equation="in words",
     references=cited("nixon2019"),
@@ -337,7 +340,7 @@ def thresholded_adaptive_calibration_error(
             "the model is calibrated: lower the threshold"
         )
         return 0.0
-    above = view if kept.all() else view.subset(kept, view.y[kept], view.c[kept])
+    above = view if kept.all() else view.where(kept)
     return group(above, binning, **options).gap_norm(norm)
 
 
@@ -353,6 +356,7 @@ def thresholded_adaptive_calibration_error(
     homonyms={"ICE": "the interval calibration error, which is 'intce' here; its surrogate is 'sice'"},
     extra_options=BINNING,
     cells=CellFacts("exact", (2e-14, 3e-15), class_shares_unless="alpha"),
+    stacks="weights",
     cost="O(N)",
     equation="(35)",
     references=cited("guilbert2024"),
@@ -385,15 +389,16 @@ def imbalanced_calibration_error(
     """
     groups = group(view, **options)
     if alpha is None:
+        if view.seen_through == "top-label":
+            view.refuse_stack("the share of each class")
         labeled = view.origin if view.seen_through == "top-label" and view.origin is not None else view
-        alpha = _normalized_entropy(labeled.class_share)
-    weight = groups.share**alpha
-    return float(np.dot(weight, np.abs(groups.gap)) / weight.sum())
+        alpha = column(_normalized_entropy(labeled.class_share))
+    weight = np.where(groups.weight > 0.0, groups.share**alpha, 0.0)
+    return as_number(inner(weight, np.abs(groups.gap)) / weight.sum(axis=-1))
 
 
-def _normalized_entropy(share: Array) -> float:
-    some = share[share > 0]
-    return float(-np.dot(some, np.log(some)) / np.log(len(share)))
+def _normalized_entropy(share: Array) -> Any:
+    return -inner(share, np.log(np.where(share > 0.0, share, 1.0))) / np.log(share.shape[-1])
 
 
 @metric(
@@ -409,6 +414,7 @@ def _normalized_entropy(share: Array) -> float:
     weights="rows",
     weights_note="min_count counts rows, not weight",
     cells=CellFacts("exact", (1e-14, 6e-16)),
+    stacks="labels",
     cost="O(N)",
     equation="(36)",
     references=cited("dawkins2022"),
@@ -444,7 +450,7 @@ def region_balanced_calibration_error(
         return undefined(
             f"no bin has min_count={min_count} rows (the fullest has {held.max():g}): lower min_count or use wider bins"
         )
-    return float(np.abs(groups.gap[eligible]).mean())
+    return as_number(np.abs(groups.gap[..., eligible]).mean(axis=-1))
 
 
 @metric(
@@ -461,6 +467,7 @@ def region_balanced_calibration_error(
     extra_options=BINNING,
     combine=class_norm(1),
     cells=CellFacts("smooth", (3e-8, 1e-10)),
+    stacks="weights",
     cost="O(N)",
     equation="(37)",
     references=cited("roelofs2022"),
@@ -522,6 +529,7 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     combine=_contraharmonic,
     residual_only=True,
     cells=CellFacts("exact", (1e-16, 2e-17), absolute_gaps=True),
+    stacks="weights",
     cost="O(NK)",
     equation="(38)",
     references=cited("obadinma2021"),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, ratio
 from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
@@ -146,6 +147,7 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
     default_lens="class-wise",
     extra_options=BINNING,
     cells=CellFacts("order", (9.0, 2.0)),
+    stacks="weights",
     cost="O(N log N)",
     equation="(54), (55)",
     references=cited("hosmer1980", "fagerland2008", "pigeon1999", "nattino2020"),
@@ -200,11 +202,19 @@ def hosmer_lemeshow(
     >>> round(cal.hosmer_lemeshow(y, c, n_bins=4), 4)
     3.5492
     """
+    if view.stacked:
+        return _compared(_groups(view, binning, n_bins, options), variance, weight_type)[0]
     result = _chi_squared(
         view, n_bins=n_bins, binning=binning, variance=variance, reference_class=reference_class,
         weight_type=weight_type, **options,
     )  # fmt: skip
     return float(result.statistic)
+
+
+def _groups(view: Predictions, binning: str | Grouping, n_bins: int, options: Any) -> Groups:
+    if view.seen_through == "class-wise":
+        view.refuse_stack("the choice of the tested classes")
+    return group(view, binning, n_bins=n_bins, **options)
 
 
 def _enough_expected(view: Predictions, options: Mapping[str, Any]) -> bool:
@@ -340,7 +350,7 @@ def _chi_squared(
     one_of("variance", variance, ("pooled", "exact"))
     one_of("weight_type", weight_type, ("frequency", "importance"))
     if view.binary:
-        return _binary(group(view, binning, n_bins=n_bins, **options), variance, fitted, weight_type)
+        return _binary(_groups(view, binning, n_bins, options), variance, fitted, weight_type)
     if whole("reference_class", reference_class, 0) >= view.k:
         raise RefusedError(f"reference_class={reference_class} is outside the {view.k} classes 0..{view.k - 1}")
     found = group(_not_class(view, reference_class), binning, n_bins=n_bins, **options)
@@ -348,32 +358,38 @@ def _chi_squared(
 
 
 def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> HosmerLemeshowResult:
+    table = {
+        "n": groups.weight,
+        "observed": groups.label * groups.weight,
+        "expected": groups.confidence * groups.weight,
+    }
+    statistic, used = _compared(groups, variance, weight_type)
+    df = int(used.sum()) - (0 if not fitted else 2 if variance == "pooled" else 1)
+    return HosmerLemeshowResult(statistic, _tail(statistic, df), df, table)
+
+
+def _compared(groups: Groups, variance: str, weight_type: str) -> tuple[float, Any]:
+    """The sum over groups of squared differences divided by their variances, and which groups have a variance."""
     view = groups.view
     if variance == "exact":
         own = view.c * (1.0 - view.c)
         spread = groups.sum(own if view.w is None or weight_type == "frequency" else view.w * own)
     else:
         spread = _variance_size(groups, weight_type) * groups.confidence * _complement(groups)
-    table = {
-        "n": groups.weight,
-        "observed": groups.label * groups.weight,
-        "expected": groups.confidence * groups.weight,
-    }
     used = spread > 0
     impossible = ~used & (np.abs(groups.residual) > 1e-9 * groups.weight)
     with np.errstate(
         over="ignore"
     ):  # a label whose probability is almost 0: the statistic is infinite, which is correct
-        statistic = math.inf if impossible.any() else float((groups.residual[used] ** 2 / spread[used]).sum())
-    df = int(used.sum()) - (0 if not fitted else 2 if variance == "pooled" else 1)
-    return HosmerLemeshowResult(statistic, _tail(statistic, df), df, table)
+        total = ratio(groups.residual**2, spread).sum(axis=-1)
+    return as_number(np.where(impossible.any(axis=-1), math.inf, total)), used
 
 
 def _complement(groups: Groups) -> Array:
     """1 - mean confidence of every group; near 1 it is the mean of 1 - c, to lose no digits."""
     rest: Array = 1.0 - groups.confidence
     if (rest < _FEW_DIGITS).any():
-        rest = np.where(rest < _FEW_DIGITS, groups.total(lambda c, y: 1.0 - c) / groups.weight, rest)
+        rest = np.where(rest < _FEW_DIGITS, ratio(groups.total(lambda c, y: 1.0 - c), groups.weight), rest)
     return rest
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrary.base.errors import one_of, undefined
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, inner
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
@@ -31,6 +32,7 @@ from calibrary.metrics.machinery.literature import cited
     default_lens="class-wise",
     symmetric=True,
     cells=CellFacts("order", (8e-8, 4e-9)),
+    stacks="labels",
     cost="O(N log N)",
     equation="(57)",
     references=cited("bella2010", "caruana2004"),
@@ -103,6 +105,7 @@ def calbin(
     symmetric=True,
     residual_only=True,
     cells=CellFacts("order", (0.0003, 2e-5)),
+    stacks="labels",
     cost="O(N log N)",
     equation="in words",
     references=cited("lane2025"),
@@ -133,4 +136,4 @@ def nearest_neighbor_calibration_error(
     0.1267
     """
     windows = nearest_windows(view, None if n_neighbors is None else whole("n_neighbors", n_neighbors))
-    return float(np.dot(view.ties.w, np.abs(windows.gap)) / view.total)
+    return as_number(inner(view.ties.w, np.abs(windows.gap)) / view.total)

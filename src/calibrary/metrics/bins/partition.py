@@ -401,6 +401,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     combine=class_norm(1),
     residual_only=True,
     cells=CellFacts("exact", (1e-16, 2e-17)),
+    stacks="weights",
     cost="O(N)",
     equation="in words",
     references=cited("matsubara2023"),
@@ -444,6 +445,8 @@ def general_calibration_error(
     """
     p = norm_order(norm)
     groups = group(view, **options)
+    if loss != "mean-gap":
+        view.refuse_stack("this loss")
     if callable(loss):
         members = [groups.index == g for g in range(len(groups))]
         values = np.array([float(loss(view.y[m], view.c[m], view.weight[m])) for m in members])

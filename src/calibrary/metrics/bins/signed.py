@@ -7,9 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import one_of
+from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, inner, ratio
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
 #: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
@@ -88,21 +91,49 @@ def expected_signed_calibration_error(
 
 
 def _weigh_groups(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
-    group = options.get("group", "mean")
-    one_of("group", group, ("mean", "sum", "total"))
     sign = _SIGNS[options.get("convention", "review")]
-    score = sign * np.array(values)
-    size = views.prevalence
+    return as_number(sign * _of_classes(sign * np.array(values), views.prevalence, options.get("group", "mean")))
+
+
+def _of_classes(score: Array, size: Array, group: str) -> Any:
+    """The score of each replicate from the scores and the sizes of its classes; a class without rows has no part."""
+    one_of("group", group, ("mean", "sum", "total"))
+    there = size > 0.0
     if group == "total":
-        return float(sign * np.dot(size, score) / size.sum())
+        return inner(size, score) / size.sum(axis=-1)
     over = score <= 1e-12  # zero up to rounding counts as over-confident
     result = 0.0
-    for members in (over, ~over):
-        if members.any():
-            inside = score[members]
-            value = inside.sum() if group == "sum" else np.average(inside, weights=size[members])
-            result += members.mean() * value
-    return float(sign * result)
+    for members in (there & over, there & ~over):
+        inside = np.where(members, size if group == "mean" else 1.0, 0.0)
+        value = inner(inside, score)
+        if group == "mean":
+            value = value / np.maximum(inside.sum(axis=-1), np.finfo(np.float64).tiny)
+        result = result + members.sum(axis=-1) / there.sum(axis=-1) * value
+    return result
+
+
+def _of_true_classes() -> ReplicateForm:
+    """The rows of every class of many replicates, without a view for each class."""
+
+    def prepare(p: Predictions, *, group: str = "mean", convention: str = "review") -> Value | None:
+        if p.y.ndim == 2 or p.fractional:
+            return None
+        confidence = p.p.max(axis=1)
+        gaps = [(p.top == k) - confidence for k in range(p.k)]
+
+        def values(w: Array, y: Any) -> Array:
+            inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
+            size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
+            total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
+            found: Array = _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
+            return found
+
+        def one(w: Array | None, y: Any) -> float:
+            return float(values(p.weight if w is None else w, p.y if y is None else y))
+
+        return InBlocks(one, lambda y: values(p.weight, y), lambda w: values(w, p.y))
+
+    return ReplicateForm(prepare, cheap=False, whole=True)
 
 
 @metric(
@@ -127,6 +158,7 @@ def _weigh_groups(values: list[float], views: Views, average: Any, options: dict
     binary_lens="true-class",
     combine=_weigh_groups,
     cells=CellFacts("exact", (2e-15, 9e-16)),
+    replicate=_of_true_classes(),
     cost="O(N)",
     equation="in words",
     references=cited("ao2023"),

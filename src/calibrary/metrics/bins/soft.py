@@ -31,6 +31,7 @@ _LENSES = ("binary", "top-label", "class-wise")
     combine=class_norm(2),
     symmetric=True,
     cells=CellFacts("smooth", (3e-9, 1e-11)),
+    stacks="weights",
     cost="O(NB)",
     equation="(44)-(48)",
     references=cited("karandikar2021"),
@@ -101,6 +102,7 @@ def soft_binned_calibration_error(
     combine=class_norm(1),
     symmetric=True,
     cells=CellFacts("smooth", (4e-9, 1e-11)),
+    stacks="weights",
     cost="O(NB)",
     equation="(45)-(49)",
     references=cited("bohdal2023"),
@@ -187,6 +189,7 @@ def _gap_norm(groups: SoftGroups, p: float) -> float:
 
 
 def _label_binned_error(bins: SoftBins, view: Predictions, p: float) -> float:
+    view.refuse_stack("the error of each row")
     c = view.c
     groups = bins.groups(c, view.y.astype(np.float64), view.w)
     total = 0.0

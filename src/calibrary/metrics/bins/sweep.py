@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Unpack
 
+import numpy as np
+
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import Stacked, as_number
 from calibrary.grouping import MonotonicSweep, group
 from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
@@ -27,6 +30,7 @@ from calibrary.metrics.machinery.literature import cited
     combine=class_norm(1),
     weights_note="with base='width' the largest number of bins tried is the number of rows",
     cells=CellFacts("order", (1e-5, 7e-6)),
+    stacks="labels",
     cost="O(N log N)",
     equation="in words",
     references=cited("roelofs2022"),
@@ -75,4 +79,10 @@ def sweep_calibration_error(
     >>> round(cal.sweep_calibration_error(y, p), 4)
     0.1833
     """
-    return group(view, MonotonicSweep(base if binning is None else binning)).gap_norm(norm)
+    sweep = MonotonicSweep(base if binning is None else binning)
+    if isinstance(view, Stacked):
+        found = np.empty(len(view.y))
+        for which, bins in sweep.of_each(view):
+            found[which] = group(view.some(which), bins).gap_norm(norm)
+        return as_number(found)
+    return group(view, sweep).gap_norm(norm)

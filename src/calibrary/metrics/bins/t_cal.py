@@ -11,6 +11,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, ratio
 from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
@@ -55,6 +56,7 @@ from calibrary.numerics.sums.segment_sums import segment_sums
             "each number of bins is tested at its share of alpha, so that the overall test has level alpha",
         ),
     ),
+    stacks="weights",
 )
 def debiased_plugin_estimator(
     view: Predictions, *, n_bins: int = 15, weight_type: str = "frequency", **common: Unpack[Common]
@@ -91,7 +93,7 @@ def debiased_plugin_estimator(
         square = (view.p**2).sum(axis=1) + 1.0 - 2.0 * view.p_true
         own = groups.sum(view.weight * square if distinct else square)
         total = (groups.residual**2).sum(axis=1)
-    return float(((total - own) / groups.weight).sum() / view.total)
+    return as_number(ratio(total - own, groups.weight).sum(axis=-1) / view.total)
 
 
 def _grouped(view: Predictions, n_bins: int) -> Groups:

@@ -9,6 +9,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
@@ -33,6 +34,7 @@ _BINS = Correction(
     weights="none",
     weights_note=_NO_WEIGHTS,
     cells=CellFacts("counts"),
+    stacks="labels",
     cost="O(N log N)",
     equation="in words",
     references=cited("guilbert2024"),
@@ -72,7 +74,7 @@ def top_k_calibration_error(
     """
     n = _number_of_rows(k, view.n)
     if rank_by is None:
-        return float(_highest(view).errors(np.array([n]), n_bins)[0])
+        return as_number(_highest(view).errors(np.array([n]), n_bins)[..., 0])
     return _selected(view, view.align(rank_by, "rank_by"), n, n_bins)
 
 
@@ -85,6 +87,7 @@ def top_k_calibration_error(
     weights="none",
     weights_note=_NO_WEIGHTS,
     cells=CellFacts("counts"),
+    stacks="labels",
     cost="O(N log N + l B log N / step)",
     equation="in words",
     references=cited("guilbert2024"),
@@ -123,7 +126,7 @@ def average_top_k_calibration_error(
         raise RefusedError(f"l={last} is below step={step}: there is no k to average over; lower step or raise l")
     ks = np.minimum(np.arange(step, last + 1, step), view.n)
     if rank_by is None:
-        return float(np.mean(_highest(view).errors(ks, n_bins)))
+        return as_number(_highest(view).errors(ks, n_bins).mean(axis=-1))
     score = view.align(rank_by, "rank_by")
     return float(np.mean([_selected(view, score, int(k), n_bins) for k in ks]))
 
@@ -147,6 +150,7 @@ def _bins_for(k: Any, n_bins: int | None) -> Any:
 
 def _selected(view: Predictions, score: Array, k: int, n_bins: int | None) -> float:
     """ECE@k of the rows with the k highest scores, where rows tied at the cut share the remaining places."""
+    view.refuse_stack("an order by other scores")
     cut = np.partition(score, view.n - k)[view.n - k]
     above, tied = score > cut, score == cut
     chosen = view.reweighted(above + tied * ((k - above.sum()) / tied.sum()))
@@ -170,9 +174,9 @@ class _Highest:
     def errors(self, ks: Indices, n_bins: int | None) -> Array:
         """ECE@k for every k; all k with the same number of bins are computed together."""
         bins = _bins_for(ks, n_bins)
-        found = np.empty(len(ks))
+        found = np.empty((*self.residual.shape[:-1], len(ks)))
         for b in np.unique(bins):
-            found[bins == b] = self._with_bins(ks[bins == b], int(b))
+            found[..., bins == b] = self._with_bins(ks[bins == b], int(b))
         return found
 
     def _with_bins(self, ks: Indices, b: int) -> Array:
@@ -183,9 +187,9 @@ class _Highest:
         ends = np.where(lowest < 1.0, np.searchsorted(self.c, inner, side="right"), len(self.c))
         last = np.full((len(ks), 1), len(self.c))
         bounds = np.hstack([g[:, None] + 1, np.maximum(ends, g[:, None] + 1), last])
-        sums = np.diff(self.below[bounds], axis=1)
-        sums[:, 0] += self.residual[g] * (ks - self.above[g]) / self.tied[g]
-        total: Array = np.abs(sums).sum(axis=1)
+        sums = np.diff(self.below[..., bounds], axis=-1)
+        sums[..., 0] += self.residual[..., g] * (ks - self.above[g]) / self.tied[g]
+        total: Array = np.abs(sums).sum(axis=-1)
         return total / ks
 
 

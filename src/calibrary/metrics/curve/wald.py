@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import scipy
@@ -11,7 +11,8 @@ import scipy
 from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
-from calibrary.data.predictions import Predictions
+from calibrary.data.predictions import Predictions, TieGroups
+from calibrary.data.stacked import as_number
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
@@ -43,6 +44,7 @@ class ParabolicWaldResult(TestResult):
     lenses=BINARY_LENSES,
     symmetric=True,
     cells=CellFacts("smooth", (0.01, 5e-5)),
+    stacks="weights",
     cost="O(N)",
     equation="(90)",
     references=cited("galbraith2011"),
@@ -82,17 +84,17 @@ def parabolic_wald(
     """
     one_of("covariance", covariance, _COVARIANCES)
     weight = view.variance_weight(weight_type, "the parabolic Wald test")
-    c = view.ties.c
-    distinct = len(c) - int(c[0] == 0.0) - int(c[-1] == 1.0) if covariance == "null" else len(c)
-    if distinct < 3:
+    few, narrow = _too_few(view.ties, covariance == "null"), _too_narrow(view.ties)
+    if np.all(few):
         return undefined(
             "a parabola needs three distinct confidences: these rows have "
             "fewer" + " inside (0, 1)" * (covariance == "null")
         )
-    if c[-1] - c[0] < SMALLEST_SPREAD:
+    if np.all(narrow):
         return undefined("the confidences are too close together to fit a parabola: their squares do not differ")
     if covariance == "null" and weight_type == "frequency":
-        return _of_distinct(view)
+        return as_number(np.where(few | narrow, np.nan, _of_distinct(view)))
+    view.refuse_stack("this covariance")
     x = _columns(view.c)
     score = x @ (view.residual if view.w is None else view.w * view.residual)
     if covariance == "null":
@@ -107,7 +109,7 @@ def parabolic_wald(
             meat = _newey_west(view, x, e, lags)
         else:
             meat = _white(view, x, e, weight, covariance, weight_type)
-    return _quadratic_form(meat, score)
+    return float(_quadratic_form(meat, score))
 
 
 # with fewer than 50 uncertain rows (probability near 1/2) the Wald test still rejects 7% of nearly certain models
@@ -138,11 +140,23 @@ def parabolic_wald_test(
     return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
 
 
-def _of_distinct(view: Predictions) -> float:
+def _too_few(ties: TieGroups, uncertain: bool) -> Any:
+    """Whether there are fewer than three distinct confidences; certain ones do not count where labels are uncertain."""
+    there = ties.w > 0.0
+    return (there & (ties.c > 0.0) & (ties.c < 1.0) if uncertain else there).sum(axis=-1) < 3
+
+
+def _too_narrow(ties: TieGroups) -> Any:
+    there = ties.w > 0.0
+    first, last = there.argmax(axis=-1), -1 - there[..., ::-1].argmax(axis=-1)
+    return ties.c[last] - ties.c[first] < SMALLEST_SPREAD
+
+
+def _of_distinct(view: Predictions) -> Any:
     """The statistic from sums over equal confidences, so that copies of rows and weights give the same values."""
     ties = view.ties
     x = _columns(ties.c)
-    return _quadratic_form(_gram(x, ties.w * ties.c * (1.0 - ties.c)), x @ (ties.wy - ties.w * ties.c))
+    return _quadratic_form(_gram(x, ties.w * ties.c * (1.0 - ties.c)), (ties.wy - ties.w * ties.c) @ x.T)
 
 
 def _columns(c: Array) -> Array:
@@ -156,10 +170,10 @@ def _columns(c: Array) -> Array:
 
 
 def _gram(x: Array, v: Array) -> Array:
-    gram = np.zeros((len(x), len(x)))
-    for i in range(0, len(v), _BLOCK):  # small enough for the cache, and too short for BLAS to start threads
+    gram = np.zeros((*v.shape[:-1], len(x), len(x)))
+    for i in range(0, x.shape[1], _BLOCK):  # small enough for the cache, and too short for BLAS to start threads
         part = x[:, i : i + _BLOCK]
-        gram += (part * v[i : i + _BLOCK]) @ part.T
+        gram += (part * v[..., None, i : i + _BLOCK]) @ part.T
     return gram
 
 
@@ -207,11 +221,12 @@ def _newey_west(view: Predictions, x: Array, e: Array, lags: int | None) -> Arra
     return meat
 
 
-def _quadratic_form(meat: Array, score: Array) -> float:
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(meat), 1e-300))
-    scaled = meat * np.outer(scale, scale)
+def _quadratic_form(meat: Array, score: Array) -> Any:
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(meat, axis1=-2, axis2=-1), 1e-300))
+    scaled = meat * scale[..., :, None] * scale[..., None, :]
     eigenvalues, vectors = np.linalg.eigh(scaled)
-    if not np.isfinite(eigenvalues).all() or eigenvalues[0] <= 1e-13 * eigenvalues[-1]:
+    singular = ~np.isfinite(eigenvalues).all(axis=-1) | (eigenvalues[..., 0] <= 1e-13 * eigenvalues[..., -1])
+    if singular.all():
         return undefined("the covariance of the parabola is singular: too few rows have a residual")
-    along = vectors.T @ (scale * score)
-    return float(np.sum(along**2 / eigenvalues))
+    along = np.einsum("...ij,...i->...j", vectors, scale * score)
+    return np.where(singular, np.nan, np.sum(along**2 / eigenvalues, axis=-1))

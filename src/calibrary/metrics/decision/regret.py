@@ -9,6 +9,8 @@ import numpy as np
 
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import Stacked, as_number, column
+from calibrary.grouping.windows import prefix_sums
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
@@ -73,6 +75,34 @@ def regret_of(
     return Regret(cost_of(view), cost_curve(np.clip(map_at(map, view), 0.0, 1.0), ties.w, ties.wy))
 
 
+def _largest_of_each(view: Stacked) -> Array:
+    """The largest regret of every replicate against its isotonic fit, whose decisions cost least at every threshold.
+
+    Between two confidences the regret divided by t, or by 1-t, has no maximum: the cost of the confidences is linear
+    there, and the least cost is concave. Only the confidences themselves, 0, 1/2 and 1 are searched.
+    """
+    from scipy.optimize import isotonic_regression
+
+    c = view.ties.c
+    w, wy = np.broadcast_arrays(view.ties.w, view.ties.wy)
+    total = column(view.total)
+    misses, below = prefix_sums(wy / total), prefix_sums((w - wy) / total)
+    alarms = below[:, -1:] - below
+    t = np.concatenate((c, (0.0, 0.5, 1.0)))
+
+    def cost(k: Any, which: Any = slice(None)) -> Array:
+        found: Array = (1.0 - t) * misses[which, k] + t * alarms[which, k]
+        return found
+
+    excess = np.maximum(cost(c.searchsorted(t, "right")), cost(c.searchsorted(t, "left")))
+    for r in range(len(w)):
+        there = np.flatnonzero(w[r] > 0.0)
+        fit = isotonic_regression(wy[r, there] / w[r, there], weights=w[r, there]).x
+        excess[r] -= cost(np.append(0, there + 1)[fit.searchsorted(t, "right")], r)
+    largest: Array = (excess / np.maximum(t, 1.0 - t)).max(axis=1)
+    return np.maximum(largest, 0.0)
+
+
 @metric(
     "decision_loss",
     family="curve",
@@ -85,6 +115,7 @@ def regret_of(
     fractional="binary",
     symmetric=True,
     cells=CellFacts("order", (2e-5, 9e-7)),
+    stacks="weights",
     cost="O(N log N), one sort",
     equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
     references=cited("hu2024", "kleinberg2023"),
@@ -128,4 +159,8 @@ def decision_loss(
     >>> round(cal.decision_loss(y, p), 4)
     0.1667
     """
+    if isinstance(view, Stacked):
+        if cross_fit or map != "isotonic":
+            view.refuse_stack("another map")
+        return as_number(_largest_of_each(view))
     return regret_of(view, map, cross_fit, folds, rng).largest[0]

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -53,6 +54,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     cells=CellFacts("smooth", (3e-7, 4e-9), bound="Laplace kernel"),
     reads_cells=True,
     cheap_draws=True,
+    stacks="weights",
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("kumar2018"),
@@ -118,6 +120,7 @@ def maximum_mean_calibration_error(
     cells=CellFacts("smooth", (1e-7, 2e-9), bound="Laplace kernel"),
     reads_cells=True,
     cheap_draws=True,
+    stacks="weights",
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("blasiok2023"),
@@ -163,6 +166,8 @@ def _embedded(
     view: Predictions, kernel: PairShape, bandwidth: float | str, squared: bool, weighted: bool, weight_type: str
 ) -> float:
     checked_pair_kernel(kernel)
+    if kernel != "laplace" or weighted or isinstance(bandwidth, str):
+        view.refuse_stack("this kernel")
     h = positive_width(bandwidth, ("median",)) or median_bandwidth(view, weight_type=weight_type)
     s = view.sorted
     a = s.y - s.c if s.w is None else s.w * (s.y - s.c)
@@ -175,8 +180,8 @@ def _embedded(
         a /= np.where(s.y == 1.0, ones, total - ones)
         total = 1.0
     if isinstance(kernel, str):
-        form = float((laplace_form if kernel == "laplace" else gaussian_form)(s.c, a, h))
+        form = (laplace_form if kernel == "laplace" else gaussian_form)(s.c, a.T, h)
     else:
         form = CalledMatrix(s.c[:, None], a[:, None], lambda d: pair_values(kernel, d, h), "tv").total()
-    square = max(form / total**2, 0.0)
-    return square if squared else math.sqrt(square)
+    square = np.maximum(form / total**2, 0.0)
+    return as_number(square if squared else np.sqrt(square))

@@ -34,6 +34,7 @@ from calibrary.metrics.machinery.entry import (
     own_options,
 )
 from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
+from calibrary.metrics.machinery.forms import of_stacks
 from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
@@ -86,13 +87,17 @@ def metric(
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Turn a function of one view into a metric, and enter it in the catalogue.
 
-    ``facts`` are the fields of :class:`Entry`. ``combine(values, views, average, options)`` replaces the
-    weighted mean over the views of a lens that has several.
+    ``facts`` are the fields of :class:`Entry`. ``stacks="weights"`` says that the formula also reads a stack of
+    replicates with other labels or weights (see :mod:`calibrary.data.stacked`), and makes that its ``replicate`` form;
+    ``stacks="labels"`` that replicates may differ in their labels only. ``combine(values, views, average, options)``
+    replaces the weighted mean over the views of a lens that has several.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
         if id in ENTRIES:
             raise RefusedError(f"the catalogue already has a metric {id!r}")
+        if stacks := facts.pop("stacks", ""):
+            facts["replicate"] = of_stacks(formula, stacks, facts.get("weights", "repetition"))
         entry = Entry(id=id, family=family, formula=formula, front=front, **_named(formula, facts))
         ENTRIES[id] = entry
         function = FUNCTIONS[id] = public(formula, entry, _computing(entry), front)

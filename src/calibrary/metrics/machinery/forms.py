@@ -16,9 +16,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import Stacked, stack
 
 __all__ = [
     "CellCounts",
@@ -28,6 +32,7 @@ __all__ = [
     "Prepare",
     "ReplicateForm",
     "Value",
+    "of_stacks",
 ]
 
 #: ``direct(y, c, **keywords)``: the value of the public call, or None if the input is not plain arrays.
@@ -43,12 +48,14 @@ class InBlocks:
     """A Value that can also compute many replicates at once.
 
     ``many`` accepts new labels (replicates, rows), ``weighted`` new weights; each returns one number, or one row of
-    numbers, per replicate, and is None if replicates are computed one by one.
+    numbers, per replicate, and is None if replicates are computed one by one. ``labels_only`` says that nothing is
+    prepared for new weights, for which ``one`` builds the predictions.
     """
 
     one: Callable[..., Any]
     many: Callable[[Any], Array] | None = None
     weighted: Callable[[Array], Array] | None = None
+    labels_only: bool = False
 
     def __call__(self, *arguments: Any) -> Any:
         return self.one(*arguments)
@@ -65,12 +72,71 @@ class ReplicateForm:
     labels_only : whether only labels may change, because the prepared quantities depend on the weights
     cheap : whether one replicate is so fast that intervals can be inverted in a table of many metrics
     of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
+    whole : whether ``prepare`` reads the whole predictions instead of one view, because the rows of a view change with
+        the labels; the value is then that of all views together
     """
 
     prepare: Prepare
     labels_only: bool = False
     cheap: bool = True
     of_field: Callable[[str], ReplicateForm] | None = None
+    whole: bool = False
+
+
+#: With more rows than this, a block has so few replicates that they are computed faster one by one.
+_MOST_STACKED = 8000
+
+
+def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> ReplicateForm:
+    """The formula itself, for a stack of replicates in place of the view: it works along the last axis.
+
+    A formula refuses the stacks that it cannot read with these options; replicates are then computed one by one. The
+    replicates of ``stacks="labels"`` differ in their labels only, and so do those of a metric for which ``weights`` are
+    not repetitions of rows.
+    """
+    labels_only = stacks == "labels" or weights != "repetition"
+
+    def prepare(view: Predictions, **options: Any) -> Value | None:
+        if not view.binary or view.n > _MOST_STACKED or (weights == "none" and view.w is not None):
+            return None
+
+        def of_labels(y: Any) -> Array:
+            return np.broadcast_to(formula(_same_stack(view, y, None), **options), len(y))
+
+        def of_weights(w: Array) -> Array:
+            return np.broadcast_to(formula(_same_stack(view, None, w), **options), len(w))
+
+        many = _unless_refused(of_labels, view.y)
+        weighted = None if labels_only else _unless_refused(of_weights, view.weight)
+        if many is None:
+            return None
+
+        def one(w: Array | None, y: Any) -> float:
+            if w is None:
+                return float(many(np.asarray(y)[None])[0])
+            return float(formula(view.reweighted(w), **options) if weighted is None else weighted(w[None])[0])
+
+        return InBlocks(one, many, weighted, labels_only=weighted is None)
+
+    return ReplicateForm(prepare, labels_only, cheap=False)
+
+
+def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:
+    """The stack of these replicates; metrics that are computed one after the other share it, and what it remembers."""
+    last: tuple[Any, Array | None, Stacked] | None = view._memory.get("stack")
+    if last is None or last[0] is not y or last[1] is not w:
+        last = view._memory["stack"] = y, w, stack(view, y=y, w=w)
+    return last[2]
+
+
+def _unless_refused(values: Callable[[Any], Array], sample: Any) -> Callable[[Any], Array] | None:
+    """The function, or None if it refuses stacks with these options."""
+    try:
+        with collected_warnings():  # the metric itself gives the same warnings
+            values(sample[None])
+    except RefusedError:
+        return None
+    return values
 
 
 @dataclass(frozen=True)

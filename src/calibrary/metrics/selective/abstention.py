@@ -17,6 +17,7 @@ from scipy.special import digamma
 from calibrary.base.errors import RefusedError, one_of, undefined, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, column, inner, ratio
 from calibrary.grouping import group
 from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
@@ -51,6 +52,7 @@ _RANKED: dict[str, Any] = {
     "e_aurc for the ranking alone. The value contains no information about calibration: increasing transformations of "
     "the confidences do not change it.",
     **_RANKED,
+    stacks="weights",
 )
 def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean error rate of the k most confident answers, over all k.
@@ -68,7 +70,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     >>> round(cal.area_under_risk_coverage_curve(right, confidence), 4)
     0.1967
     """
-    return _risk_area(_Falling.of(view))
+    return as_number(_risk_area(_Falling.of(view)))
 
 
 @metric(
@@ -83,6 +85,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     avoid="The scale of the value still depends on the error rate (Traub et al.): for models of different accuracy "
     "prefer auroc.",
     **_RANKED,
+    stacks="weights",
 )
 def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""How much of the area under the risk-coverage curve a better order of confidences would save.
@@ -98,9 +101,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     >>> round(cal.excess_area_under_risk_coverage_curve(right, confidence), 4)
     0.0667
     """
-    area = _risk_area(_Falling.of(view))
-    best = Predictions(view.y, view.y.astype(np.float64), view.w)
-    return max(area - _risk_area(_Falling.of(best)), 0.0)
+    return as_number(np.maximum(_risk_area(_Falling.of(view)) - _risk_area(_Falling.best(view)), 0.0))
 
 
 @metric(
@@ -117,6 +118,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     "equal weight for all answers.",
     avoid="Like aurc, the value mixes accuracy and ranking and does not detect miscalibration.",
     **_RANKED,
+    stacks="weights",
 )
 def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean share of answers that are among the k most confident and wrong, over all k.
@@ -135,7 +137,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     """
     f = _Falling.of(view)
     given_and_wrong = f.size * f.wrong_before + f.wrong * (f.size + 1.0) / 2.0
-    return float(given_and_wrong.sum() / f.size.sum() ** 2)
+    return as_number(given_and_wrong.sum(axis=-1) / f.size.sum(axis=-1) ** 2)
 
 
 @metric(
@@ -154,6 +156,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     avoid="AUROC measures discrimination, not calibration: increasing transformations of the confidences do not "
     "change it.",
     **_RANKED,
+    stacks="weights",
 )
 def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Probability that a right answer has a higher confidence than a wrong one.
@@ -171,11 +174,11 @@ def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
     """
     ties = view.ties
     wrong = ties.w - ties.wy
-    right_total, wrong_total = float(ties.wy.sum()), float(wrong.sum())
-    if right_total <= 0.0 or wrong_total <= 0.0:
+    pairs = ties.wy.sum(axis=-1) * wrong.sum(axis=-1)
+    if not np.any(pairs > 0.0):
         return undefined("the AUROC is undefined: it compares right with wrong answers, and all labels are the same")
-    less_sure = np.cumsum(wrong) - 0.5 * wrong
-    return float(ties.wy.dot(less_sure)) / (right_total * wrong_total)
+    less_sure = np.cumsum(wrong, axis=-1) - 0.5 * wrong
+    return as_number(inner(ties.wy, less_sure) / np.where(pairs > 0.0, pairs, np.nan))
 
 
 @dataclass(frozen=True)
@@ -189,20 +192,36 @@ class _Falling:
 
     @classmethod
     def of(cls, view: Predictions) -> _Falling:
-        size, right = view.ties.w[::-1], view.ties.wy[::-1]
-        if view.copies_per_weight != 1.0:
-            size, right = size * view.copies_per_weight, right * view.copies_per_weight
+        return cls.in_order(view, view.ties.w[..., ::-1], view.ties.wy[..., ::-1])
+
+    @classmethod
+    def best(cls, view: Predictions) -> _Falling:
+        """The same answers in the best order: right ones first."""
+        y, w = view.y, view.weight
+        if ((y == 0) | (y == 1)).all():
+            right = view.sum(y)
+            size = np.stack((right, view.total - right), axis=-1)
+            return cls.in_order(view, size, size * (1.0, 0.0))
+        y, w = np.broadcast_arrays(y, w)
+        order = np.argsort(-y, axis=-1, kind="stable")
+        return cls.in_order(view, *(np.take_along_axis(x, order, axis=-1) for x in (w, w * y)))
+
+    @classmethod
+    def in_order(cls, view: Predictions, size: Array, right: Array) -> _Falling:
+        copies = column(view.copies_per_weight)
+        if np.any(copies != 1.0):
+            size, right = size * copies, right * copies
         wrong = size - right
         return cls(size, wrong, _sum_before(size), _sum_before(wrong))
 
 
 def _sum_before(x: Array) -> Array:
-    before = np.cumsum(x)
+    before = np.cumsum(x, axis=-1)
     before -= x
     return before
 
 
-def _risk_area(f: _Falling) -> float:
+def _risk_area(f: _Falling) -> Any:
     """Mean over k of errors/k. In a tied group the expected number of errors grows linearly from one k to the next:
 
     (E + e (k-a)/m) / k = e/m + (E - a e/m) / k, so that a group needs its sum of 1/k only: a difference of digammas,
@@ -211,13 +230,22 @@ def _risk_area(f: _Falling) -> float:
     # in place: for many answers these arrays need most of the memory
     reciprocals = f.before + 1.0
     np.divide(1.0, reciprocals, out=reciprocals)
-    tied = f.size != 1.0
-    reciprocals[tied] = digamma(f.before[tied] + f.size[tied] + 1.0) - digamma(f.before[tied] + 1.0)
-    excess = f.wrong / f.size
+    reciprocals[f.size == 0.0] = 0.0
+    tied = (f.size != 1.0) & (f.size > 0.0)
+    reciprocals[tied] = _digammas(f.before[tied] + f.size[tied] + 1.0) - _digammas(f.before[tied] + 1.0)
+    excess = ratio(f.wrong, f.size)
     excess *= f.before
     np.subtract(f.wrong_before, excess, out=excess)
-    area = f.wrong.sum() + np.dot(excess, reciprocals)
-    return float(area / f.size.sum())
+    return (f.wrong.sum(axis=-1) + inner(excess, reciprocals)) / f.size.sum(axis=-1)
+
+
+def _digammas(x: Array) -> Array:
+    """The digamma function; for many whole numbers the values of a table."""
+    most = int(x.max(initial=0.0))
+    if len(x) < most or (x != np.rint(x)).any():
+        found: Array = digamma(x)
+        return found
+    return np.asarray(digamma(np.arange(1.0, most + 1.0))[x.astype(np.intp) - 1])
 
 
 # -- errors of confidence that leaderboards and papers on language models print ----------------------
@@ -230,6 +258,7 @@ def _risk_area(f: _Falling) -> float:
     aliases=("HLE calibration error", "BrowseComp calibration error", "rms_calib_error"),
     combine=class_norm(2),
     cells=CellFacts("counts"),
+    stacks="weights",
     cost="O(N log N)",
     equation="(28) with p = 2 over bins of bin_size answers",
     references=cited("hendrycks2019", "phan2025"),
@@ -275,13 +304,15 @@ def rms_calibration_error(
     one_of("ties", ties, ("pool", "cut"))
     weight, residual = _pooled_bins(view, bin_size) if ties == "pool" else _cut_bins(view, bin_size)
     if tail == "drop":
+        if np.ndim(view.total):
+            view.refuse_stack("tail='drop'")
         if len(weight) == 1:
             return undefined(
                 f"tail='drop' leaves out the last bin, but {view.total:g} answers in bins of {bin_size} give only one "
                 "bin: use a smaller bin_size, or tail='join'"
             )
-        weight, residual = weight[:-1], residual[:-1]
-    return float(np.sqrt(np.sum(residual**2 / weight) / view.total))
+        weight, residual = weight[:-1], residual[..., :-1]
+    return as_number(np.sqrt(ratio(residual**2, weight).sum(axis=-1) / view.total))
 
 
 def _pooled_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
@@ -290,6 +321,7 @@ def _pooled_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
 
 
 def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
+    view.refuse_stack("ties='cut'")
     if view.w is not None:
         raise RefusedError(
             "ties='cut' cuts equal confidences by row order and does not accept sample_weight: use ties='pool'"
@@ -308,6 +340,7 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     fractional="binary",
     aliases=("RCE", "rank-calibration error", "empirical RCE"),
     cells=CellFacts("order", (0.002, 0.002)),
+    stacks="labels",
     cost="O(N log N)",
     sign="0: bins of more confident answers always have a higher accuracy; larger is worse",
     equation="mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
@@ -340,6 +373,8 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
     0.2
     """
     whole("n_bins", n_bins)
+    if np.ndim(view.total):
+        view.refuse_stack("the bin of each answer")
     f = _Falling.of(view)
     total = float(f.size.sum())
     last = total - 1.0
@@ -350,11 +385,16 @@ def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unp
     accuracy = np.round(
         1.0 - bins.wrong / bins.size, 12
     )  # bins whose accuracies are equal up to rounding have equal rank
-    order = np.argsort(-accuracy, kind="stable")
-    reached = np.cumsum(bins.size[order])
-    equal_from = np.searchsorted(-accuracy[order], -accuracy, side="right")
-    rank = reached[equal_from - 1] - 1.0 - (bins.size - 1.0) / 2.0
-    return float(_distances(f, rank, bins.index).sum() / (total * last))
+    rank = _at_least(accuracy, bins.size) - 1.0 - (bins.size - 1.0) / 2.0
+    return as_number(_distances(f, rank, bins.index).sum(axis=-1) / (total * last))
+
+
+def _at_least(value: Array, size: Array) -> Array:
+    """For every bin, the size of all bins whose value is not below its own."""
+    found: Array = np.empty(value.shape)
+    for part in slices(value.shape[-1], value.size):
+        found[..., part] = (value[..., None, :] >= value[..., part, None]).astype(np.float64) @ size
+    return found
 
 
 @dataclass(frozen=True)
@@ -369,18 +409,17 @@ def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
     ends = np.rint(np.round(np.arange(1, n_bins) * total / n_bins, 9))
     ends -= 1e-12 * total  # sums of weights may be too small by rounding
     place = np.searchsorted(ends, f.before, side="right")
-    used = np.bincount(place) > 0
-    index = (np.cumsum(used) - 1)[place]
-    size, wrong = (np.bincount(index, x).astype(np.float64) for x in (f.size, f.wrong))
-    return _MassBins(index, size, wrong)
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    index = np.repeat(np.arange(len(first)), np.diff(first, append=len(place)))
+    return _MassBins(index, *(np.add.reduceat(x, first, axis=-1) for x in (f.size, f.wrong)))
 
 
 def _distances(f: _Falling, rank: Array, index: Any) -> Array:
     """Sum over the positions k = a, ..., a+m-1 of every tied group of |rank of its bin - k|."""
-    distances = np.empty(len(f.size))
-    for part in slices(len(distances)):
-        size, ahead = f.size[part], rank[index[part]] - f.before[part]
+    distances = np.empty((*rank.shape[:-1], len(f.size)))
+    for part in slices(len(f.size)):
+        size, ahead = f.size[part], rank[..., index[part]] - f.before[part]
         nearer = np.clip(np.ceil(ahead), 0.0, size)  # positions before the rank
         below = nearer * ahead - nearer * (nearer - 1.0) / 2.0
-        distances[part] = 2.0 * below - (size * ahead - size * (size - 1.0) / 2.0)
+        distances[..., part] = 2.0 * below - (size * ahead - size * (size - 1.0) / 2.0)
     return distances
