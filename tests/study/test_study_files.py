@@ -55,7 +55,7 @@ def test_a_study_comes_back_as_it_was_saved(small, tmp_path):
     ("path", "value", "why"),
     [
         (("about", "seed"), "0", r"about\.seed = '0' must be a whole number"),
-        (("about", "more"), 1, "no field 'more'"),
+        (("about", "more"), 1, "unknown field, 'more'"),
         (("sizes",), {}, "must be numbers of rows"),
         (("sizes",), {"x": {}}, "must be numbers of rows"),
         (("sizes",), [], "sizes"),
@@ -66,7 +66,7 @@ def test_a_study_comes_back_as_it_was_saved(small, tmp_path):
         (("numbers",), 3, "numbers = 3"),
         (("correlation",), {"n": 1, "names": ["a"], "rho": [[1.0, 0.0]]}, "must be square"),
         (("left_out",), {"a": 1}, "left_out = 1 must be text"),
-        (("more",), 1, "no field 'more'"),
+        (("more",), 1, "unknown field, 'more'"),
     ],
 )
 def test_a_study_with_wrong_values_is_refused_in_one_sentence(small, tmp_path, path, value, why):

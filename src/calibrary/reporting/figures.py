@@ -248,7 +248,9 @@ def stored(name: str, caption: str, svg: str) -> Figure:
         safe = safe_svg(svg)
     except ValueError as error:
         name = in_sentence(name, 60)
-        raise SavedFileError(f"the stored figure {name} was not drawn by calibrary ({error}): make it again") from None
+        raise SavedFileError(
+            f"the stored figure {name} was not drawn by calibrary ({error}): create the file again"
+        ) from None
 
     def draw() -> Markup:
         return safe
