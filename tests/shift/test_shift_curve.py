@@ -176,7 +176,10 @@ def test_words_and_figure(found):
     trend = next(claim for claim in found.sentence.claims if claim.rule == "trend")
     assert not holds(trend, KnownTruth.about({"trend": -1.0}))
     assert "loss of accuracy" in found.sentence
-    pytest.importorskip("matplotlib")
+    matplotlib = pytest.importorskip("matplotlib")
     ax = found.plot()
     assert len(ax.get_xticks()) == 4
+    dark = found.plot(theme="dark")
+    ink = matplotlib.colors.to_rgba(dark.yaxis.label.get_color())
+    assert {matplotlib.colors.to_rgba(text.get_color()) for text in dark.get_legend().get_texts()} == {ink}
     assert "<table" in found._repr_html_()

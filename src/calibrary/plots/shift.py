@@ -33,7 +33,6 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
         ax.set_ylim(bottom=0.0)
     ax.set_ylabel(result.spoken)
-    ax.legend(frameon=False, loc="upper left")
     parts = (
         f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "
         f"{percent(result.calibration_share)} calibration"
@@ -48,5 +47,6 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
         f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a "
         "vertical line is the interval of a single group.",
         caption=caption,
+        legend="upper left",
     )
     return ax

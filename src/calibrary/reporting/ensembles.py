@@ -71,8 +71,8 @@ def outside(context: Context) -> Section | None:
         ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
         ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),
         ("AUROC of confidence", _with(found.detector), "0.5: no better than chance"),
-        ("pass at 95% kept", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
-         f"{percent(found.detector.fpr_high)})", "rows outside above the threshold"),
+        ("share of rows outside that pass", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
+         f"{percent(found.detector.fpr_high)})", "at the threshold that keeps 95% of the rows inside"),
         ("detection error", with_interval(found.detector.error, found.detector.error_low, found.detector.error_high),
          "at the best threshold"),
         ("open-set calibration error", _with(found.open_set_error), f"{percent(found.prevalence_outside)} outside"),

@@ -292,12 +292,19 @@ def _log(given: Members, p: Array) -> Array:
 
 def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
     """The cross-fitted mixture with the smallest log loss, and its overall test."""
-    row, label = given.single
-    chance = given.p[row, :, 0] if given.p.shape[2] == 1 else given.p[row, :, label]
-    if given.p.shape[2] == 1:
-        chance = np.where(label[:, None] == 1, chance, 1.0 - chance)
-    weight = given.weight[row]
-    order, mixed = shuffled(given.n, asked.seed, "folds of a mixture"), np.empty((given.n, given.p.shape[2]))
+    mixed = cross_fitted(given, asked.seed)
+    estimate, low, high = error_of(given, mixed, asked)
+    losses = [float(given.row_means(-_log(given, p))) for p in (mixed, given.p.mean(axis=1))]
+    weights = mixture_weights(*_given_to_labels(given))
+    found = EnsembleMixture(estimate, low, high, decided(given, mixed, asked), weights, losses[0], losses[1])
+    return replace(found, sentence=_mixture_sentence(found, asked))
+
+
+def cross_fitted(given: Members, seed: int) -> Array:
+    """The mixture with the smallest log loss; the weights of each row are fitted to the rows of other folds."""
+    row, _ = given.single
+    chance, weight = _given_to_labels(given)
+    order, mixed = shuffled(given.n, seed, "folds of a mixture"), np.empty((given.n, given.p.shape[2]))
     fold_of = np.empty(given.n, dtype=np.intp)
     for fold in range(FOLDS):
         fold_of[order[fold::FOLDS]] = fold
@@ -311,12 +318,16 @@ def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
     mixed = np.clip(mixed, 0.0, 1.0)
     if mixed.shape[1] > 1:
         mixed /= mixed.sum(axis=1, keepdims=True)
-    estimate, low, high = error_of(given, mixed, asked)
-    losses = [float(given.row_means(-_log(given, p))) for p in (mixed, given.p.mean(axis=1))]
-    found = EnsembleMixture(
-        estimate, low, high, decided(given, mixed, asked), mixture_weights(chance, weight), losses[0], losses[1]
-    )
-    return replace(found, sentence=_mixture_sentence(found, asked))
+    return mixed
+
+
+def _given_to_labels(given: Members) -> tuple[Array, Array]:
+    """The probability that each member gave to each single label, and the weight of the label."""
+    row, label = given.single
+    chance = given.p[row, :, 0] if given.p.shape[2] == 1 else given.p[row, :, label]
+    if given.p.shape[2] == 1:
+        chance = np.where(label[:, None] == 1, chance, 1.0 - chance)
+    return chance, given.weight[row]
 
 
 def mixture_weights(chance: Array, weight: Array) -> Array:

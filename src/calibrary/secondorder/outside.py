@@ -265,7 +265,7 @@ def _sentence(r: OutsideResult) -> Sentence:
         f"{ends(there.low, there.high)}), and {number(here.estimate)} on the others."
     )
     second = (
-        f"Confidence tells them apart with an AUROC of {with_interval(d.estimate, d.low, d.high)}; at the threshold "
+        f"Confidence distinguishes them with an AUROC of {with_interval(d.estimate, d.low, d.high)}; at the threshold "
         f"that keeps 95% of the rows inside, {percent(d.fpr)} of those outside pass ({percent(d.fpr_low)} to "
         f"{percent(d.fpr_high)})."
     )
