@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.base import forked
 from calibrary.cli.main import app
+from calibrary.inference.draw import resampling
 from calibrary.reporting import compose
 
 METRICS = ["ece", "smece", "cis", "intce", "hl", "mvms", "bs"]
@@ -41,6 +42,7 @@ def test_any_number_of_processes_gives_the_same_numbers(data, monkeypatch):
     fork = os.fork
     monkeypatch.setattr(os, "fork", lambda: copies.append(1) or fork())
     monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(resampling, "_WORTH_COPIES", 0.0)
     one, three = (cal.report(*data, metrics=METRICS, n_resamples=99, jobs=jobs) for jobs in (None, 3))
     assert copies
     np.testing.assert_array_equal(numbers(one), numbers(three))
@@ -50,6 +52,7 @@ def test_any_number_of_processes_gives_the_same_numbers(data, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="does not apply: this system copies no processes")
 def test_a_process_that_ends_early_is_an_error(data, monkeypatch):
     monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
+    monkeypatch.setattr(resampling, "_WORTH_COPIES", 0.0)
     monkeypatch.setattr(forked.pickle, "dump", lambda work, pipe: os._exit(1))
     with pytest.raises(RuntimeError, match="ended early"):
         cal.interval("mvms", *data, method="basic", n_resamples=999, workers=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import threading
@@ -27,6 +28,7 @@ class Forked(Generic[T]):
         self._out, into = os.pipe()
         self._child = os.fork()
         if self._child == 0:
+            gc.disable()  # a collection would write to every object, and so copy all memory
             try:
                 with open(into, "wb") as pipe:
                     pickle.dump(work(), pipe)

@@ -10,6 +10,7 @@ every job that it receives through the socket, so that jobs need not load the li
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -112,6 +113,8 @@ def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
     _load()
     if not select.select([jobs], [], [], 0)[0]:  # no job is waiting yet
         _make_a_small_report()
+    gc.collect()
+    gc.freeze()  # a collection in a copy then leaves what is loaded alone, and does not copy its memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the app sees the closed connection of a copy that has ended
     own = os.getpid()
     while True:

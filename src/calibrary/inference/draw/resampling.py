@@ -27,6 +27,8 @@ from calibrary.data.sample import Block, Scheme
 _THREADS_FROM = 20_000
 #: The most random numbers in a block of replicates; with more rows than this, replicates are evaluated one by one.
 _IN_BLOCKS = 1 << 16
+#: Seconds of work from which copies of the process share it.
+_WORTH_COPIES = 1.0
 #: The fewest blocks, independent of the workers, because the last digit of a value may depend on its block.
 _SHARES = 4
 
@@ -134,13 +136,19 @@ def replicate(
                 result.failure = result.failure or f"{type(error).__name__}: {error}"
         return False
 
-    processes = _processes(workers, value, len(blocks))
+    def draw() -> Any:
+        return scheme.draw(rng)
+
+    processes = _processes(workers, value, len(blocks) - 1)
     try:
+        if processes > 1:  # the first block shows whether copies of the process would save more than they cost
+            began = monotonic()
+            _on_threads(1, blocks[:1], draw, evaluate, progress)
+            blocks, processes = blocks[1:], processes if (monotonic() - began) * len(blocks) > _WORTH_COPIES else 1
         if processes > 1:
-            _in_processes(processes, blocks, lambda: scheme.draw(rng), evaluate, result, value, progress)
+            _in_processes(processes, blocks, draw, evaluate, result, value, progress)
         else:
-            threads = _workers(workers, scheme.base.n)
-            _on_threads(threads, blocks, lambda: scheme.draw(rng), evaluate, progress)
+            _on_threads(_workers(workers, scheme.base.n), blocks, draw, evaluate, progress)
     finally:
         progress.close()
     if result.failure and np.isnan(result.values).all():

@@ -1,0 +1,20 @@
+"""The times of the app in the documentation are those that were measured."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+
+from paths import ROOT
+
+
+def test_the_quoted_times_are_the_stored_medians():
+    found = json.loads((ROOT / "benchmarks/app.json").read_text(encoding="utf-8"))["seconds"]
+    said = (ROOT / "docs/app.md").read_text(encoding="utf-8")
+    start, answer, page = re.search(
+        r"starts in ([\d.]+) seconds.*?answer (\d+) seconds.*?whole page after (\d+)", said, re.S
+    ).groups()
+    assert start == f"{statistics.median(found['start']):.1f}"
+    assert answer == f"{statistics.median(found['answer']):.0f}"
+    assert page == f"{statistics.median(found['page']):.0f}"
