@@ -26,7 +26,7 @@ _SIGN_OF_MCS = Correction(
 
 def _mean_gap(view: Predictions, convention: str) -> float:
     one_of("convention", convention, _SIGNS)
-    return _SIGNS[convention] * float(view.mean(view.y) - view.mean(view.c))
+    return _SIGNS[convention] * as_number(view.mean(view.y) - view.mean(view.c))
 
 
 @metric(
@@ -46,6 +46,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     tail="two-sided",
     sign="below 0: over-confident; above 0: under-confident",
     residual_only=True,
+    stacks="weights",
     cells=CellFacts("exact", (7e-16, 1e-16)),
     overall={"": "mean"},
     cost="O(N)",

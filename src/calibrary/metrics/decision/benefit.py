@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
@@ -29,6 +30,7 @@ from calibrary.metrics.machinery.literature import cited
     tail="two-sided",
     sign="true positives per row, minus false positives weighted by the odds of the threshold; treating nobody gives 0",
     proper="proper",
+    stacks="weights",
     cells=CellFacts("exact", (0.0, 0.0)),
     equation="TP/N - FP/N t/(1-t), acting where c >= t",
     references=cited("vickers2006", "vickers2019"),
@@ -64,11 +66,13 @@ def net_benefit(
     """
     t = checked_threshold(threshold)
     acts = view.c >= t
-    value = float(view.mean(acts & (view.y == 1))) - float(view.mean(acts & (view.y == 0))) * t / (1.0 - t)
+    value = view.mean(acts & (view.y == 1)) - view.mean(acts & (view.y == 0)) * t / (1.0 - t)
     if not standardized:
-        return value
-    prevalence = float(view.mean(view.y))
-    return value / prevalence if prevalence else undefined(_NOBODY)
+        return as_number(value)
+    prevalence = view.mean(view.y)
+    if not np.any(prevalence):
+        return undefined(_NOBODY)
+    return as_number(value / np.where(prevalence == 0.0, np.nan, prevalence))
 
 
 _NOBODY = "the standardized net benefit is undefined, because no row has the event"

@@ -11,6 +11,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 
@@ -58,6 +59,7 @@ _RATIO: dict[str, Any] = {
     range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
     range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
     residual_only=True,
+    stacks="weights",
     cells=CellFacts("exact", (5e-18, 2e-19)),
     reads_cells=True,
     equation="(10)",
@@ -90,7 +92,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     0.0044
     """
     one_of("scale", scale, ("1/K", "sum"))
-    return float(np.square(_class_bias(view)).mean()) * (1 if scale == "1/K" else view.k)
+    return as_number(np.square(_class_bias(view)).mean(axis=-1)) * (1 if scale == "1/K" else view.k)
 
 
 @metric(
@@ -103,6 +105,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     aliases=("dca",),
     range_note="[0, 1] for two classes, [0, 2/K] for more",
     residual_only=True,
+    stacks="weights",
     cells=CellFacts("exact", (1e-16, 3e-17)),
     reads_cells=True,
     equation="(11)",
@@ -124,7 +127,7 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
     >>> round(cal.multiclass_difference_of_confidence_and_accuracy([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0667
     """
-    return float(np.abs(_class_bias(view)).mean())
+    return as_number(np.abs(_class_bias(view)).mean(axis=-1))
 
 
 @metric(
@@ -216,7 +219,7 @@ def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> floa
 
 def _class_bias(view: Predictions) -> Array:
     if view.binary:
-        return np.atleast_1d(view.mean(view.residual))
+        return np.asarray(view.mean(view.residual))[..., None]
     bias: Array = view.mean(view.p) - view.class_share
     return bias
 

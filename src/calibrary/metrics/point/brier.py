@@ -11,6 +11,7 @@ from calibrary.base.errors import one_of, warn
 from calibrary.data.checks import CHUNK, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_vectors
@@ -161,6 +162,7 @@ def brier_score(
     lenses=ALL_LENSES,
     default_lens="full",
     symmetric=True,
+    stacks="weights",
     cells=CellFacts("smooth", (4e-9, 1e-11), bound="root of the Brier score"),
     cost="O(NK)",
     equation="square root of (5)",
@@ -206,7 +208,9 @@ def root_brier_score(
     >>> round(cal.root_brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.216
     """
-    return math.sqrt(view.mean(brier_rows(view, scale, soft_target)))
+    if soft_target is not None:
+        view.refuse_stack("soft_target")
+    return as_number(np.sqrt(view.mean(brier_rows(view, scale, soft_target))))
 
 
 @metric(

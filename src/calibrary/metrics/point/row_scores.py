@@ -78,7 +78,7 @@ def limited(c: Array, eps: float) -> Array:
 
 def row_blocks(view: Predictions) -> list[slice]:
     """Slices of rows whose probabilities fit in the cache."""
-    return slices(len(view.y), view.k)
+    return slices(view.n, view.k)
 
 
 def errors(view: Predictions, soft_target: Any = None) -> Iterator[tuple[slice, Array]]:

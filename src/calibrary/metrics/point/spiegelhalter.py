@@ -12,6 +12,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number, inner
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks, soft
@@ -44,6 +45,7 @@ from calibrary.metrics.point.row_scores import row_blocks, soft
     symmetric=True,
     residual_only=True,
     law="Brier excess",
+    stacks="weights",
     cells=CellFacts("smooth", (3e-5, 1e-7), bound="Spiegelhalter"),
     overall={"": "spiegelhalter"},
     cost="O(NK)",
@@ -126,25 +128,29 @@ def spiegelhalter_z_test(
 def _standardized_excess(view: Predictions, weight_type: str, soft_target: Any = None) -> float:
     one_of("weight_type", weight_type, ("frequency", "importance"))
     v = None if view.w is None else view.variance_weight(weight_type, "Spiegelhalter's z")
+    if soft_target is not None:
+        view.refuse_stack("soft_target")
     target = None if soft_target is None else soft(view, soft_target)
     excess, variance = _binary_terms(view, v, target) if view.binary else _vector_terms(view, v, target)
-    if variance > 1e-24 * (view.n if v is None else v.sum()):
-        return excess / math.sqrt(variance)
-    if abs(excess) <= 1e-12 * view.total:
+    certain = variance <= 1e-24 * (view.n if v is None else v.sum(axis=-1))
+    right = certain & (np.abs(excess) <= 1e-12 * view.total)
+    if np.all(right):
         return undefined("Spiegelhalter's z is undefined: every prediction is certain and right, or uniform")
-    return math.copysign(math.inf, excess)
+    z = excess / np.sqrt(np.where(certain, 1.0, variance))
+    return as_number(np.where(right, np.nan, np.where(certain, np.copysign(np.inf, excess), z)))
 
 
-def _binary_terms(view: Predictions, v: Array | None, target: Array | None) -> tuple[float, float]:
+def _binary_terms(view: Predictions, v: Array | None, target: Array | None) -> tuple[Any, Any]:
     label = view.y if target is None else target
-    excess = variance = 0.0
+    excess: Any = 0.0
+    variance: Any = 0.0
     for rows in row_blocks(view):
-        c, w = view.c[rows], None if view.w is None else view.w[rows]
+        c, w = view.c[rows], None if view.w is None else view.w[..., rows]
         lean = 1.0 - 2.0 * c
-        gap = (label[rows] - c) * lean
+        gap = (label[..., rows] - c) * lean
         spread = lean * lean * c * (1.0 - c)
-        excess += float(gap.sum() if w is None else w @ gap)
-        variance += float(spread.sum() if v is None else v[rows] @ spread)
+        excess = excess + (gap.sum(axis=-1) if w is None else inner(w, gap))
+        variance = variance + (spread.sum() if v is None else inner(v[..., rows], spread))
     return excess, variance
 
 

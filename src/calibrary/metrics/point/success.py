@@ -10,6 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
+from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
@@ -156,6 +157,7 @@ def misclassification_loss(
     tail="two-sided",
     sign="HIGHER is better; it rewards caution, not calibration",
     proper="no",
+    stacks="weights",
     cells=CellFacts("exact", (3e-15, 7e-15)),
     equation="(24)",
     references=cited("hendrycks2019"),
@@ -179,10 +181,10 @@ def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
     0.7273
     """
     doubt, miss = 1.0 - view.c, 1.0 - view.y
-    total = float(view.sum(doubt + miss))
-    if total == 0.0:
+    total = view.sum(doubt + miss)
+    if np.all(total == 0.0):
         return undefined("soft F1 is undefined because every prediction is certain and right")
-    return 2.0 * float(view.sum(doubt * miss)) / total
+    return as_number(2.0 * view.sum(doubt * miss) / np.where(total == 0.0, np.nan, total))
 
 
 # -- shared functions ---------------------------------------------------------------------------------
