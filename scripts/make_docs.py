@@ -234,21 +234,21 @@ def metric_page(e: Entry) -> str:
 
 #: The shapes of error in the study's worlds: words for each, and a curve that shows it if it depends on the confidence.
 _SHAPES = {
-    "over-confident": ("over-confident", "temperature 0.6"),
-    "under-confident": ("under-confident", "temperature 1.8"),
-    "shift": ("too low, or too high", "shift +0.4"),
-    "groups": ("half of the rows over-confident, half too high", "groups"),
-    "beta": ("different slopes near 0 and near 1", "beta"),
-    "region": ("wrong in one region only", "region"),
-    "steps": ("in five steps", "steps 5"),
-    "wave 2": ("slow wave", "wave 2"),
-    "wave 10": ("fast wave", "wave 10"),
-    "too extreme": ("a fitted model made too extreme", None),
-    "too timid": ("a fitted model made not extreme enough", None),
+    "over-confident": ("over-confidence", "temperature 0.6"),
+    "under-confident": ("under-confidence", "temperature 1.8"),
+    "shift": ("a shift up or down", "shift +0.4"),
+    "groups": ("different errors in 2 groups", "groups"),
+    "beta": ("unequal slopes at 0 and 1", "beta"),
+    "region": ("an error in one region", "region"),
+    "steps": ("five steps", "steps 5"),
+    "wave 2": ("a slow wave", "wave 2"),
+    "wave 10": ("a fast wave", "wave 10"),
+    "too extreme": ("a fit made too extreme", None),
+    "too timid": ("a fit not extreme enough", None),
     "overfitted": ("an overfitted model", None),
-    "by place": ("opposite errors left and right in the image", None),
-    "by group": ("opposite errors in groups of rows", None),
-    "far cases": ("opposite errors of usual and unusual rows", None),
+    "by place": ("opposite errors by place", None),
+    "by group": ("opposite errors by group", None),
+    "far cases": ("errors of unusual rows", None),
 }
 _DETECTION_ROWS = 1000  # at this size, or the largest at which the metric was studied
 _OFTEN, _SELDOM = 0.9, 0.3

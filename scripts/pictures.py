@@ -61,7 +61,7 @@ def _glyph(truth: Callable[..., np.ndarray], top: float) -> list[str]:
 
 
 def response(strengths: list[float], curves: dict[str, list[float]], name: str) -> str:
-    """Two curves: predictions that are not sure enough (left) or too sure (right), and too low or too high."""
+    """Two curves: predictions that are not extreme enough (left) or too extreme (right), and too low or too high."""
     values = [v for line in curves.values() for v in line]
     low, high = min(values), max(values)
     pad = 0.06 * (high - low or 1.0)
@@ -86,9 +86,9 @@ def response(strengths: list[float], curves: dict[str, list[float]], name: str) 
         parts.append(f'<polyline class="{css}" points="{points}"/>')
     bottom = H - BOTTOM + 16
     parts += [
-        f'<text x="{LEFT}" y="{bottom}">not sure enough; too low</text>',
+        f'<text x="{LEFT}" y="{bottom}">not extreme enough; too low</text>',
         f'<text x="{x(0):.1f}" y="{bottom}" text-anchor="middle">calibrated</text>',
-        f'<text x="{W - 10}" y="{bottom}" text-anchor="end">too sure; too high</text>',
+        f'<text x="{W - 10}" y="{bottom}" text-anchor="end">too extreme; too high</text>',
         f'<text class="response-a" x="{LEFT}" y="{H - 6}">— error of the spread</text>',
         f'<text class="response-b" x="{LEFT + 190}" y="{H - 6}">— error of the mean</text>',
         "</svg>",

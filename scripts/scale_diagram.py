@@ -19,7 +19,7 @@ FILE = Path(__file__).parent.parent / "docs" / "scale.svg"
 SOURCES = (
     ("scan", "Parquet, CSV, Arrow: one pass"),
     ("sql", "DuckDB, Spark, SQLite, a warehouse"),
-    ("dask", "one task per partition, then a tree of sums"),
+    ("dask", "one task per partition"),
     ("torch", "all ranks: torch.distributed"),
     ("update", "a service, batch by batch"),
 )

@@ -117,7 +117,7 @@ class JudgedResult(Result):
         pairs = [
             ("humans and judge", with_interval(self.estimate, self.low, self.high)),
             ("humans alone, same method", with_interval(self.humans_estimate, *self.humans_only)),
-            ("judge taken as the truth", number(self.judge_only)),
+            ("judge's labels alone", number(self.judge_only)),
             ("weight of the judge", number(self.tuning)),
             ("human labels", f"{self.n_labels:,} of {self.n:,}"),
             ("as good as", counted(round(self.worth), "human label")),
