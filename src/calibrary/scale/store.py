@@ -254,10 +254,8 @@ class Store:
         Its name contains the number of the next commit. A job that is killed here and repeated writes the same file; a
         writer that deletes replaced files never deletes a later one.
         """
-        content = "\n".join(
-            [str(now.number), day, *(f"{source}\n{digest}" for source, digest in sorted(sources.items()))]
-        )
-        name = hashlib.sha256(content.encode()).hexdigest()[:24]
+        parts = [str(now.number), day, *(f"{source}\n{digest}" for source, digest in sorted(sources.items()))]
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
         content = _parquet(state) if len(state) else b""
         made = StoredFile(name, day, dict(sources), len(state), state.n, len(content), dict(state.dropped))
         if content:

@@ -202,8 +202,8 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
         values = [rows[name].get(f"{k} classes", {}).get("power", {}).get("over-confident") for k in ks]
         known = [(k, v) for k, v in zip(ks, values, strict=True) if v is not None]
         if known:
-            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
-            right.plot(*zip(*known, strict=True), **line, **colors.nth(i))
+            label = full_name(name)
+            right.plot(*zip(*known, strict=True), marker=style.MARKERS[i % 8], ms=4, label=label, **colors.nth(i))
     right.set(ylabel="Share of errors detected", ylim=(-0.03, 1.03))
     for ax in (left, right):
         ax.set_xticks(ks, [str(k) for k in ks])

@@ -123,7 +123,7 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
 
         def fitted(w: Array, wy: Array, alone: Callable[[int], Array]) -> Array:
             found = np.stack([column for name, column in _estimates(z, w, wy, fields).items() if name in fields], 1)
-            for k in np.flatnonzero(np.isnan(found[:, 0])):
+            for k in np.flatnonzero(np.isnan(found[:, 0])).tolist():
                 found[k] = alone(k)
             return found
 
