@@ -16,7 +16,7 @@ def report(seed, title, **more):
     n = 400
     z = rng.normal(size=n) * 1.5 - 0.5
     y = rng.random(n) < 1 / (1 + np.exp(-0.6 * z))
-    site = rng.choice(["north", "south"], n)
+    site = rng.choice(["the north of the country", "south"], n)
     return cal.report(
         y, 1 / (1 + np.exp(-z)), metrics=["ece", "bs", "cis"], n_resamples=39, title=title, by={"site": site},
         thresholds=[0.3], time=np.arange(n) // 100, author="A. Person", purpose="Audit", date="2026-05-04", **more,
@@ -68,6 +68,11 @@ def test_words_in_figures_are_readable_on_a_phone(opened, reports):
     )
     assert len(sizes) > 50
     assert [s for s in sizes if s[0] < 9.0] == []
+    cut = driver.execute_script(
+        "return all('figure svg text').filter(t => t.getBoundingClientRect().width && t.getBoundingClientRect().left < "
+        "t.closest('figure').getBoundingClientRect().left).map(t => t.textContent)"
+    )
+    assert cut == []
     assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -91,11 +96,14 @@ def test_numbers_of_a_column_have_their_points_below_each_other(opened, reports)
     texts = driver.execute_script(f"return all('tbody tr', one('.part-affected table.sortable')).map({points})")
     assert len(set(texts)) == 1
     assert driver.execute_script("return getComputedStyle(one('.part-affected td.num')).textAlign") == "right"
+    kinds = "return [...one('.part-affected tbody tr').cells].map(c => c.classList.contains('num'))"
+    assert driver.execute_script(kinds) == [False, True, True, True, True, False, True]  # a p-value is a number too
 
 
 def test_points_are_aligned_with_blanks_alone():
     from calibrary.reporting.html import aligned
 
+    assert aligned(["43%", "39.2%"]) == ["43%\u2008\u2007", "39.2%"]
     made = aligned(["0.152", "0.0086", "12", ""])
     assert [t.strip() for t in made] == ["0.152", "0.0086", "12", ""]
     assert len({len(t) - len(t.partition(".")[0].split("\u2008")[0]) for t in made}) == 1

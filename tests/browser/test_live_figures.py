@@ -204,6 +204,8 @@ def test_segments_classes_and_the_legend(opened, binary, many):
     driver = opened(many.to_html())
     names = script(driver, "return all('#view optgroup').map(g => [g.label, g.children.length])")
     assert names == [["classes, each against the rest", 10]]
+    whole = "const f = one('[aria-label^=\"Reliability by class\"]').parentElement; "
+    assert script(driver, whole + "return f.offsetWidth / f.parentElement.offsetWidth") > 0.99
 
 
 def test_every_figure_answers_the_pointer_and_the_arrow_keys(opened, binary):
@@ -246,9 +248,14 @@ def test_the_numbers_of_a_figure_are_those_of_its_data(opened, binary):
     )
     assert len(told) == 40
     curve = {percent(t): percent(c) for t, c in zip(found.grid, found.curve, strict=True)}
-    for predicted, observed, band in told:
-        assert observed == f"observed, smoothed: {curve[predicted.removeprefix('predicted ')]}"
+    places = {percent(t): t for t in found.grid}
+    for predicted, observed, band, near in told:
+        at = predicted.removeprefix("predicted ")
+        assert observed == f"observed, smoothed: {curve[at]}"
         assert band.startswith("95% band ")
+        counted = int(near.partition(" ")[0].replace(",", ""))
+        assert counted == (np.abs(p - places[at]) <= found.sigma).sum()
+        assert near.endswith(f" to {percent(min(places[at] + found.sigma, 1.0))}")
 
 
 def test_the_legend_of_every_figure_switches_what_it_names(opened, binary):

@@ -166,6 +166,11 @@ def test_on_paper_everything_is_open_and_the_tools_are_gone(opened, wrong):
         "Emulation.setDeviceMetricsOverride", {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     )
     assert script(driver, "return one('table.short').getBoundingClientRect().right") <= 718
+    right = "return Math.max(...all('figure, table').map(e => e.getBoundingClientRect().right))"
+    assert script(driver, right) <= 718
+    # a triangle that folds says nothing on paper, and what stands left of the page is cut off there
+    assert script(driver, "return all('summary').map(s => getComputedStyle(s).listStyleType)[0]") == "none"
+    assert script(driver, "return getComputedStyle(one('.part-metrics .hint .screen')).display") == "none"
     # tables stay tables, though the page is as narrow as a phone's: cards would take twice the paper
     # and a head that is repeated on the next page has its words, which buttons have not there
     shown = "return getComputedStyle(one('table.metrics th'), '::before').content"

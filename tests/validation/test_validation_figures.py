@@ -35,6 +35,10 @@ def test_a_figure_shows_what_the_refits_say(found, kind, tmp_path):
         "classification": "of decisions",
     }
     assert title[kind] in ax.get_title(loc="left")
+    if kind in ("curve", "calibration"):
+        place = len(data.grid) // 2
+        near = np.abs(data.predicted - data.grid[place]) <= 0.05
+        assert f"{near.sum()} cases predicted " in ax.calibrary_spots[0].words(place)
     assert plots.plot_validation(data, theme="dark").get_title(loc="left") == ax.get_title(loc="left")
     path = tmp_path / "validation.json"
     found.save(path)

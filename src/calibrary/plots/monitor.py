@@ -19,6 +19,8 @@ from calibrary.plots.pointed import series, tooltips
 
 #: The legend's entry for the values of calibrated models.
 _CHANCE = "95% if calibrated"
+#: Names of periods with at most so many letters fit beside each other.
+_SHORT = 3
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,9 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
         ax.annotate("too few", (k, 0), xytext=(0, 4), textcoords="offset points", ha="center", rotation=90, fontsize=7,
                     color=look.gray)  # fmt: skip
     every = max(1, -(-len(place) // 12))
-    ax.set_xticks(place[::every], data.period[::every], rotation=30, ha="right", rotation_mode="anchor", fontsize=8)
+    short = all(len(name) <= _SHORT for name in data.period)
+    slanted = {} if short else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(place[::every], data.period[::every], fontsize=8, **slanted)
     top = np.nanmax(
         np.concatenate([data.value[known], data.high[ends], data.null_high[np.isfinite(data.null_high)], [0.0]])
     )

@@ -92,3 +92,9 @@ def bin_words(
     )
     place = f"{where}: " if where else ""
     return f"{place}{counted(n, 'case')}\npredicted {percent(predicted)}, observed {percent(observed)}{between}"
+
+
+def near_words(n: float, place: float, reach: float) -> str:
+    """The number of cases near a point of a curve, which has no bins."""
+    between = f"{percent(max(place - reach, 0.0))} to {percent(min(place + reach, 1.0))}"
+    return f"{counted(n, 'case')} predicted {between}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.numbers import ends, number, percent, pvalue
+from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.plots import style
 from calibrary.plots.pointed import tooltips
 
@@ -25,7 +25,7 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     level = percent(result.confidence_level)
     tooltips(
         ax, place, result.estimate,
-        lambda i: f"{result.groups[i]}: {result.spoken} {number(result.estimate[i])}\n"
+        lambda i: f"{result.groups[i]}: {counted(result.n[i], 'row')}\n{result.spoken} {number(result.estimate[i])}\n"
         f"{level} interval {ends(result.low[i], result.high[i])}\n"
         f"band of all groups {ends(result.band_low[i], result.band_high[i])}",
     )  # fmt: skip

@@ -26,7 +26,7 @@ from calibrary.plots.data import (
     each_model,
     interval_of,
 )
-from calibrary.plots.pointed import series, tooltips
+from calibrary.plots.pointed import near_words, series, tooltips
 
 #: The smallest width of the kernel: a narrower one could not be resolved by the grid.
 _LEAST_WIDTH = 1e-3
@@ -46,6 +46,7 @@ class SmoothData(FigureData):
     grid, curve : the curve; NaN where no prediction is near
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
+    near : number of cases within one width of the kernel
     support : how well each point is supported by predictions near it, from 0 to 1
     smece, smece_low, smece_high : the smooth calibration error, and its interval by :func:`calibrary.interval`
     sigma : width of the kernel
@@ -58,6 +59,7 @@ class SmoothData(FigureData):
     density: Array
     density_1: Array
     density_0: Array
+    near: Array
     support: Array
     smece: float
     smece_low: float
@@ -117,18 +119,18 @@ def smooth_data(
     settings = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
     return SmoothData(
-        t, curve, low, high, ones + zeros, ones, zeros, _support(t, some, kernel, sigma),
+        t, curve, low, high, ones + zeros, ones, zeros, *_near_and_support(t, some, kernel, sigma),
         smece, *interval_of("smece", y_true, y_prob, lens=lens, **settings, **checked),
         sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
     )  # fmt: skip
 
 
-def _support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> Array:
-    """How well each point t of the curve is supported by predictions near it, from 0 to 1.
+def _near_and_support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> tuple[Array, Array]:
+    """The cases within one width of each point t, and how well the curve is supported by them, from 0 to 1.
 
-    It is 1 where at least five predictions lie within one width of t and have their usual share of the smoothing
-    weight. It is lower where the smoothed predictions lie mostly on one side of t, or far from it: the curve then shows
-    their frequency, not that at t.
+    The support is 1 where at least five predictions lie within one width of t and have their usual share of the
+    smoothing weight. It is lower where the smoothed predictions lie mostly on one side of t, or far from it: the curve
+    then shows their frequency, not that at t.
     """
     near = np.abs(t[:, None] - some.c) <= sigma
     cases = near @ some.weight
@@ -138,7 +140,7 @@ def _support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> Ar
     # their root mean square distance is one width
     mean, square = _away(t, some, sigma)
     here = np.clip(np.minimum(2.0 - 2.0 * np.abs(mean), (2.0 - square) / 0.75), 0.0, 1.0)
-    return np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
+    return cases, np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
 
 
 def _away(t: Array, some: ConfidenceCells, sigma: float) -> tuple[Array, Array]:
@@ -300,7 +302,8 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
 def _words(data: SmoothData, i: int) -> str:
     """The tooltip of a point of the curve."""
     band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
-    return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}"
+    near = near_words(data.near[i], data.grid[i], data.sigma)
+    return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}\n{near}"
 
 
 def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:

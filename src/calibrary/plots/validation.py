@@ -12,12 +12,14 @@ from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
-from calibrary.plots.pointed import series, tooltips
+from calibrary.plots.pointed import near_words, series, tooltips
 from calibrary.validation import Validation
 
 KINDS = ("curve", "prediction", "calibration", "classification")
 #: Points and lines beyond these numbers hide each other.
 _POINTS, _LINES = 20_000, 100
+#: Rows predicted within this distance of a place of a curve are counted there.
+_REACH = 0.05
 #: Entries of the legends.
 _CORRECTED, _LIMITS, _REFIT = "corrected for optimism", "95% of the refits", "a refit"
 
@@ -147,7 +149,7 @@ def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str
     tooltips(
         ax, data.grid, data.corrected,
         lambda i: f"predicted {percent(data.grid[i])}\nobserved, corrected for optimism: {percent(data.corrected[i])}\n"
-        f"on the model's own rows: {percent(data.apparent[i])}",
+        f"on the model's own rows: {percent(data.apparent[i])}\n{_near(data, i)}",
         series=_CORRECTED, curve=True,
     )  # fmt: skip
     _rug(ax, look, data)
@@ -155,6 +157,12 @@ def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str
         "Local regression of the outcome on the predicted probability. What each refit's curve shows too well on its "
         "own sample is subtracted. Ticks at the lower edge: predictions."
     )
+
+
+def _near(data: ValidationData, i: int) -> str:
+    """How many rows of the model are predicted near a place of the curve."""
+    first, last = np.searchsorted(data.predicted, [data.grid[i] - _REACH, data.grid[i] + _REACH])
+    return near_words(last - first, data.grid[i], _REACH)
 
 
 def _prediction(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:
@@ -187,7 +195,8 @@ def _calibration(ax: Any, look: style.Palette, data: ValidationData) -> tuple[st
     tooltips(
         ax, data.grid, data.apparent,
         lambda i: f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.apparent[i])}\n"
-        f"refits drawn: {percent(np.nanmin(data.refits[:, i]))} to {percent(np.nanmax(data.refits[:, i]))}",
+        f"refits drawn: {percent(np.nanmin(data.refits[:, i]))} to {percent(np.nanmax(data.refits[:, i]))}\n"
+        f"{_near(data, i)}",
         curve=True,
     )  # fmt: skip
     _rug(ax, look, data)

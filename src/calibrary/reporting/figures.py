@@ -263,8 +263,9 @@ def _svg(made: Any) -> Markup:
     from matplotlib import rc_context
 
     figure = getattr(made, "figure", made)
-    for ax in figure.axes:
-        ax.yaxis.labelpad += 5.0  # a narrow window enlarges the numbers beside it
+    for ax in _every_axes(figure):
+        ax.yaxis.labelpad += 8.0  # a narrow window enlarges the numbers between the label and the axis
+        ax.xaxis.labelpad += 3.0
         if hasattr(ax, "calibrary_header"):  # the page writes the title itself
             ax.set_title("", loc="left")
     if figure.get_suptitle():
@@ -292,6 +293,10 @@ def _svg(made: Any) -> Markup:
     return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # as it is written when it comes from a file
 
 
+def _every_axes(figure: Any) -> list[Any]:
+    return [ax for outer in figure.axes for ax in (outer, *outer.child_axes)]
+
+
 def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict[str, str]]]]:
     """Give ids to what a legend switches and to the places that answer: their attributes on a page, by id.
 
@@ -301,8 +306,7 @@ def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict
 
     named: dict[str, dict[str, str]] = {}
     said: dict[str, list[dict[str, str]]] = {}
-    every = [ax for outer in figure.axes for ax in (outer, *outer.child_axes)]
-    for place, ax in enumerate(every):
+    for place, ax in enumerate(_every_axes(figure)):
         keys: dict[str, str] = {}
         for k, (label, artists, entry) in enumerate(_switched(ax)):
             keys[label] = f"{place}-{k}"

@@ -48,6 +48,8 @@ _FEW_MODELS = 6
 _DRAWN_TOGETHER = 4
 #: Characters up to which the text of a cell stays in one line.
 _SHORT_TEXT = 17
+#: A number as a table writes it.
+_NUMBER = re.compile(r"([<≤] ?)?[-−+]?[\d,]+(\.\d+)?(e-?\d+)?%?")
 _KEYS = (
     ("j, k", "next and previous part"),
     ("1 to 9", "jump to a part"),
@@ -199,11 +201,10 @@ def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
     """All curves in one figure; of few models it gives way to the diagram that a reader can change."""
     drawn = together.overlay(reports)
     kind = "alone still" if live and len(reports) <= _DRAWN_TOGETHER else "alone"
-    said = (
-        " Smooth reliability curves, drawn where there are predictions. Closer to the diagonal is better. Point at a "
-        "curve or a row to tell which is which."
-    )
-    return drawn and element("figure", drawn, element("figcaption", element("b", "All models."), said), class_=kind)
+    said = " Smooth reliability curves, drawn where there are predictions. Closer to the diagonal is better."
+    which = element("span", " Point at a curve or a row to tell which is which.", class_="screen")
+    caption = element("figcaption", element("b", "All models."), said, which)
+    return drawn and element("figure", drawn, caption, class_=kind)
 
 
 def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons) -> Markup:
@@ -410,8 +411,8 @@ def _scrolling(table: Markup, n_rows: int = 0) -> Markup:
 def _table(
     head: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[Sequence[Any]] = (), sortable: bool = False
 ) -> Markup:
-    numeric = [_numeric(column) for column in zip(*keys, strict=True)] if keys else [False] * len(head)
-    kinds = [{"class_": "num"} if is_number else {} for is_number in numeric or [False] * len(head)]
+    numeric = [_numeric(column, k > 0) for k, column in enumerate(zip(*keys, strict=True))] or [False] * len(head)
+    kinds = [{"class_": "num"} if is_number else {} for is_number in numeric]
     top = [
         _sorting_head(h, **kind) if sortable else element("th", h, scope="col", **kind)
         for h, kind in zip(head, kinds, strict=True)
@@ -433,15 +434,20 @@ def _sorting_head(head: str, **more: object) -> Markup:
     return element("th", _button(head), scope="col", data_head=head, **more)
 
 
-def _numeric(column: Sequence[Any]) -> bool:
-    """Does a column hold numbers, and nothing else where it holds something?"""
+def _numeric(column: Sequence[Any], texts: bool) -> bool:
+    """Does a column hold numbers, or ``texts`` of them, and nothing else where it holds something?"""
     told = [key for key in column if key not in (None, "")]
-    return bool(told) and all(isinstance(key, int | float) and not isinstance(key, bool) for key in told)
+    return bool(told) and all(
+        _NUMBER.fullmatch(key) is not None
+        if texts and isinstance(key, str)
+        else isinstance(key, int | float) and not isinstance(key, bool)
+        for key in told
+    )
 
 
 def aligned(texts: Sequence[str]) -> list[str]:
     """Numbers of one column with their points below each other: what is missing after them is filled with blanks."""
-    after = [len(t.partition(".")[2]) for t in texts]
+    after = [len(t.rstrip("%").partition(".")[2]) for t in texts]
     most = max(after, default=0)
     return [t + ("\u2008" if most and not k else "") + "\u2007" * (most - k) for t, k in zip(texts, after, strict=True)]
 
@@ -471,9 +477,9 @@ def _metrics(report: Report) -> Markup:
         for title, rows in groups.items()
     ]
     hint = (
-        "Click a metric for its meaning, a heading to sort. Intervals are of each number alone; "
-        "p-values are adjusted for testing many at once, but for the one chosen in advance (★). Scores that also "
-        "measure sharpness get no verdict."
+        element("span", "Click a metric for its meaning, a heading to sort. ", class_="screen"),
+        "Intervals are of each number alone; p-values are adjusted for testing many at once, but for the one chosen in "
+        "advance (★). Scores that also measure sharpness get no verdict.",
     )
     head = element("tr", [_sorting_head(h) for h in _COLUMNS])
     return element(
