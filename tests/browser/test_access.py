@@ -1,4 +1,4 @@
-"""The page for people with a screen reader, a keyboard, a phone or the dark: no serious violation that axe knows."""
+"""The page for people with a screen reader, a keyboard, a phone or the dark: no violation that axe knows."""
 
 from __future__ import annotations
 
@@ -32,18 +32,15 @@ def violations(driver):
     base = pytest.importorskip("axe_core_python.base")
     driver.set_script_timeout(120)
     driver.execute_script(base.AXE_SCRIPT)
-    found = driver.execute_async_script(
+    return driver.execute_async_script(
         "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations.map("
         "v => [v.id, v.impact, v.nodes.map(n => n.html.slice(0, 100)).slice(0, 3)])))"
     )
-    return [
-        v for v in found if v[1] in ("serious", "critical") or v[0] in ("color-contrast", "scrollable-region-focusable")
-    ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("models", "size"), [(1, "wide"), (2, "wide"), (1, "narrow")])
-def test_axe_finds_no_serious_violation_and_every_text_has_contrast(opened, reports, theme, models, size):
+def test_axe_finds_no_violation_and_every_text_has_contrast(opened, reports, theme, models, size):
     driver = opened(page(reports[:models]), size)
     driver.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
     driver.execute_script(
@@ -54,7 +51,8 @@ def test_axe_finds_no_serious_violation_and_every_text_has_contrast(opened, repo
 
 def test_axe_finds_what_is_wrong(opened):
     driver = opened(
-        "<!doctype html><html lang=en><title>x</title><main><p style='color:#ccc;background:#fff'>pale</p></main>"
+        "<!doctype html><html lang=en><title>x</title><main><h1>x</h1>"
+        "<p style='color:#ccc;background:#fff'>pale</p></main>"
     )
     assert [v[0] for v in violations(driver)] == ["color-contrast"]
 

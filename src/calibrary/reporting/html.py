@@ -150,7 +150,7 @@ def _bar(reports: Sequence[Report]) -> Markup:
         chosen = element("select", element("option", "all", value=""), options, id="model")
         models = element("label", "model ", chosen)
     return element(
-        "div",
+        "header",
         element("nav", id="jump", aria_label="parts of the page"),
         models,
         _button("fold all", id="fold"),
