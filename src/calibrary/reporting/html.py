@@ -260,7 +260,8 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
         parts.append(_part(anchor, "classes", "Classes", _long_table(CLASS_HEAD, class_cells(report))))
     n = len(report.evaluation.rows)
     parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
-    made: list[Markup | None] = [*(_section_body(s, anchor) for s in tail), _facts("Data", report.data)]
+    counts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in report.data.items()}
+    made: list[Markup | None] = [*(_section_body(s, anchor) for s in tail), _facts("Data", counts)]
     if not tail:  # the table of provenance holds the settings
         made.append(_facts("Settings", report.settings))
     made.append(_skipped(report))
