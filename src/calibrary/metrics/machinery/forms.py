@@ -123,6 +123,8 @@ def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> Replica
 
 def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:
     """The stack of these replicates; metrics that are computed one after the other share it, and what it remembers."""
+    if view.seen_through == "class-wise":  # a stack for each of many classes would fill the memory
+        return stack(view, y=y, w=w)
     last: tuple[Any, Array | None, Stacked] | None = view._memory.get("stack")
     if last is None or last[0] is not y or last[1] is not w:
         last = view._memory["stack"] = y, w, stack(view, y=y, w=w)
