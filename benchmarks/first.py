@@ -59,7 +59,7 @@ PEERS = {
     },
     "probcal": {
         "import": "import probcal",
-        "one metric": DATA + "import probcal; probcal.ece(y, p)",
+        "one metric": DATA + "from probcal import metrics; metrics.ece(y, p)",
     },
 }
 WITHOUT = "import sys; sys.modules['numba'] = None\n"
@@ -68,6 +68,7 @@ WITHOUT = "import sys; sys.modules['numba'] = None\n"
 def cpu_seconds(code: str, folder: str) -> float | None:
     """User and system time of a fresh process; None where it fails."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], cwd=folder, env=environment, capture_output=True

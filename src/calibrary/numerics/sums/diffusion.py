@@ -31,6 +31,8 @@ _MOST_KEPT = 500_000
 _LEFT = ORDER // 2 - 1
 
 
+#: Densities below this share of the largest are rounding errors.
+_ROUNDING = 1e-14
 #: Largest number of points for which the smallest distance between two of them is computed.
 _FEW_POINTS = 1000
 #: Largest number of cells, and of sign changes times cosines, for which a density is integrated between its sign
@@ -100,17 +102,21 @@ class Diffusion:
         """
         faded = self._faded(s)
         density = _at_cells(faded, cells)
-        below = density < 0.0
-        at = np.flatnonzero(below[1:] != below[:-1])
-        if len(at) * len(faded) > _FEW_TERMS:
+        # where only rounding errors are left, the sign changes without meaning
+        size = np.abs(density)
+        seen = np.flatnonzero(size > _ROUNDING * size.max())
+        below = density[seen] < 0.0
+        turns = np.flatnonzero(below[1:] != below[:-1])
+        if len(turns) * len(faded) > _FEW_TERMS:
             return None
+        at, after = seen[turns], seen[turns + 1]
         k = np.pi * np.arange(1, len(faded))
-        left, rise = density[at], density[at + 1] - density[at]
-        t = (at - left / rise) / cells
+        chord = (density[after] - density[at]) / (after - at)
+        t = (at - density[at] / chord) / cells
         angle = np.multiply.outer(t, k)
         sine, value = np.sin(angle), faded[0] + 2.0 * (np.cos(angle) @ faded[1:])
         slope = -2.0 * (sine @ (faded[1:] * k))
-        slope = np.where(slope * rise > 0.0, slope, cells * rise)  # flat: use the chord's direction
+        slope = np.where(slope * chord > 0.0, slope, cells * chord)  # flat: use the chord's direction
         mass = np.zeros(len(t) + 2)
         # to second order, the mass between t and the sign change next to it
         mass[1:-1] = faded[0] * t + 2.0 * (sine @ (faded[1:] / k)) - value * value / (2.0 * slope)
