@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
@@ -84,6 +85,19 @@ def measured(code: str, again: bool) -> list[float | None]:
         return [cpu_seconds(code, folder) for _ in range(2 if again else 1)]
 
 
+def table(result: dict[str, Any]) -> str:
+    """The table of the README: a row for each job, a column for each package; a dash where a package has no such."""
+    jobs = result["cpu_seconds"]
+    packages = [name for name in dict.fromkeys(name for job in jobs.values() for name in job) if "again" not in name]
+    head = ["CPU seconds", *packages]
+    rows = [
+        [job, *("-" if (s := found.get(name)) is None else f"{s:g}" for name in packages)]
+        for job, found in jobs.items()
+    ]
+    lines = [head, ["---", *["---:"] * len(packages)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1000)
@@ -104,6 +118,7 @@ def main() -> None:
         print(job, found[job], flush=True)
     result = {"rows": asked.rows, "python": platform.python_version(), "cpu_seconds": found}
     asked.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(table(result))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""The times of the app in the documentation are those that were measured."""
+"""The times of the app and of the first answer in the documentation are those that were measured."""
 
 from __future__ import annotations
 
 import json
 import re
 import statistics
+import sys
 
 from paths import ROOT
 
@@ -18,3 +19,11 @@ def test_the_quoted_times_are_the_stored_medians():
     assert start == f"{statistics.median(found['start']):.1f}"
     assert answer == f"{statistics.median(found['answer']):.0f}"
     assert page == f"{statistics.median(found['page']):.0f}"
+
+
+def test_the_readme_holds_the_stored_table_of_the_first_answer(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
+    from first import table
+
+    stored = json.loads((ROOT / "benchmarks/first.json").read_text(encoding="utf-8"))
+    assert table(stored) in (ROOT / "README.md").read_text(encoding="utf-8")
