@@ -14,10 +14,14 @@ from golden import arrays
 _SKIPPED = pytest.StashKey()
 #: What --quick leaves out: rooms and files that take minutes.
 _LONG = (
-    "application/", "browser/", "cli/", "plots/", "reporting/", "scale/", "study/", "integrations/",
-    "test_inversion.py", "test_threads.py", "test_skce_tests.py", "test_words.py", "test_site.py", "test_bare.py",
-    "test_intervals_agree.py", "test_fuzz.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py",
-    "test_sequential.py", "test_kernel_vector.py", "test_multiplicity.py",
+    "application/", "browser/", "cli/", "integrations/", "plots/", "reporting/", "scale/", "secondorder/",
+    "shift/", "study/", "validation/", "test_bare.py", "test_benchmarks.py", "test_compare_errors.py",
+    "test_crossfit.py", "test_curve.py", "test_door.py", "test_fuzz.py", "test_fuzz_doors.py",
+    "test_honest_band.py", "test_import.py", "test_intervals_agree.py", "test_inversion.py",
+    "test_kernel_vector.py", "test_language_report.py", "test_metric_claims.py", "test_multiplicity.py",
+    "test_names.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py", "test_sequential.py",
+    "test_site.py", "test_skce_tests.py", "test_surroundings.py", "test_t_cal.py", "test_threads.py",
+    "test_words.py",
 )  # fmt: skip
 
 #: No tests: calls for type checkers (some would need files or more rows), and files that pytest itself imports.
@@ -51,12 +55,17 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help=text)
 
 
+def pytest_ignore_collect(collection_path, config):
+    if config.getoption("--quick") and any(part in collection_path.as_posix() for part in _LONG):
+        return True  # not even imported
+    return None  # as pytest decides
+
+
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--quick"):
         return
-    short = [item for item in items if not any(part in item.path.as_posix() for part in _LONG)]
     of_one_test = collections.defaultdict(list)
-    for item in short:
+    for item in items:
         of_one_test[item.path, getattr(item, "originalname", item.name)].append(item)
     kept = {item for same in of_one_test.values() for item in (same[0], same[-1])}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])

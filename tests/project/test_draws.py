@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrary as cal
+import sources
 from calibrary import plots
 from calibrary.numerics import draw
 from calibrary.study import temperature_sweep
 
-SOURCE = Path(cal.__file__).parent
 #: Rooms whose work is to draw, or to say what a draw is when a generator is given.
 DRAWING = (
     "numerics/draw.py",
@@ -57,14 +56,14 @@ METHODS = frozenset(
 MODULES = frozenset(("np", "scipy", "math", "torch", "stats", "special"))
 
 
-def called(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
+def called(file: str) -> Iterator[tuple[str, ast.expr]]:
+    for node in sources.nodes(sources.SRC / file):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield node.func.attr, node.func.value
 
 
 def files() -> list[str]:
-    return sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    return sorted(path.relative_to(sources.SRC).as_posix() for path in sources.SRC.rglob("*.py"))
 
 
 def within(file: str, places: tuple[str, ...]) -> bool:
@@ -76,7 +75,7 @@ def test_generators_are_made_in_one_place() -> None:
     found = [
         f"{file}: {name}"
         for file in files()
-        for name, _ in called(ast.parse((SOURCE / file).read_text()))
+        for name, _ in called(file)
         if name in makers and not within(file, ("numerics/draw.py", "datasets/", "gallery.py"))
     ]
     assert found == []
@@ -86,7 +85,7 @@ def test_random_numbers_are_drawn_in_the_places_named() -> None:
     found = [
         f"{file}: {name}"
         for file in files()
-        for name, owner in called(ast.parse((SOURCE / file).read_text()))
+        for name, owner in called(file)
         if name in METHODS and not (isinstance(owner, ast.Name) and owner.id in MODULES)
         if not within(file, (*DRAWING, *RANDOM_BY_DEFINITION))
     ]
@@ -95,13 +94,11 @@ def test_random_numbers_are_drawn_in_the_places_named() -> None:
 
 def test_every_place_that_is_exempt_still_draws() -> None:
     for file in RANDOM_BY_DEFINITION:
-        assert any(name in METHODS for name, _ in called(ast.parse((SOURCE / file).read_text()))), file
+        assert any(name in METHODS for name, _ in called(file)), file
 
 
 def test_nobody_changes_the_filters_of_warnings() -> None:
-    found = [
-        file for file in files() if "catch_warnings" in {n for n, _ in called(ast.parse((SOURCE / file).read_text()))}
-    ]
+    found = [file for file in files() if "catch_warnings" in {n for n, _ in called(file)}]
     assert found == []
 
 

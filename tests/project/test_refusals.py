@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import sources
 from paths import ROOT
 
 #: Rooms that leave a metric, a map, a row or a figure out where it does not apply.
@@ -53,7 +54,7 @@ def quiet_handlers():
     for room in ROOMS:
         path = ROOT / "src" / "calibrary" / room
         for file in [path] if path.suffix else sorted(path.rglob("*.py")):
-            for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for function in sources.nodes(file):
                 if not isinstance(function, ast.FunctionDef):
                     continue
                 for handler in ast.walk(function):

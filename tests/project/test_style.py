@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -80,7 +81,12 @@ class Seen(NamedTuple):
     text: str
 
 
-def strings() -> Iterator[Seen]:
+@functools.cache
+def strings() -> tuple[Seen, ...]:
+    return tuple(_strings())
+
+
+def _strings() -> Iterator[Seen]:
     """Strings and docstrings of the library, and every hand-written page."""
     for path in sorted((ROOT / "src").rglob("*.py")):
         for line, text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
@@ -131,7 +137,7 @@ def _paragraphs(path: Path) -> Iterator[Seen]:
 
 def found() -> dict[str, list[Seen]]:
     """Every place of every pattern."""
-    everything = list(strings())
+    everything = strings()
     return {p: [s for s in everything if re.search(p, s.text, re.IGNORECASE)] for p in PATTERNS}
 
 
@@ -156,7 +162,7 @@ def test_no_string_of_these_rooms_uses_what_they_have_given_up(pattern):
 def test_the_strings_are_found():
     kinds = {Path(s.path).suffix for s in strings()}
     assert kinds == {".py", ".md"}
-    assert sum(1 for _ in strings()) > 10_000
+    assert len(strings()) > 10_000
 
 
 if __name__ == "__main__":

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import re
+from collections.abc import Iterator
 
 import pytest
 
 import calibrary as cal
-from paths import ROOT
+import sources
 
-SRC = ROOT / "src" / "calibrary"
-TREES = {path.relative_to(SRC).as_posix(): ast.parse(path.read_text()) for path in sorted(SRC.rglob("*.py"))}
-NODES = [(name, node) for name, tree in TREES.items() for node in ast.walk(tree)]
+NAMES = {path.relative_to(sources.SRC).as_posix(): path for path in sorted(sources.SRC.rglob("*.py"))}
 #: What a person chooses to show or to optimize is a choice, not a fact about a metric.
 CHOICES = (
     "cli/",
@@ -34,14 +34,22 @@ MAY_ASK = ("data/", "scale/", "losses/")
 #: The room that makes generators, and made-up data; tests/project/test_draws.py reads the loops.
 MAY_DRAW = ("numerics/draw.py", "study/", "datasets/", "gallery.py")
 
-DOCSTRINGS = {id(node.value) for _, node in NODES if isinstance(node, ast.Expr)}
 TAG = re.compile(r"(?<!\?P)</?([a-zA-Z][\w-]*[\s/>]|\{)|<[!?][a-z]", re.IGNORECASE)
 #: Those who take apart what Matplotlib drew, and write down what is allowed of it.
 PICTURES = ("reporting/figures.py", "reporting/safe_svg.py")
 
 
+def _nodes() -> Iterator[tuple[str, ast.AST]]:
+    return ((name, node) for name, path in NAMES.items() for node in sources.nodes(path))
+
+
+@functools.cache
+def _docstrings() -> set[int]:
+    return {id(node.value) for _, node in _nodes() if isinstance(node, ast.Expr)}
+
+
 def _begins_a_tag(node: ast.AST) -> bool:
-    parts = node.values if isinstance(node, ast.JoinedStr) else [] if id(node) in DOCSTRINGS else [node]
+    parts = node.values if isinstance(node, ast.JoinedStr) else [] if id(node) in _docstrings() else [node]
     texts = [part.value if isinstance(part, ast.Constant) else "{" for part in parts]
     return all(isinstance(text, str) for text in texts) and bool(parts) and bool(TAG.search("".join(texts)))
 
@@ -86,7 +94,7 @@ RULES = {
         lambda node: isinstance(node, ast.Attribute) and node.attr in ("default_rng", "RandomState", "SeedSequence"),
     ),
     "a refusal that is not a RefusedError": (
-        tuple(name for name in TREES if not name.startswith(MUST_REFUSE)),
+        tuple(name for name in NAMES if not name.startswith(MUST_REFUSE)),
         _refuses_without_the_type,
     ),
     "import *": ((), lambda node: isinstance(node, ast.ImportFrom) and node.names[0].name == "*"),
@@ -123,9 +131,9 @@ def test_a_rule_of_markup_sees_what_breaks_it(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_the_tree_has_no(rule):
     exempt, broken = RULES[rule]
-    assert [f"{name}:{node.lineno}" for name, node in NODES if not name.startswith(exempt) and broken(node)] == []
+    assert [f"{name}:{node.lineno}" for name, node in _nodes() if not name.startswith(exempt) and broken(node)] == []
 
 
 def test_a_class_name_is_defined_once():
-    named = collections.Counter(node.name for _, node in NODES if isinstance(node, ast.ClassDef))
+    named = collections.Counter(node.name for _, node in _nodes() if isinstance(node, ast.ClassDef))
     assert [name for name, times in named.items() if times > 1] == []

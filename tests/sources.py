@@ -1,0 +1,16 @@
+"""The package's own sources, parsed once for the tests that read them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+
+from paths import ROOT
+
+SRC = ROOT / "src" / "calibrary"
+
+
+@functools.cache
+def nodes(path: pathlib.Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
