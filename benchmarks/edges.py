@@ -3,7 +3,8 @@
 ``python benchmarks/edges.py`` runs every cell (a world and what is asked of it) and writes ``edges.json`` with counts,
 shares and Monte Carlo errors; ``--cells units`` runs those whose name holds the word, ``--seconds`` ends early and
 keeps what is done. A cell starts with 200 samples. As long as its share misses the bar but the 99% binomial interval
-holds it, it is run on, up to 2,000. A cell fails only if that interval leaves out the bar.
+holds it, it is run on, up to 2,000 (``--most``), after the samples that are stored. A cell fails only if that interval
+leaves out the bar.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ import scipy
 
 import calibrary as cal
 from calibrary.inference.draw.unit_law import unit_law
+from calibrary.inference.verbs.verdict import condition
+from calibrary.inference.verbs.verdict import judged as judged_bound
 
 RESULT = Path(__file__).with_name("edges.json")
 FIRST, MOST, DRAWS = 200, 2000, 99
 ROWS = 20
-MOST_LEVEL, LEAST_LEVEL, LEAST_COVERAGE = 0.065, 0.035, 0.93
+MOST_LEVEL, LEAST_LEVEL, LEAST_COVERAGE, POWER = 0.065, 0.035, 0.93, 0.8
 
 expit, logit = scipy.special.expit, scipy.special.logit
 
@@ -209,6 +212,56 @@ def weights_cell(n):
     return one
 
 
+def certain_cell(n):
+    """A fifth of the rows is certain of 0 and right in 95%, a fifth is certain of 1 and right in 90%."""
+
+    def one(rng, seed):
+        kind, c = rng.random(n), rng.beta(0.8, 0.8, n)
+        c = np.where(kind < 0.2, 0.0, np.where(kind > 0.8, 1.0, c))
+        y = (rng.random(n) < np.where(c == 0.0, 0.05, np.where(c == 1.0, 0.9, c))).astype(int)
+        decision = cal.decide(cal.predictions(y, c), cal.Question(rng=seed), detectable=False)
+        return {"always finds evidence": decision.rejected}
+
+    return one
+
+
+def planned_cell(n, bound):
+    """Does the number of rows that an undecided verdict names decide, if the true error is the most plausible one?"""
+
+    def one(rng, seed):
+        many = rng.beta(0.8, 0.8, 20_000)
+        truth, needed = ece_of(many, expit(0.6 * logit(many))), np.nan
+        while not np.isfinite(needed):  # another sample, if these rows decide
+            y, c = bent_rows(rng, n)
+            result = cal.interval("ece", y, c, n_resamples=DRAWS, rng=seed)
+            told = judged_bound(
+                condition(f"ece<{bound}"), result.estimate, result.low, result.high, n=n, confidence_level=0.95,
+                method=result.method, bias=result.estimate - truth,
+            )  # fmt: skip
+            needed = told.n_needed
+        y, c = bent_rows(rng, min(int(needed), 20_000))
+        again = cal.interval("ece", y, c, n_resamples=DRAWS, rng=seed)
+        return {"power decides": not again.low <= bound <= again.high}
+
+    return one
+
+
+def bent_rows(rng, n):
+    c = rng.beta(0.8, 0.8, n)
+    return (rng.random(n) < expit(0.6 * logit(c))).astype(int), c
+
+
+def cis_cell(n):
+    """Few rows, many of them certain: is the p-value of intercept and slope one number?"""
+
+    def one(rng, seed):
+        c = rng.beta(0.5, 3, n)
+        found = cal.test("cis", (rng.random(n) < c).astype(int), c, n_resamples=DRAWS, rng=seed)
+        return {"always one number": np.ndim(found.pvalue) == 0, "level cis": bool(np.all(found.pvalue <= 0.05))}
+
+    return one
+
+
 def cells() -> dict[str, Callable]:
     found: dict[str, Callable] = {}
     for n in (20, 75, 300):
@@ -238,6 +291,10 @@ def cells() -> dict[str, Callable]:
         found[f"blocks {n} runs of {run}"] = blocks_cell(n, run)
     for n in (60, 500):
         found[f"weights {n}"] = weights_cell(n)
+    for n in (300, 1000):
+        found[f"certain {n}"] = certain_cell(n)
+    found["cis 120"] = cis_cell(120)
+    found["planned 250"] = planned_cell(250, 0.05)
     return found
 
 
@@ -254,6 +311,10 @@ def bounds(k: int, n: int) -> tuple[float, float]:
 def judged(name: str, k: int, n: int, carried: float) -> str:
     """ "ok", "doubtful" (beyond the bar, but the interval holds it) or "fails"."""
     share, (low, high) = k / n, bounds(k, n)
+    if name.startswith("always"):
+        return "ok" if k == n else "fails"
+    if name.startswith("power"):
+        return "ok" if low <= POWER <= high else "fails"
     if name.startswith("cover"):
         return "ok" if share >= LEAST_COVERAGE else "doubtful" if high >= LEAST_COVERAGE else "fails"
     if share > MOST_LEVEL:
@@ -263,12 +324,16 @@ def judged(name: str, k: int, n: int, carried: float) -> str:
     return "ok"
 
 
-def run_cell(name: str, one: Callable, first: int, most: int, until: float) -> dict:
-    counts: dict[str, int] = {}
+def run_cell(name: str, one: Callable, first: int, most: int, until: float, stored: dict) -> dict:
+    """Samples of a cell until no verdict is doubtful, after those that are stored."""
+    kept = {key: row for key, row in stored.items() if isinstance(row, dict)}
+    counts = {key: row["count"] for key, row in kept.items()}
+    n = max((row["n"] for row in kept.values()), default=0)
+    before, began = stored.get("cpu_seconds", 0.0), time.process_time()
     carried: list[float] = []
-    n, began = 0, time.process_time()
+    middle = max((row["effective"] for row in kept.values()), default=0.0)
     while True:
-        for _ in range(first if not n else 200):
+        for _ in range(first - n if n < first else 200):
             rng = np.random.default_rng([*name.encode(), n])
             for key, value in one(rng, n).items():
                 if key == "effective":
@@ -276,7 +341,7 @@ def run_cell(name: str, one: Callable, first: int, most: int, until: float) -> d
                 else:
                     counts[key] = counts.get(key, 0) + int(value)
             n += 1
-        middle = float(np.median(carried)) if carried else 0.0
+        middle = middle or (float(np.median(carried)) if carried else 0.0)
         verdicts = {key: judged(key, k, n, middle) for key, k in counts.items()}
         if "doubtful" not in verdicts.values() or n >= most or time.time() > until:
             break
@@ -284,7 +349,14 @@ def run_cell(name: str, one: Callable, first: int, most: int, until: float) -> d
         key: {"n": n, "count": k, "share": round(k / n, 4), "se": round(float(np.sqrt(k / n * (1 - k / n) / n)), 4),
               "verdict": verdicts[key], "effective": round(middle, 1)}
         for key, k in counts.items()
-    } | {"cpu_seconds": round(time.process_time() - began, 1)}  # fmt: skip
+    } | {"cpu_seconds": round(before + time.process_time() - began, 1)}  # fmt: skip
+
+
+def whole(row: dict, first: int, most: int) -> bool:
+    """Whether a cell that is stored needs no more samples."""
+    found = [value for value in row.values() if isinstance(value, dict)]
+    n = max((value["n"] for value in found), default=0)
+    return n >= most or (n >= first and all(value["verdict"] != "doubtful" for value in found))
 
 
 def main() -> None:
@@ -294,18 +366,19 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--out", type=Path, default=RESULT)
-    parser.add_argument("--again", action="store_true", help="run cells that have a result already")
+    parser.add_argument("--again", action="store_true", help="run cells that have a result already, from the start")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     stored = json.loads(asked.out.read_text()) if asked.out.exists() else {}
     until = time.time() + asked.seconds
     words = asked.cells.split()
     for name, one in cells().items():
-        if not all(word in name.split() for word in words) or (name in stored and not asked.again):
+        row = {} if asked.again else stored.get(name, {})
+        if not all(word in name.split() for word in words) or whole(row, asked.first, asked.most):
             continue
         if time.time() > until:
             break
-        stored[name] = run_cell(name, one, asked.first, asked.most, until)
+        stored[name] = run_cell(name, one, asked.first, asked.most, until, row)
         asked.out.write_text(json.dumps(stored, indent=1) + "\n")
         told = " ".join(f"{key} {v['share']:.3f}{'' if v['verdict'] == 'ok' else ' ' + v['verdict'].upper()}"
                         for key, v in stored[name].items() if isinstance(v, dict))  # fmt: skip

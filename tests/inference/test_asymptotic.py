@@ -102,6 +102,26 @@ def test_observed_over_expected_has_a_width_when_everything_happened():
     assert outside <= 8  # 5% on average; the usual formula has 13%
 
 
+def test_observed_over_expected_allows_for_outcomes_that_vary_more_than_the_predictions_say():
+    y, c = [1] * 14 + [0] * 6 + [1] * 6 + [0] * 14, [0.99] * 20 + [0.01] * 20  # over-confident, and right on average
+    result = cal.interval("oe", y, c)
+
+    def tail(shift):  # convolution of two binomial distributions
+        q = 1 / (1 + np.exp(-np.log(99) - shift)), 1 / (1 + np.exp(np.log(99) - shift))
+        law = np.convolve(*(binom.pmf(np.arange(21), 20, x) for x in q))
+        return law[21:].sum() + 0.5 * law[20]
+
+    shift = brentq(lambda s: tail(s) - 0.975, 0.0, 9.0)
+    high = float(np.sum(20 / (1 + np.exp(-np.array([1, -1]) * np.log(99) - shift)))) / 20
+    squares = 2 * (14 * 0.01**2 + 6 * 0.99**2)
+    extra = 1.959964 * np.sqrt(squares - 40 * 0.99 * 0.01) / 20
+    assert result.high == pytest.approx(1.0 + np.hypot(high - 1.0, extra), rel=1e-4)
+    assert result.low == pytest.approx(2.0 - result.high, rel=1e-4)
+    y, c = [1] * 17 + [0] * 3 + [1] * 8 + [0] * 12 + [0, 1], [1.0] * 20 + [0.0] * 20 + [0.5] * 2
+    certain = cal.interval("oe", y, c)
+    assert certain.low < 1.0 < 26 / 21 < certain.high
+
+
 def test_tails_of_sums_meet_where_the_law_is_left():
     rng = np.random.default_rng(4)
     for n in (90, 400):  # exact below a variance of 25, three cumulants above

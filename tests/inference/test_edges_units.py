@@ -24,15 +24,27 @@ def edges():
 @pytest.mark.parametrize(
     "name",
     ["law 20 icc 0.26 low many", "units 20 icc 1 high one", "compare bs 40x10 icc 0", "scores atoms 60 certain wrong",
-     "blocks 300 runs of 3", "weights 60"],
+     "blocks 300 runs of 3", "weights 60", "certain 300", "cis 120"],
 )  # fmt: skip
 def test_a_cell_is_counted(edges, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = edges.run_cell(name, edges.cells()[name], 3, 3, math.inf)
+        found = edges.run_cell(name, edges.cells()[name], 3, 3, math.inf, {})
     assert found.pop("cpu_seconds") >= 0.0
     assert found
     assert all(cell["n"] == 3 and 0 <= cell["count"] <= 3 for cell in found.values())
+
+
+def test_a_stored_cell_is_run_on_with_the_samples_that_follow(edges):
+    name, one = "compare bs 40x10 icc 0", edges.cells()["compare bs 40x10 icc 0"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        part = edges.run_cell(name, one, 3, 3, math.inf, {})
+        whole = edges.run_cell(name, one, 8, 8, math.inf, {})
+        joined = edges.run_cell(name, one, 8, 8, math.inf, part)
+    assert {**joined, "cpu_seconds": 0} == {**whole, "cpu_seconds": 0}
+    assert not edges.whole(part, 8, 8)
+    assert edges.whole(joined, 8, 8)
 
 
 def test_a_cell_fails_only_where_the_interval_leaves_out_the_bar(edges):
@@ -42,6 +54,10 @@ def test_a_cell_fails_only_where_the_interval_leaves_out_the_bar(edges):
     assert edges.judged("level ece", 1, 200, 10.0) == "ok"  # few units are effective
     assert edges.judged("level ece", 0, 2000, 40.0) == "fails"
     assert edges.judged("cover bs", 170, 200, 0.0) == "fails"
+    assert edges.judged("always one number", 199, 200, 0.0) == "fails"
+    assert edges.judged("always one number", 200, 200, 0.0) == "ok"
+    assert edges.judged("power decides", 80, 100, 0.0) == "ok"
+    assert edges.judged("power decides", 43, 100, 0.0) == "fails"
 
 
 def test_no_stored_cell_fails(edges):

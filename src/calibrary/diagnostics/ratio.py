@@ -39,7 +39,8 @@ def observed_expected_interval(
     The interval contains the ratios of all true probabilities that the data do not reject: the predictions with their
     log odds shifted by one number, for which the number of events is Poisson binomial. It therefore excludes 1 if the
     number of events is too far from its expectation for *these* predictions, and it has a positive width even if every
-    row or none is an event.
+    row or none is an event. If the squared residuals are larger than the shifted predictions allow, as for
+    over-confident models, the interval is wider by that excess.
 
     Parameters
     ----------

@@ -48,7 +48,8 @@ class Asymptotic:
     - means of row losses (``bs``, ``nll``, ...): normal;
     - ``spiegelhalter``: normal, with the variance estimated from the data;
     - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the distribution
-      of a sum of independent Bernoulli variables (Poisson binomial);
+      of a sum of independent Bernoulli variables (Poisson binomial), wider where the squared residuals show that
+      outcomes vary more than that;
     - ``cis``: profile likelihood (Wald through ``lens="full"``).
     """
 
@@ -242,6 +243,9 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     The true probabilities are the predictions with shifted log odds; the number of events is then Poisson binomial. At
     an end of the interval, the observed number of events has the tail probability (1 - level) / 2 (mid-p: half of the
     probability of exactly this number counts). For importance weights the tail is that of the normal distribution.
+
+    Outcomes of an over-confident model vary more than the shifted predictions say. If the squared residuals are larger
+    than the shifted predictions allow, their excess is added to the variance (see :func:`_extra_variance`).
     """
     v = view.variance_weight(weight_type, "an interval")
     observed, expected = float(view.sum(view.y)), float(view.sum(view.c))
@@ -265,7 +269,24 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     most = float(view.total)
     low = 0.0 if observed <= 0.0 else ratio(crossing(above, half))
     high = most / expected if observed >= most else ratio(crossing(above, 1.0 - half))
+    extra = _z(level) * math.sqrt(_extra_variance(view, v, z, observed)) / expected
+    if extra > 0.0:
+        found = observed / expected
+        low = max(found - math.hypot(max(found - low, 0.0), extra), 0.0)
+        high = min(found + math.hypot(max(high - found, 0.0), extra), most / expected)
     return low, high
+
+
+def _extra_variance(view: Predictions, v: Array, z: Array, observed: float) -> float:
+    """How far the squared residuals exceed the variance of the outcomes under the shift with the observed events.
+
+    The expected squared residual of a row is the variance of its outcome plus the square of its error, so the squared
+    residuals bound the variance of the number of events from above, whatever the true probabilities are.
+    """
+    if not 0.0 < observed < float(view.total):
+        return 0.0
+    q = scipy.special.expit(z + crossing(lambda shift: float(view.sum(scipy.special.expit(z + shift))), observed))
+    return max(float(v @ ((view.y - q) ** 2 - q * (1.0 - q))), 0.0)
 
 
 def crossing(rising: Callable[[float], float], level: float) -> float:

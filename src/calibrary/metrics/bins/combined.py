@@ -145,7 +145,7 @@ def _well_calibration(view: Predictions) -> Any:
 @metric(
     "cal",
     coverage_note="the default 95% interval contained the true value in 84% of 320 samples of 500 rows of a slightly "
-    "over- confident model.",
+    "over-confident model.",
     section="4.14",
     measures="calibration and sharpness",
     family="bin",
