@@ -4,13 +4,15 @@
 
 Two processes, one for each version, answer the same call in turn; each answers with the least processor time of
 several repeats, and the ratio of a call is the median over the rounds. Calls: ``compute`` of every metric of both
-catalogues that needs only labels and probabilities, the function of its name with a keyword, with weights, and
-``interval`` and ``test`` of a few. What is more than 1.25 times slower is listed first.
+catalogues that needs only labels and probabilities, the function of its name with a keyword, with weights and for ten
+classes; ``interval`` and ``test`` of a few, with few draws and as they are by default; and calls that have no metric:
+``evaluate``, comparisons, maps, curves. What is more than 1.25 times slower is listed first.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -43,6 +45,7 @@ def main() -> None:
     ids = [id for id in base.ask({"list": True})["ids"] if not asked.only or id in asked.only]
     known = set(this.ask({"list": True})["ids"])
     calls = [(kind, id, n) for n in asked.sizes for kind in KINDS for id in ids if id in known]
+    calls += [("call", name, n) for n in asked.sizes for name in WHOLE if not asked.only or name in asked.only]
     found: dict[tuple[str, str, int], list[float]] = {}
     for turn in range(asked.rounds):
         for place, call in enumerate(calls, 1):
@@ -60,7 +63,19 @@ def main() -> None:
         Path(asked.json).write_text(json.dumps({"rounds": asked.rounds, "calls": rows}, indent=1))
 
 
-KINDS = ("compute", "keyword", "weights", "interval", "test")
+KINDS = ("compute", "keyword", "weights", "classes", "interval", "test", "interval by default", "test by default")
+#: Calls of no single metric.
+WHOLE: dict[str, Callable[..., Any]] = {
+    "evaluate": lambda cal, y, c: cal.evaluate(y, c),
+    "evaluate with intervals and tests": lambda cal, y, c: cal.evaluate(y, c, intervals=True, tests=True, rng=0),
+    "compare bs": lambda cal, y, c: cal.compare("bs", y, c, c**1.1, rng=0),
+    "compare ece": lambda cal, y, c: cal.compare("ece", y, c, c**1.1, rng=0),
+    "verdict": lambda cal, y, c: cal.verdict("ece<0.05", y, c, rng=0),
+    "Recalibrator": lambda cal, y, c: cal.Recalibrator("platt").fit(c, y).predict_proba(c),
+    "isotonic": lambda cal, y, c: cal.Recalibrator("isotonic").fit(c, y).predict_proba(c),
+    "recalibration_gain": lambda cal, y, c: cal.recalibration_gain(y, c),
+    "reliability_data": lambda cal, y, c: cal.plots.reliability_data(y, c),
+}
 #: Resampling is timed for few: a draw is a call of the metric or of its fast path.
 RESAMPLED = ("ece", "mce", "ace", "bs", "nll", "ecce_mad", "ecce_r", "smece", "mmce", "cis")
 
@@ -71,7 +86,7 @@ def show(ratios: dict[tuple[str, str, int], float], asked: int) -> None:
     for ratio, (kind, id, n) in slower:
         print(f"  {ratio:5.2f}  {kind:9} {id:20} N = {n:,}")
     print("| call | N | calls | median ratio | worst | best |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for kind in KINDS:
+    for kind in (*KINDS, "call"):
         for n in sorted({n for _, _, n in ratios}):
             these = {id: r for (k, id, m), r in ratios.items() if (k, m) == (kind, n)}
             if these:
@@ -124,12 +139,17 @@ def answer() -> None:
         if n not in data:
             c = rng.beta(0.8, 0.8, n)
             data[n] = (rng.random(n) < c**1.2).astype(int), c, rng.integers(1, 4, n).astype(float)
-        if (kind, id, n) in too_slow or (kind in ("interval", "test") and id not in RESAMPLED):
+        if (kind, id, n) in too_slow or (kind.startswith(("interval", "test")) and id not in RESAMPLED):
             print("{}", flush=True)
             continue
         try:
-            seconds = timed(calls_of(cal, id, *data[n])[kind], job["limit"])
-        except (ValueError, TypeError):
+            if kind == "call":
+                y, c, _ = data[n]
+                seconds = timed(lambda id=id, y=y, c=c: WHOLE[id](cal, y, c), 20 * job["limit"])
+            else:
+                limit = job["limit"] * (8 if "default" in kind else 1)
+                seconds = timed(calls_of(cal, id, *data[n])[kind], limit)
+        except (ValueError, TypeError, AttributeError):
             seconds = None  # the call is not known in this version
         if seconds is None:
             too_slow.add((kind, id, n))
@@ -142,9 +162,21 @@ def calls_of(cal: Any, id: str, y: Any, c: Any, w: Any) -> dict[str, Callable[[]
         "compute": lambda: cal.compute(id, y, c),
         "keyword": lambda: cal.compute(id, y, c, lens="binary"),
         "weights": lambda: cal.compute(id, y, c, sample_weight=w),
+        "classes": lambda: cal.compute(id, *ten_classes(len(y))),
         "interval": lambda: cal.interval(id, y, c, method="basic", n_resamples=99, rng=0),
         "test": lambda: cal.test(id, y, c, method="monte-carlo", n_resamples=99, rng=0),
+        "interval by default": lambda: cal.interval(id, y, c, rng=0),
+        "test by default": lambda: cal.test(id, y, c, rng=0),
     }
+
+
+@functools.cache
+def ten_classes(n: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.full(10, 0.4), n)
+    return (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1), p
 
 
 def timed(call: Any, limit: float) -> float | None:

@@ -10,6 +10,7 @@ import scipy.stats
 
 import calibrary as cal
 from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.markup import escaped
 from calibrary.metrics.machinery.shown import sentence
 
 Y, P, _ = cal.datasets.breast_cancer()
@@ -142,3 +143,13 @@ def test_the_numbers_of_a_metric_with_several_stand_in_rows():
     shown = RESULTS["several"]()._repr_html_()
     assert "<td>intercept</td>" in shown
     assert "<td>slope</td>" in shown
+
+
+@pytest.mark.parametrize("name", ["ece", "cis.slope", "e50", "laece"])
+def test_a_metric_of_the_catalogue_shows_what_it_tells_you(name):
+    metric = cal.catalogue[name]
+    assert repr(metric) == f"Entry({name!r}, name={metric.title!r}, family={metric.family!r})"
+    shown = metric._repr_html_()
+    assert shown.startswith(f"<p>{escaped(str(metric.meaning))}</p>")
+    assert f"calibrary.{metric.function.__name__}" in shown
+    assert shown.count("<tr>") <= 8

@@ -12,6 +12,7 @@ import numpy as np
 
 from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
+from calibrary.base.markup import element, html_table, markup
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.grouping import Groups
@@ -142,6 +143,24 @@ class Entry(Facts):
     cell_value: CellForm | None = field(default=None, repr=False, compare=False)
     front: Front = field(default=CLASSIFIER, repr=False, compare=False)
     called: Alias | None = None
+
+    def __repr__(self) -> str:
+        return f"Entry({self.key!r}, name={self.title!r}, family={self.family!r})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what the number tells you, and a small table of facts."""
+        low, high = self.range
+        facts = {
+            "name": f"{self.title} ({self.key})",
+            "family": self.family,
+            "range": f"{low:g} to {high:g}",
+            "value of a calibrated model": "depends on the data" if self.perfect is None else f"{self.perfect:g}",
+            "when to use it": self.use,
+            "when not to": self.avoid,
+            "function": f"calibrary.{self.function.__name__}",
+        }
+        rows = [(name, text) for name, text in facts.items() if text]
+        return markup(element("p", self.meaning), html_table(("", ""), rows))
 
     @property
     def key(self) -> str:
