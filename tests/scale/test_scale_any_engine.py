@@ -60,7 +60,7 @@ def drawn(data: st.DataObject, dialect: str) -> Rows:
             columns["w"][i] = [None, 0.5, -1.0, math.inf][rng.integers(4)]
         weight, valid = "w", valid & np.array([w in (0, 1, 2, 3) for w in columns["w"]])
     columns |= {"day": _days(data, rng, n, dialect), "site": [["x", "it's", None][v] for v in rng.integers(0, 3, n)]}
-    table = pa.table({name: _arrow(values) for name, values in columns.items()})
+    table = pa.table({name: _arrow(name, values) for name, values in columns.items()})
     kept = np.flatnonzero(valid)
     labels = data.draw(st.sampled_from([None, _LABELS]), label="labels") if classes == 2 else None
     if labels is not None:
@@ -114,10 +114,11 @@ def _days(data: st.DataObject, rng: Any, n: int, dialect: str) -> list[Any]:
     return [float(v) if kind == "float" else None if kind == "missing" and v == 2 else v for v in day]
 
 
-def _arrow(values: list[Any]) -> pa.Array:
-    if any(isinstance(v, float) for v in values):
+def _arrow(name: str, values: list[Any]) -> pa.Array:
+    """A column with a type, also where every value is missing: engines have no columns without one."""
+    if name[0] in "pw" or any(isinstance(v, float) for v in values):
         return pa.array([v if v is None else float(v) for v in values], pa.float64())
-    return pa.array(values)
+    return pa.array(values, pa.int64() if name == "y" else None)
 
 
 def one_part(data: st.DataObject, rows: Rows, part: pa.Table, dialect: str, run: Run) -> State:
