@@ -323,12 +323,18 @@ def unmeasured() -> dict[str, str]:
         elif entry.weights == "none":
             found[entry.id] = "it takes no weights, so it has no value for a known truth"
         elif entry.id == "skce_ul":
-            found[entry.id] = "it reads pairs of neighboring rows, and copies of a row are neighbors: it has no value"
+            found[entry.id] = "it uses pairs of neighboring rows, and copies of a row are neighbors: it has no value"
         elif entry.id in NO_TRUTH:
             found[entry.id] = "it grows with the number of rows, so it has no value for a known truth"
         else:
-            found[entry.id] = f"each draw is dear ({entry.cost}): `--costly` measures it"
+            found[entry.id] = f"each draw takes long ({entry.cost}): `--costly` measures it"
     return found
+
+
+def in_words(name: str) -> str:
+    """A number by its name, with the id that calls it."""
+    id, _, part = name.partition(".")
+    return f"{catalogue[id].name}{', ' + part.replace('_', ' ') if part else ''} (`{name}`)"
 
 
 def table(kept: dict[str, Any]) -> str:
@@ -341,8 +347,10 @@ def table(kept: dict[str, Any]) -> str:
         n = row["done"]
         share, rejected = row["covered"] / n, row["rejected"] / n
         shown = "" if np.isnan(rejected) else f"{rejected:.2f}"
+        name, *where = key.split(" | ")
+        low = " !" if share < 0.92 and n >= 50 else ""
         lines.append(
-            f"| {' | '.join(key.split(' | '))} | {n} | {share:.2f}{' !' if share < 0.92 and n >= 50 else ''} | "
+            f"| {in_words(name)} | {' | '.join(where)} | {n} | {share:.2f}{low} | "
             f"{row['width'] / n:.4f} | {row['truth'] / n:.4f} | {shown} |"
         )
     return "\n".join(lines)
@@ -373,7 +381,7 @@ def page(kept: dict[str, Any]) -> str:
         table(kept),
     ]
     known = by_metric(kept)
-    missing = [f"- `{id}`: {why}" for id, why in unmeasured().items() if id not in known]
+    missing = [f"- {in_words(id)}: {why}" for id, why in unmeasured().items() if id not in known]
     parts += ["## Not measured", "\n".join(missing)]
     if families:
         parts += ["## Many metrics at once, calibrated samples (step-down max-T)", "\n".join(families)]

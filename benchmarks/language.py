@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -280,6 +281,11 @@ def named(metric: str) -> str:
     return f"{name[0].upper()}{name[1:]} (`{metric}`)"
 
 
+def _written(law: str) -> str:
+    """The name of a distribution with a zero before every decimal point; stored results have it without."""
+    return re.sub(r"(?<!\d)\.", "0.", law)
+
+
 def sampled_table(cells: dict[str, Any]) -> list[str]:
     head = [
         "distribution of q",
@@ -301,7 +307,7 @@ def sampled_table(cells: dict[str, Any]) -> list[str]:
                 null, power, _ = each
                 covers = ", ".join(f"{share(cell, 'covers'):.3f}" for cell in each)
                 lines.append(
-                    f"| {law} | {n:,} | {k} | {share(null, 'rejects'):.1%} | {share(power, 'rejects'):.2f} | "
+                    f"| {_written(law)} | {n:,} | {k} | {share(null, 'rejects'):.1%} | {share(power, 'rejects'):.2f} | "
                     f"{share(power, 'knows'):.2f} | {covers} | {share(null, 'naive'):.3f} |"
                 )
     return lines

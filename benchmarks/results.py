@@ -171,6 +171,11 @@ def _how(about: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _title(row: dict[str, Any]) -> str:
+    """What a row measured, in words."""
+    return TASK[row["task"]].title
+
+
 def _attention(rows: list[dict[str, Any]]) -> list[str]:
     slower = [r for r in rows if (ratio(r) or 1.0) < 1.0]
     strange = [r for r in rows if not explained(r)]
@@ -186,12 +191,12 @@ def _attention(rows: list[dict[str, Any]]) -> list[str]:
     if waiting:
         lines += ["", f"Values only, not timed in this run (`peers.py --resume` times them): {', '.join(waiting)}."]
     if slower:
-        body = [(r["task"], r["package"], size(r), seconds(r["ours"]["seconds"]), seconds(r["theirs"]["seconds"]),
+        body = [(_title(r), r["package"], size(r), seconds(r["ours"]["seconds"]), seconds(r["theirs"]["seconds"]),
                  f"{ratio(r):.2f}") for r in sorted(slower, key=lambda r: ratio(r) or 1.0)]  # fmt: skip
         lines += ["", "Where another package is faster:", ""]
         lines += table(("call", "package", "rows", "calibrary", "theirs", "ratio"), body)
     if strange:
-        body = [(r["task"], r["package"], size(r), number(r["ours"]["value"]), number(r["theirs"]["value"]),
+        body = [(_title(r), r["package"], size(r), number(r["ours"]["value"]), number(r["theirs"]["value"]),
                  number(r["same"])) for r in strange]  # fmt: skip
         lines += ["", "Values without an explanation:", ""]
         lines += table(("call", "package", "rows", "calibrary", "theirs", "reproduced as"), body)
@@ -205,7 +210,7 @@ def _by_labels(rows: list[dict[str, Any]]) -> list[str]:
         for labels in task.labels:
             timed = [r for r in rows if r["task"] == task.id and r.get("labels") == labels and ratio(r) is not None]
             best = [min((r for r in timed if r["n"] == n), key=lambda r: ratio(r) or 0.0) for n in _sizes(timed)]
-            body += [(task.id, labels, count(r["n"]), seconds(r["ours"]["seconds"]), r["package"],
+            body += [(task.title, labels, count(r["n"]), seconds(r["ours"]["seconds"]), r["package"],
                       seconds(r["theirs"]["seconds"]), f"{ratio(r):.2f}") for r in best]  # fmt: skip
     if not body:
         return []

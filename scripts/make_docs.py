@@ -74,8 +74,8 @@ def main(figures: bool = True) -> None:
         page.write_text(with_names(wrapped(page.read_text("utf-8")), above), "utf-8")
     (OUT / "figures").mkdir(exist_ok=True)
     write("math.css", math_style())
-    write("contributing.md", linked((ROOT / "CONTRIBUTING.md").read_text()))
-    write("changelog.md", linked((ROOT / "CHANGELOG.md").read_text()))
+    write("contributing.md", with_names(linked((ROOT / "CONTRIBUTING.md").read_text())))
+    write("changelog.md", with_names(linked((ROOT / "CHANGELOG.md").read_text())))
     entries = [e for family in FAMILIES for e in in_order(family)]
     write("catalogue.md", catalogue_page(entries))
     for family in FAMILIES:
@@ -208,7 +208,8 @@ def _ideal(e: Entry) -> str:
 def metric_page(e: Entry) -> str:
     """What it tells, what it detects and misses, when to use it; then its formula, its facts and its call."""
     lines = [f"# {heading(e)}", "", f"**{markdown(e.meaning)}**", ""]
-    lines += _detects(e)
+    detects, response = _detects(e), _response(e)
+    lines += detects or response  # a metric that was not studied opens with how its value grows
     if e.use:
         lines += [f'!!! tip "Use it"\n    {e.use}', ""]
     if e.avoid:
@@ -216,7 +217,7 @@ def metric_page(e: Entry) -> str:
     shown = formula(e.function.__doc__ or "")
     lines += ["## Definition", "", f"$${shown}$$", ""] if shown else []
     lines += ["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in _facts(e) if v), ""]
-    lines += _folded_names(e) + _response(e) + _studied(e)
+    lines += _folded_names(e) + (response if detects else []) + _studied(e)
     lines += [
         "## Call",
         "",
@@ -263,7 +264,7 @@ def _detects(e: Entry) -> list[str]:
         if not row.get("power_by_family"):
             continue
         rows = _shapes(row)
-        title = f"`{name}`: " if "." in name else ""
+        title = f"{_part(name)}: " if "." in name else ""
         lines += [
             f"{title}{_in_words(rows)}",
             "",
@@ -375,8 +376,14 @@ def _study_table(found: Any, name: str, signed: bool) -> list[str]:
             error = row.get("null")
             cells = ["" if error is None else shown(name, error), *(_shown(share, ".0%") for share in shares)]
             rows.append(f"| {n:,} | " + " | ".join(cells) + " |")
-    part = [f"`{name}`:", ""] if "." in name else []
+    part = [f"{_part(name)}:", ""] if "." in name else []
     return [*part, "| " + " | ".join(head) + " |", "|" + " ---: |" * len(head), *rows, ""] if rows else []
+
+
+def _part(name: str) -> str:
+    """One number of a metric that has several, in words and with the name to call it by."""
+    words = name.partition(".")[2].replace("_", " ")
+    return f"{words[0].upper()}{words[1:]} (`{name}`)"
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -349,7 +349,7 @@ def page(study: StudyResult) -> str:
         "hl_other": family_mean(tests, "hl", ("wave 2", "wave 10", "steps", "region")),
         "beta_power": share(f.at("fott_beta", 1000, "power")),
         "spiegelhalter_test": share(spiegelhalter),
-        "best_test": best,
+        "best_test": named(best),
         "best_power": share(good[best]["power"]),
         "made": made(f),
         "rest_worlds": len(stored()["portfolio"]["worlds"]),
@@ -426,20 +426,21 @@ def rest_words() -> str:
         return share(float(np.mean(known)) if known else None)
 
     return (
-        f"- Errors of the score itself (temperature): `d_ece` detects {power('d_ece', *TEMPERATURES)} "
-        f"at N = 1,000, `l1cbod` {power('l1cbod', *TEMPERATURES)}. `qgc` and `sgc` detect "
-        f"{power('qgc', 'over-confident')} of over-confidence and {power('qgc', 'under-confident')} of "
+        f"- Errors of the score itself (temperature): D-ECE (`d_ece`) detects {power('d_ece', *TEMPERATURES)} "
+        f"at N = 1,000, the kernel error (`l1cbod`) {power('l1cbod', *TEMPERATURES)}. The two global scores (`qgc`, "
+        f"`sgc`) detect {power('qgc', 'over-confident')} of over-confidence and {power('qgc', 'under-confident')} of "
         "under-confidence: they are scores, and a detector whose detections are right more often than stated has a "
         "good score.\n"
-        f"- Errors by place: `d_ece` of the score alone detects {power('d_ece', 'by place')}, with the position of the "
-        f"box {power('d_ece, location', 'by place')}. Errors by group: `pce` detects {power('pce', 'by group')}, and "
-        f"{power('pce', *TEMPERATURES)} of temperatures, which leave the mean of a group "
-        "nearly as it is.\n"
-        "- `egce`, `qgc`, `sgc` and `oce` count missed objects: their value for a calibrated detector comes mostly "
-        "from misses, and they order detectors by the number of misses.\n"
-        f"- `eice` detects {power('eice', 'overfitted')} of overfitted models, {power('eice', 'too extreme')} of those "
-        f"with too extreme probabilities and {power('eice', 'too timid')} of those whose probabilities are not extreme "
-        "enough: it measures how much a fit would change without a row, and uses no labels."
+        f"- Errors by place: D-ECE of the score alone detects {power('d_ece', 'by place')}, with the position of the "
+        f"box {power('d_ece, location', 'by place')}. Errors by group: the partitioned error (`pce`) detects "
+        f"{power('pce', 'by group')}, and {power('pce', *TEMPERATURES)} of temperatures, which leave the mean of a "
+        "group nearly as it is.\n"
+        "- The global errors (`egce`, `qgc`, `sgc`) and the object error (`oce`) count missed objects: their value "
+        "for a calibrated detector comes mostly from misses, and they order detectors by the number of misses.\n"
+        f"- The individual error (`eice`) detects {power('eice', 'overfitted')} of overfitted models, "
+        f"{power('eice', 'too extreme')} of those with too extreme probabilities and {power('eice', 'too timid')} of "
+        "those whose probabilities are not extreme enough: it measures how much a fit would change without a row, and "
+        "uses no labels."
     )
 
 

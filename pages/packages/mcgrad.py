@@ -7,8 +7,8 @@
 #
 # Among many segments the worst one has a large error by chance alone. MCGrad gives the p-value that this segment would have if it had been
 # chosen in advance. calibrary redraws the labels of all segments together and compares the worst segment with the worst of each redraw. On
-# calibrated data with 37 segments and 2,000 rows, the unadjusted p-value was below 5% in 60% of 40 data sets, the adjusted one in 3%. One
-# such data set:
+# calibrated data with 37 segments and 2,000 rows, the unadjusted p-value was below 5% in 60% of 40 data sets, the adjusted one in 3%. Here
+# is one data set of 1,000 rows:
 
 # %%
 import numpy as np

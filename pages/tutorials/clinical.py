@@ -1,8 +1,9 @@
 # %% [markdown]
 # # A clinical prediction model
 #
-# *Data: 569 needle biopsies of the breast, 212 of them malignant (Wisconsin, from scikit-learn).* We go from a data frame to the paragraph
-# of the paper: what the model would show in new patients, how stable it is, and the items of TRIPOD+AI that numbers can answer.
+# *Data: 160 of 569 needle biopsies of the breast (Wisconsin, from scikit-learn).* You have developed a risk model on your own patients and
+# want to report how good its risks will be in new patients. We go from a data frame to the paragraph of the paper: calibration and
+# discrimination corrected for optimism, the stability of the model, and the items of TRIPOD+AI that numbers can answer.
 
 # %%
 import textwrap
@@ -36,6 +37,16 @@ found = cal.validate(model, X, y, n_resamples=200, repeats=2, rng=1)
 print(found)
 
 # %% [markdown]
+# *Apparent* is the value on the rows to which the model was fitted, and *corrected* the value to expect in new patients. The two numbers to
+# report first:
+#
+# - The **calibration slope** of 0.85 says that risks will be too extreme in new patients: high risks too high, low risks too low. Its interval
+#   contains 1, so that 160 patients leave open how much.
+# - **Observed over expected events** (`oe`) of 1.00 says that risks will be right on average.
+#
+# The other rows are the mean error of the risks (expected calibration error `ece`, its smooth form `smece`, the integrated calibration index
+# `ici`, its maximum `emax`), scores of the whole prediction (Brier score `bs`, log loss `nll`) and the c statistic (`auroc`).
+#
 # Selection and tuning must be part of the model that you pass, as a pipeline or a search, so that every refit repeats them. If there are
 # several rows of one patient, pass `units=patient`: whole patients are then resampled.
 #
@@ -47,7 +58,8 @@ plots.plot_validation(found, "curve")
 # %% [markdown]
 # ## Would another sample have given another model?
 #
-# Each refit predicts the same patients. Where its predictions differ much, a decision would depend on who happened to be in the study.
+# Each refit predicts the same patients. Where the predictions of the refits differ much, a decision would depend on who happened to be in
+# the study.
 
 # %%
 plots.plot_validation(found, "prediction")

@@ -30,11 +30,11 @@ plots.plot_detection_reliability(matches)
 # %%
 for name in ("d_ece", "laece", "oce"):
     entry = cal.catalogue[name]
-    print(f"{name:8s} {cal.compute(name, matches):.3f}  {entry.meaning}")
+    print(f"{cal.compute(name, matches):.3f}  {entry.name} ({name}): {entry.meaning}")
 
 # %% [markdown]
 # The figure above shows 0.123 and 0.197 instead: it has ten bins and pools all classes, while the metrics have the bins of
-# their inventors (20 and 25), and LaECE is a mean over classes. Say which, whenever you report one of them.
+# their inventors (20 and 25), and LaECE is a mean over classes. State the bins and the classes with each number that you report.
 #
 # Detections of one image depend on each other, so intervals resample whole images:
 

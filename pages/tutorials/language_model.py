@@ -38,7 +38,8 @@ plots.plot_risk_coverage(y, p)
 
 # %%
 for name in ("auroc", "aurc", "rms_calibration_error"):
-    print(f"{name:22s} {cal.compute(name, y, p):.3f}  {cal.catalogue[name].meaning}")
+    entry = cal.catalogue[name]
+    print(f"{cal.compute(name, y, p):.3f}  {entry.name} ({name}): {entry.meaning}")
 
 # %% [markdown]
 # ## By topic

@@ -32,7 +32,8 @@ print(state)
 # %%
 y, c = (np.concatenate(x) for x in zip(*(part(seed) for seed in range(5)), strict=True))
 for name in ("ece", "bs", "smece", "ecce_mad"):
-    print(f"{name:9s} state {cal.compute(name, state):.8f}, rows {cal.compute(name, y, c):.8f}")
+    words = f"{cal.catalogue[name].name} ({name})"
+    print(f"{words:45s} state {cal.compute(name, state):.8f}, rows {cal.compute(name, y, c):.8f}")
 
 # %% [markdown]
 # ## From a million to ten billion

@@ -64,5 +64,5 @@ for words, p in (
 
 # %% [markdown]
 # Here the loss lowers the ECE and costs accuracy, and temperature scaling is better in every respect. That is the usual outcome, and the
-# reason to try it first. One seed and one weight, so read it as an example, not as a result: [Losses](../losses.md) has the comparison over seeds, with weights
-# chosen on held-out rows by their log loss. Choose a weight by the log loss of held-out rows, never by the ECE.
+# reason to try it first. This is one seed and one weight, so it is an example and not a result: [Losses](../losses.md) compares several seeds,
+# with weights chosen by the log loss of held-out rows. Never choose a weight by the ECE.

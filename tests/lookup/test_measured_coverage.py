@@ -34,10 +34,10 @@ def test_every_metric_says_what_was_measured_or_that_nothing_was():
             assert words.startswith("none: ")
         elif measured_coverage(entry.id) is None:
             assert words == "the coverage of its default interval was not measured"
-            assert f"- `{entry.id}`: " in page
+            assert f"- {entry.name} (`{entry.id}`): " in page
         else:
             assert "contained the true value in" in words
-            assert f"| {entry.id} | " in page or f"| {entry.id}." in page
+            assert f"| {entry.name} (`{entry.id}`) | " in page or f"(`{entry.id}." in page
 
 
 def test_the_page_lists_the_worst_cell_first():

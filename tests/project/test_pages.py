@@ -95,7 +95,7 @@ def test_the_page_of_a_metric_tells_what_the_study_found(make_docs):
     cells = (number(row["null"]), f"{row['power']:.0%}", f"{row['power_by_law']['rare']:.0%}", f"{row['across']:.0%}")
     assert f"| 1,000 | {' | '.join(cells)} |" in page
     both = make_docs.metric_page(cal.catalogue["cis"])
-    assert "`cis.slope`:" in both
+    assert "Slope (`cis.slope`):" in both
     assert "Its own test on 1,000 rows detects" in both
     assert "| 1,000 |" in make_docs.metric_page(cal.catalogue["d_ece"])
     assert "Not in [the study]" in make_docs.metric_page(cal.catalogue["knn_reliability"])
@@ -114,6 +114,15 @@ def test_the_page_of_a_metric_opens_with_what_it_tells_and_what_it_detects(make_
     assert page.count('class="bar"') == len(by) + 1  # every shape of error, and all of them where events are rare
     assert "fast wave" in page.partition("It mostly misses: ")[2].partition("\n")[0]
     assert "## What it detects" not in make_docs.metric_page(cal.catalogue["knn_reliability"])
+    grows = make_docs.metric_page(cal.catalogue["ece"]).index("## How its value grows")
+    assert grows > make_docs.metric_page(cal.catalogue["ece"]).index("## Definition")
+
+
+def test_the_page_of_a_metric_that_was_not_studied_opens_with_how_its_value_grows(make_docs):
+    (unstudied,) = [id for id in ("skce",) if not make_docs._detects(cal.catalogue[id])]
+    page = make_docs.metric_page(cal.catalogue[unstudied])
+    assert page.index("## How its value grows") < page.index('!!! tip "Use it"')
+    assert page.count("## How its value grows") == 1
 
 
 def test_every_shape_of_error_in_the_study_has_words(make_docs):
