@@ -381,7 +381,7 @@ def cluster_words(f: Found) -> str:
         f"Groups whose mean rank correlation over the worlds is 0.9 or more, at N = {f.found['correlation']['n']:,}:",
         "",
     ]
-    return "\n".join(lines + [f"- {'; '.join(map(named, group))}" for group in groups])
+    return "\n".join(lines + [f"- **{len(group)} metrics**: {'; '.join(map(named, group))}" for group in groups])
 
 
 REST = (
@@ -462,14 +462,13 @@ def made(f: Found) -> str:
     for name, n in slow.items():
         few.setdefault(n, []).append(named(name))
     at_the_limit = about["draws"]["two classes, N = 100,000"][0]
-    draws = "; ".join(f"{size}: {a} and {b}" for size, (a, b) in about["draws"].items())
     undefined = {
         name: row["undefined"] for name, row in f.found["sizes"]["100"].items() if row["undefined"] > 0.02
     } if "100" in f.found["sizes"] else {}  # fmt: skip
     lines = [
         f"- calibrary {about['version']}, seed {about['seed']}, preset `{about['preset']}`: {about['shards']} of "
         f"{about['of']} shards, {about['cpu_seconds'] / 60:.0f} CPU minutes.",
-        f"- Samples of every miscalibrated and of every calibrated world: {draws}. A number that takes longer "
+        "- The table below has the number of samples of each world. A number that takes longer "
         "than 10 ms (100 ms at 100,000 rows, 20 ms for several classes) is computed from fewer samples in proportion "
         f"to its time, down to a twelfth, but from at least {FEWEST_NULLS} calibrated ones. Standard errors of power "
         "(jackknife over draws) are in the table; those of the order are about one percentage point.",
@@ -496,7 +495,17 @@ def made(f: Found) -> str:
             + "; ".join(f"{named(name)}: {share(v)}" for name, v in undefined.items())
             + "."
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *draws_table(about["draws"])])
+
+
+def draws_table(draws: dict[str, tuple[int, int]]) -> list[str]:
+    """How many samples each world has, by the number of rows."""
+    head = ("classes", "rows", "samples of a miscalibrated world", "samples of a calibrated world")
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    sized = [(*size.split(", N = "), *pair) for size, pair in draws.items()]
+    for classes, rows, wrong, right in sorted(sized, key=lambda r: (r[0] != "two classes", int(r[1].replace(",", "")))):
+        lines.append(f"| {classes.removesuffix(' classes')} | {rows} | {wrong} | {right} |")
+    return lines
 
 
 if __name__ == "__main__":
