@@ -12,7 +12,8 @@
 import calibrary as cal
 
 y, p, _, site = cal.datasets.risks()
-print(f"{len(y):,} patients, {y.mean():.1%} had the event, the mean predicted risk is {p.mean():.1%}")
+print(f"{len(y):,} patients, {y.mean():.1%} had the event")
+print(f"mean predicted risk {p.mean():.1%}")
 
 # %% [markdown]
 # Labels come first, as in scikit-learn, and everything after the two arrays is a keyword. `p` has one column, P(class 1), or one
@@ -35,7 +36,8 @@ plots.plot_reliability(y, p)
 # %%
 ece = cal.interval("ece", y, p, rng=0)
 chance = cal.null_distribution("ece", p, rng=0).mean
-print(f"expected calibration error {ece.estimate:.3f}, 95% interval {ece.low:.3f} to {ece.high:.3f}")
+print(f"expected calibration error {ece.estimate:.3f}")
+print(f"95% interval {ece.low:.3f} to {ece.high:.3f}")
 print(f"a perfectly calibrated model would show about {chance:.3f} on this many rows")
 
 # %% [markdown]
@@ -45,23 +47,26 @@ print(f"a perfectly calibrated model would show about {chance:.3f} on this many 
 # ## Test it
 
 # %%
-print(cal.test("ece", y, p, rng=0).pvalue)  # could a calibrated model have shown this error?
+print(cal.test("ece", y, p, rng=0).pvalue)  # could it be chance?
 print(cal.verdict("ece<0.1", y, p, rng=0).sentence)  # does the model meet a bound?
 
 # %% [markdown]
+# The p-value says how often a calibrated model would show an error of this size or more: outcomes are drawn from the predictions again and
+# again. A bound is judged by the whole interval, so that it holds, does not hold, or is undecided ([gates](gates.md)).
+#
 # ## In which direction, where, and what would help?
 
 # %%
-slope, shift = (cal.compute(name, y, p) for name in ("calibration slope", "calibration-in-the-large"))
-print(f"calibration slope {slope:.2f} (1 is ideal; below 1 the probabilities are too extreme)")
-print(f"calibration-in-the-large {shift:.2f} (0 is ideal; above 0 the event is more frequent than predicted)")
+for name in ("calibration slope", "calibration-in-the-large"):
+    print(f"{name} {cal.compute(name, y, p):.2f}")
 for name in ("east", "north", "south", "west"):
     here = site == name
     print(f"{name:6s} predicted {p[here].mean():.1%}, observed {y[here].mean():.1%}")
 print(cal.recalibration_gain(y, p).sentence)
 
 # %% [markdown]
-# The risks are nearly right on average and too extreme, and at the hospital "north" they are too low.
+# A calibration slope of 1 is ideal; below 1 the probabilities are too extreme. Calibration-in-the-large of 0 is ideal; above 0 the event is
+# more frequent than predicted. So these risks are nearly right on average and too extreme, and at the hospital "north" they are too low.
 # [Recalibrating](tutorials/recalibrating.md) shows how to fit, judge and keep a map.
 #
 # ## All of it on one page
@@ -89,7 +94,7 @@ print(page.headline)
 # %%
 y, p, _ = cal.datasets.digits()  # ten columns of probabilities
 print(f"{cal.expected_calibration_error(y, p):.3f}")  # the predicted class
-print(f"{cal.expected_calibration_error(y, p, lens='class-wise'):.3f}")  # every class against the others, averaged
+print(f"{cal.expected_calibration_error(y, p, lens='class-wise'):.3f}")  # each class by itself
 plots.plot_reliability(y, p)
 
 # %% [markdown]

@@ -100,7 +100,9 @@ def write(name: str, text: str) -> None:
 
 
 def wrapped(text: str) -> str:
-    """Printed sentences may be broken where the page ends; printed tables may not."""
+    """What code prints is marked as output; printed sentences may be broken where the page ends, tables may not."""
+    printed = r"(^```python\n(?:(?!```).*\n)*```\n\n)```text$"
+    text = re.sub(printed, r"\1``` { .text .output }", text, flags=re.MULTILINE)
 
     def marked(block: re.Match[str]) -> str:
         table = re.search(r"\S {2,}\S|^ ", block[1], re.MULTILINE)
@@ -293,7 +295,7 @@ def _shapes(row: dict[str, Any]) -> list[pictures.Row]:
         if by.get(family) is not None
     ]
     rare = (row.get("power_by_law") or {}).get("rare")
-    return rows if rare is None else [*rows, ("any of these, 5% positive", None, rare)]
+    return rows if rare is None else [*rows, ("any of these, 5% events", None, rare)]
 
 
 def _in_words(rows: list[pictures.Row]) -> str:
@@ -366,7 +368,7 @@ def _studied(e: Entry) -> list[str]:
 
 def _study_table(found: Any, name: str, signed: bool) -> list[str]:
     shows = "a calibrated model shows (ideal ± mean distance)" if signed else "a calibrated model shows"
-    head = ("rows", shows, "errors detected", "the same, 5% positive", "pairs in the right order")
+    head = ("rows", shows, "errors detected", "the same, 5% events", "pairs in the right order")
     rows = []
     for n in found.sizes:
         if name in found.found["sizes"][str(n)]:
@@ -760,6 +762,8 @@ _PREFIXES = "reliability|smooth|CORP|cumulative|decision|risk coverage|simplex|o
 
 
 def _figure_name(name: str) -> str:
+    if name == "theory":
+        return "What calibration means"
     words = name.replace("d-ece", "D-ECE").replace("corp", "CORP").replace("loess", "LOESS").replace("-", " ")
     words = re.sub(rf"^({_PREFIXES}) (?!map$)", r"\1: ", words.replace("D ECE", "D-ECE"))
     return f"{words[0].upper()}{words[1:]}"

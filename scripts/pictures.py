@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-W, H, LEFT, BOTTOM, TOP = 560, 230, 72, 40, 14
+W, H, LEFT, BOTTOM, TOP = 560, 236, 72, 40, 20
 _LINES = (("spread", "response-a", "spread"), ("shift", "response-b", "mean"))
 
 #: Of the picture of shapes: the height of a row, the side of its small picture, where bars begin and how long they can
@@ -87,7 +87,7 @@ def response(strengths: list[float], curves: dict[str, list[float]], name: str) 
     bottom = H - BOTTOM + 16
     parts += [
         f'<text x="{LEFT}" y="{bottom}">not extreme enough; too low</text>',
-        f'<text x="{x(0):.1f}" y="{bottom}" text-anchor="middle">calibrated</text>',
+        f'<text x="{x(0):.1f}" y="{TOP - 2}" text-anchor="middle">calibrated</text>',
         f'<text x="{W - 10}" y="{bottom}" text-anchor="end">too extreme; too high</text>',
         f'<text class="response-a" x="{LEFT}" y="{H - 6}">— error of the spread</text>',
         f'<text class="response-b" x="{LEFT + 190}" y="{H - 6}">— error of the mean</text>',

@@ -174,6 +174,10 @@ def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):
     sentence, table = make_docs.wrapped(blocks).split("\n\n")
     assert sentence.startswith("``` { .text .output .wrap }\n")
     assert table.startswith("``` { .text .output }\n")
+    code = "```python\nx\n\ny\n```\n\n"
+    printed = make_docs.wrapped(f"{code}```text\none sentence\n```\n")
+    assert printed == f"{code}``` {{ .text .output .wrap }}\none sentence\n```\n"
+    assert make_docs.wrapped("words\n\n```text\na file\n```\n") == "words\n\n```text\na file\n```\n"
 
 
 def test_every_public_name_has_its_sentence(make_docs):
