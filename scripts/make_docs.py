@@ -105,11 +105,23 @@ def wrapped(text: str) -> str:
     text = re.sub(printed, r"\1``` { .text .output }", text, flags=re.MULTILINE)
 
     def marked(block: re.Match[str]) -> str:
-        table = re.search(r"\S {2,}\S|^ ", block[1], re.MULTILINE)
-        return block[0] if table else block[0].replace("{ .text .output }", "{ .text .output .wrap }")
+        parts: list[tuple[bool, str]] = []  # a wide table and the sentences around it are blocks of their own
+        for part in block[1].rstrip("\n").split("\n\n"):
+            lines = part.splitlines()
+            table = any(len(line) > _WIDE and re.search(r"\S {2,}\S|^ ", line) for line in lines)
+            table = table and max(map(len, lines)) < _SENTENCE
+            if parts and parts[-1][0] == table:
+                parts[-1] = (table, f"{parts[-1][1]}\n\n{part}")
+            else:
+                parts.append((table, part))
+        marks = {True: "``` { .text .output }", False: "``` { .text .output .wrap }"}
+        return "\n\n".join(f"{marks[table]}\n{part}\n```" for table, part in parts)
 
     return re.sub(r"^``` { \.text \.output }\n(.*?)^```$", marked, text, flags=re.MULTILINE | re.DOTALL)
 
+
+#: A printed table with longer lines scrolls instead of being broken, unless some are as long as paragraphs.
+_WIDE, _SENTENCE = 60, 200
 
 #: Ids that are also ordinary words of code.
 _WORDS_OF_CODE = ("cal", "consistency")

@@ -18,7 +18,8 @@ import calibrary as cal
 from calibrary import plots
 
 table = load_breast_cancer(as_frame=True).frame.sample(160, random_state=0)
-predictors = ["mean texture", "mean smoothness", "mean symmetry", "texture error", "smoothness error"]
+predictors = ["mean texture", "mean smoothness", "mean symmetry"]
+predictors += ["texture error", "smoothness error"]
 X, y = table[predictors], (table["target"] == 0).astype(int)  # 1: malignant
 print(f"{len(y)} patients, {y.sum()} events, {len(predictors)} predictors")
 

@@ -170,10 +170,12 @@ def test_the_pictures_of_lenses_show_what_the_lenses_do(monkeypatch):
 
 
 def test_printed_sentences_wrap_and_printed_tables_do_not(make_docs):
-    blocks = "``` { .text .output }\na sentence\n```\n\n``` { .text .output }\nname  value\n```\n"
-    sentence, table = make_docs.wrapped(blocks).split("\n\n")
-    assert sentence.startswith("``` { .text .output .wrap }\n")
-    assert table.startswith("``` { .text .output }\n")
+    wide = f"name  {'value' * 20}"
+    blocks = f"``` {{ .text .output }}\na sentence\n\nanother\n\n{wide}\n\n{wide}\n```\n"
+    sentence, table = make_docs.wrapped(blocks).split("\n\n```")
+    assert sentence == "``` { .text .output .wrap }\na sentence\n\nanother\n```"
+    assert table == f" {{ .text .output }}\n{wide}\n\n{wide}\n```\n"
+    assert ".wrap" in make_docs.wrapped("``` { .text .output }\nname  value\n```\n")  # it is never as wide as a page
     code = "```python\nx\n\ny\n```\n\n"
     printed = make_docs.wrapped(f"{code}```text\none sentence\n```\n")
     assert printed == f"{code}``` {{ .text .output .wrap }}\none sentence\n```\n"
