@@ -35,5 +35,5 @@ assert np.isclose(log_loss(happened, said), cal.negative_log_likelihood(happened
 # %% [markdown]
 # ## Input that scikit-learn guesses and calibrary refuses
 #
-# calibrary refuses labels 1 and 2, or two names, without `pos_label=`, and rows of probabilities that do not sum to 1. It takes `labels=` as
-# the order of the columns and does not sort them.
+# With one column of probabilities calibrary refuses labels 1 and 2, or two names, without `pos_label=`; with several it refuses rows that do
+# not sum to 1. It takes `labels=` as the order of the columns and does not sort them.
