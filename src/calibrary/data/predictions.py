@@ -687,6 +687,10 @@ class Predictions:
             self._memory[key] = make()
         return self._memory[key]
 
+    def remember_place(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """As :meth:`remember`, for a result of the confidences and weights that does not depend on the labels."""
+        return self.remember(key, make)
+
     # -- weights in tests and standard errors ---------------------------------------------------
 
     def counts(self, purpose: str) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class Stacked(Predictions):
             return 1.0
         counts = (self.w == np.rint(self.w)).all(axis=-1)
         return np.where(counts, 1.0, (self.w > 0.0).sum(axis=-1) / self.total)
+
+    def remember_place(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Replicates with other labels of the same rows share what depends on confidences and weights alone."""
+        same = self.n == self._like.n and np.ndim(self.total) == 0
+        return self._like.remember(key, make) if same else self.remember(key, make)
 
     def where(self, kept: NDArray[np.bool_]) -> Stacked:
         """The same replicates without some of the rows."""

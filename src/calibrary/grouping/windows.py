@@ -212,10 +212,14 @@ def nearest_windows(view: Predictions, k: int | None = None) -> Windows:
     w = None if view.w is None and len(ties.c) == view.n else ties.w
     below = _below(w, len(ties.c))
     need = min(k + 1.0, view.total * (1 - 1e-12))
-    if worth_compiling("nearest.nearest_ranges", 60.0 + 0.2 * len(ties.c)):
-        first, last = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
-    else:
-        first, last = _nearest_ranges(ties.c, below, need, 1e-12)
+
+    def searched() -> tuple[Indices, Indices]:
+        if worth_compiling("nearest.nearest_ranges", 60.0 + 0.2 * len(ties.c)):
+            found: tuple[Indices, Indices] = compiled(nearest_ranges)(ties.c, below, need, 1e-12)
+            return found
+        return _nearest_ranges(ties.c, below, need, 1e-12)
+
+    first, last = view.remember_place(("nearest", need), searched)
     return Windows(ties.c, ties.wy, w, below, first, last)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import calibrary as cal
 import definitions
+from calibrary.data.stacked import stack
 from calibrary.grouping import CrossValidated, EqualWidth, MeanSplit, MonotonicSweep, group
 from calibrary.maps.binned import Binned
 from golden import arrays
@@ -365,6 +366,44 @@ def test_skipping_partitions_changes_no_digit_of_the_interval_error(seed):
     ties = view.ties
     sums = (np.concatenate(([0.0], np.cumsum(x))) for x in (ties.w, ties.wy - ties.w * ties.c))
     assert cheapest_intervals(ties.c, *(known := tuple(sums))) == _cheapest_intervals(ties.c, *known)
+
+
+def test_compiled_replicates_of_the_interval_error_are_those_searched_together(monkeypatch):
+    from calibrary.metrics.bins.interval import cheapest_of_many
+
+    rng = np.random.default_rng(3)
+    c = np.sort(rng.random(300))
+    w = rng.integers(0, 4, (300, 7)).astype(float)
+    upto = (
+        np.vstack([np.zeros(7), np.cumsum(x, axis=0)]) for x in (w, rng.binomial(w.astype(int), 0.4) - w * c[:, None])
+    )
+    known = c, *upto
+    found = []
+    for forced in (False, True):
+        monkeypatch.setattr("calibrary.numerics.compiled.FORCED", forced)
+        found.append(cheapest_of_many(*known))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-14)
+
+
+def test_neighbours_of_many_rows_are_searched_once_for_all_redrawn_labels(monkeypatch):
+    y, c = sample(9000)
+    view = cal.predictions(y, c)
+    drawn = np.random.default_rng(0).random((3, 9000)) < c
+    entry = cal.catalogue["ece_knn"]
+    form = entry.replicate.prepare(view)
+    monkeypatch.setattr("calibrary.grouping.windows._nearest_ranges", None)  # a second search would fail
+    monkeypatch.setattr("calibrary.numerics.compiled.FORCED", False)
+    found = form.many(drawn)
+    monkeypatch.undo()
+    want = [cal.nearest_neighbor_calibration_error(each.astype(int), c) for each in drawn]
+    np.testing.assert_allclose(found, want, rtol=1e-12)
+    # some of the rows have other neighbours
+    some = stack(view, y=drawn).where(view.sorted.c < 0.5)
+    np.testing.assert_allclose(
+        entry.formula(some),
+        [cal.nearest_neighbor_calibration_error(each[c < 0.5].astype(int), c[c < 0.5]) for each in drawn],
+        rtol=1e-12,
+    )
 
 
 def test_the_interval_error_of_many_rows_is_the_plain_programme(monkeypatch):

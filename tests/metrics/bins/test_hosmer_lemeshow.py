@@ -138,6 +138,19 @@ def test_class_wise_is_one_test_per_class_with_bonferroni():
 
 
 @quiet
+def test_class_wise_statistics_of_several_questions_about_the_same_predictions():
+    rng = np.random.default_rng(5)
+    z = np.exp(rng.normal(size=(300, 3)))
+    data = cal.predictions(rng.integers(0, 3, 300), z / z.sum(axis=1, keepdims=True))
+    for options in ({}, {"n_bins": 5}, {"average": None}, {"fitted": True}, {"variance": "exact"}, {}):
+        value = cal.hosmer_lemeshow(data, lens="class-wise", **options)
+        each = cal.hosmer_lemeshow(data, lens="class-wise", **{**options, "average": None})
+        tested = cal.hosmer_lemeshow_test(
+            data, lens="class-wise", **{k: v for k, v in options.items() if k != "average"}
+        )
+        assert np.mean(value) == pytest.approx(tested.statistic) == pytest.approx(np.mean(each))
+
+
 def test_two_classes_are_one_test_and_its_p_value_is_not_doubled():
     y, c, _ = arrays("binary500")
     binary = cal.hosmer_lemeshow_test(y, c)

@@ -35,6 +35,15 @@ from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 #: For a group with a mean confidence this close to 1, computing 1 - mean loses digits.
 _FEW_DIGITS = 1e-4
+#: Under this name a class keeps its result until the classes are combined.
+_RESULT = "hosmer-lemeshow"
+_USUAL: dict[str, Any] = {
+    "n_bins": 10,
+    "binning": "mass",
+    "variance": "pooled",
+    "reference_class": 0,
+    "weight_type": "frequency",
+}
 
 
 @dataclass(frozen=True)
@@ -119,8 +128,21 @@ def _over_classes(
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
     # the p-values determine which classes count, so the tests are combined rather than the metrics
-    results = [_chi_squared(view, **options) for view in views.views]
+    handed = [_handed_over(view, options) for view in views.views]
+    results = [
+        _chi_squared(view, **options) if result is None else result
+        for view, result in zip(views.views, handed, strict=True)
+    ]
     return _over_classes(results, views, average, options).statistic
+
+
+def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemeshowResult | None:
+    """The result that the metric has just computed for this class with the same options; None if there is none."""
+    kept: tuple[dict[str, Any], HosmerLemeshowResult | None] = view._memory.pop(_RESULT, ({}, None))
+    asked, result = kept
+    wanted = {**_USUAL, **{name: value for name, value in options.items() if name != "fitted" or value}}
+    same = asked.keys() == wanted.keys() and all(asked[name] is value for name, value in wanted.items())
+    return result if same else None
 
 
 @metric(
@@ -204,10 +226,13 @@ def hosmer_lemeshow(
     """
     if view.stacked:
         return _compared(_groups(view, binning, n_bins, options), variance, weight_type)[0]
-    result = _chi_squared(
-        view, n_bins=n_bins, binning=binning, variance=variance, reference_class=reference_class,
-        weight_type=weight_type, **options,
-    )  # fmt: skip
+    asked: dict[str, Any] = {
+        "n_bins": n_bins, "binning": binning, "variance": variance, "reference_class": reference_class,
+        "weight_type": weight_type, **options,
+    }  # fmt: skip
+    result = _chi_squared(view, **asked)
+    if view.seen_through == "class-wise" and not fitted:  # the result is that of fitted=False
+        view._memory[_RESULT] = asked, result
     return float(result.statistic)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -48,7 +49,38 @@ _FOTT_LOSS = Correction(
 # -- replicates -------------------------------------------------------------------------------------
 
 
-def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> ReplicateForm:
+class CurveGaps:
+    """|curve - confidence| at every distinct confidence, one row for each replicate, and how often each counts."""
+
+    def __init__(self, size: Array, copies: Array) -> None:
+        self.size, self.copies = size, copies
+
+    @once
+    def all_single(self) -> bool:
+        """Whether each gap counts once."""
+        return bool((self.copies == 1.0).all())
+
+    @once
+    def ranked(self) -> tuple[Array, Array]:
+        """The gaps in ascending order, and the number of gaps up to each."""
+        order = np.argsort(self.size, axis=-1)
+        reached = np.cumsum(self.copies[order], axis=-1)
+        # a sum of scaled weights that differs from a whole number by rounding counts as that number
+        whole = np.rint(reached)
+        return np.take_along_axis(self.size, order, axis=-1), np.where(
+            np.abs(reached - whole) <= 1e-9 * whole, whole, reached
+        )
+
+    def percentile(self, percentile: float) -> Array:
+        """The percentile of each row by linear interpolation."""
+        if self.all_single:
+            return np.asarray(np.percentile(self.size, percentile, axis=-1))
+        ranked, reached = (np.atleast_2d(x) for x in self.ranked)
+        found = [_percentile_of_ranked(x, upto, percentile) for x, upto in zip(ranked, reached, strict=True)]
+        return np.array(found) if self.size.ndim > 1 else np.array(found[0])
+
+
+def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> ReplicateForm:
     """LOESS is linear in the labels: coefficients are computed once, and ``read(view, gaps, setting)`` uses them."""
 
     def prepare(
@@ -65,38 +97,39 @@ def _of_redrawn_labels(read: Callable[[Predictions, Array, Any], Array]) -> Repl
                 return None
             return curve.of_labels(view)
 
-        product = view.remember(("loess of labels", repr(sorted(options.items()))), found)
+        asked = repr(sorted(options.items()))
+        product = view.remember(("loess of labels", asked), found)
         if product is None:
             return None
         of_rows, of_vertices = product
 
+        def gaps_of(y: Any) -> CurveGaps:
+            """The gaps for these labels; metrics that are computed one after the other share them."""
+            last: tuple[Any, CurveGaps] | None = view._memory.get(("gaps of labels", asked))
+            if last is None or last[0] is not y:
+                gap = np.asarray(y, dtype=np.float64) @ of_rows @ of_vertices
+                gap -= view.ties.c
+                last = view._memory["gaps of labels", asked] = y, CurveGaps(np.abs(gap, out=gap), _copies(view))
+            return last[1]
+
         def many(y: Any) -> Array:
-            gaps = np.asarray(y, dtype=np.float64) @ of_rows @ of_vertices
-            gaps -= view.ties.c
-            return read(view, np.abs(gaps, out=gaps), {"norm": norm, "percentile": percentile})
+            return read(view, gaps_of(y), {"norm": norm, "percentile": percentile})
 
         return InBlocks(lambda w, y: float(many(y[None])[0]), many)
 
     return ReplicateForm(prepare, labels_only=True, cheap=False)
 
 
-def _mean_gaps(view: Predictions, gaps: Array, setting: Any) -> Array:
+def _mean_gaps(view: Predictions, gaps: CurveGaps, setting: Any) -> Array:
     """The mean power of the gap in every replicate."""
     norm = setting["norm"]
-    found: Array = (gaps if norm == 1 else gaps**norm) @ (view.ties.w / view.total)
+    found: Array = (gaps.size if norm == 1 else gaps.size**norm) @ (view.ties.w / view.total)
     return found
 
 
-def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictions, Array, Any], Array]:
+def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictions, CurveGaps, Any], Array]:
     """The percentile of the gaps in every replicate: the percentile of the options, or a fixed one."""
-
-    def read(view: Predictions, gaps: Array, setting: Any) -> Array:
-        at, copies = setting["percentile"] if percentile is None else percentile, _copies(view)
-        if (copies == 1.0).all():
-            return np.asarray(np.percentile(gaps, at, axis=1))
-        return np.array([weighted_percentile(gap, copies, at) for gap in gaps])
-
-    return read
+    return lambda view, gaps, setting: gaps.percentile(setting["percentile"] if percentile is None else percentile)
 
 
 # -- general ----------------------------------------------------------------------------------------
@@ -396,7 +429,11 @@ def _error_percentile(view: Predictions, percentile: float, map: Any, measure: s
     if not 0.0 <= percentile <= 100.0:
         raise RefusedError(f"percentile={percentile!r} must be from 0 to 100")
     if measure == "sample":
-        return weighted_percentile(_sample_gap(view, map, options), _copies(view), percentile)
+        gap = _sample_gap(view, map, options)
+        if not isinstance(map, str):
+            return weighted_percentile(gap, _copies(view), percentile)
+        asked = ("ranked gaps", map, repr(sorted(options.items())))
+        return float(view.remember(asked, lambda: CurveGaps(gap, _copies(view))).percentile(percentile))
     curve = fit_map(map, view, **options)
     low, high = getattr(curve, "support_", (0.0, 1.0))
     grid = np.arange(2001) / 2000.0
@@ -414,18 +451,16 @@ def _copies(view: Predictions) -> Array:
 
 def weighted_percentile(x: Array, w: Array, percentile: float) -> float:
     """The percentile of x by linear interpolation, with x_i repeated w_i times."""
-    if (w == 1.0).all():
-        return float(np.percentile(x, percentile))
-    order = np.argsort(x)
-    reached = np.cumsum(w[order])
-    # a sum of scaled weights that differs from a whole number by rounding counts as that number
-    whole = np.rint(reached)
-    reached = np.where(np.abs(reached - whole) <= 1e-9 * whole, whole, reached)
+    return float(CurveGaps(x, w).percentile(percentile))
+
+
+def _percentile_of_ranked(x: Array, reached: Array, percentile: float) -> float:
+    """The percentile of ascending x by linear interpolation; ``reached`` counts the numbers up to each."""
     place = max(float(reached[-1]) - 1.0, 0.0) * percentile / 100.0
     below = np.floor(place)
     last = len(x) - 1
-    low = x[order[min(int(np.searchsorted(reached, below, "right")), last)]]
-    high = x[order[min(int(np.searchsorted(reached, below + 1.0, "right")), last)]]
+    low = x[min(int(np.searchsorted(reached, below, "right")), last)]
+    high = x[min(int(np.searchsorted(reached, below + 1.0, "right")), last)]
     return float(low + (place - below) * (high - low))
 
 

@@ -233,7 +233,11 @@ def _fixed_point(
         if high <= scales[-1]:
             return None
         here = math.log(s), math.log(max(found, _SMALLEST**2) / s)
+        # the error of the line through two points is about an eighth of the product of their distances from zero
+        close = falls and before is not None and abs(here[1] * before[1]) <= tolerance
         s, before = _next_width(here, before, low, high), here
+        if close and abs(math.log(s) - here[0]) <= abs(here[1]):
+            return min(s, 1.0)
         # a cheaper width first, if the solution may be above it
         s = max([s, *(scale for scale in scales if s < scale < high and low < scale)])
     return s

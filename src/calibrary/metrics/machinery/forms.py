@@ -83,8 +83,9 @@ class ReplicateForm:
     whole: bool = False
 
 
-#: With more rows than this, a block has so few replicates that they are computed faster one by one.
-_MOST_STACKED = 8000
+#: With more rows than this, a block has so few replicates that they are computed faster one by one; metrics that sort
+#: the rows or search among them save that for every replicate with other labels.
+_MOST_STACKED = {"weights": 8000, "labels": 60_000}
 
 
 def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> ReplicateForm:
@@ -97,7 +98,7 @@ def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> Replica
     labels_only = stacks == "labels" or weights != "repetition"
 
     def prepare(view: Predictions, **options: Any) -> Value | None:
-        if not view.binary or view.n > _MOST_STACKED or (weights == "none" and view.w is not None):
+        if not view.binary or view.n > _MOST_STACKED[stacks] or (weights == "none" and view.w is not None):
             return None
 
         def of_labels(y: Any) -> Array:
