@@ -44,10 +44,11 @@ def file(rows, tmp_path):
     y, p = rows
     path = tmp_path / "members.csv"
     lines = [
-        ",".join([*("" if v is None else str(v) for v in y[i]), *(repr(float(v)) for v in p[i]), str(int(i >= 180))])
+        ",".join([*("" if v is None else str(v) for v in y[i]), *(repr(float(v)) for v in p[i]), repr(float(p[i, 1])),
+                  str(int(i >= 180)), str(int(i % 2 == 0)), "0"])
         for i in range(200)
-    ]
-    path.write_text("\n".join(["y1,y2,a,b,c,out", *lines]))
+    ]  # fmt: skip
+    path.write_text("\n".join(["y1,y2,a,b,c,b2,out,odd,none", *lines]))
     return path
 
 
@@ -101,11 +102,21 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
     ("words", "said"),
     [
         (("--members", "a"), "--members a is one member, and an ensemble needs two or more"),
-        (("--members", "a", "a"), "members 0 and 1 are equal in every row: remove one of them"),
+        (("--members", "a", "a"), "--members names the column 'a' twice: name every member once"),
+        (("--members", "a", "b", "b2"), "members b and b2 are equal in every row: remove one of them"),
         (("--members", "a,x"), "no column is called 'x'"),
         (("--members", "a,b", "--members-are", "samples"), "members='samples' is not known"),
         (("--members", "nowhere.npy"), "there is no such file"),
         (("--prob", "a", "--outside", "a"), "--outside needs a column of true and false"),
+        (
+            ("--prob", "a", "--outside", "odd"),
+            "row 1 (not counting a header) is marked in column 'odd' and has the label 1: a row that belongs to no "
+            "class has no true label; leave its label empty, or remove the mark",
+        ),
+        (
+            ("--members", "a,b", "--outside", "none"),
+            "row 181 (not counting a header) has no label and is not marked in column 'none': drop the row, or mark it",
+        ),
         (("--members", "a,b", "--prevalence-outside", "2"), "prevalence_outside=2.0 must be a share"),
     ],
 )

@@ -15,7 +15,7 @@ from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.methods.members import exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.calibration import cox, judged_mean, mixture_weights, slope_of
 from calibrary.secondorder.given import given
-from calibrary.secondorder.spread import CANNOT, judged_spread, spread_of
+from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
@@ -229,6 +229,14 @@ def test_bad_input_is_one_sentence(change, said):
     assert "\n" not in str(refused.value)
 
 
+def test_equal_members_are_called_by_their_columns():
+    pd = pytest.importorskip("pandas")
+    p = np.linspace(0.1, 0.9, 6)
+    frame = pd.DataFrame({"first": p, "second": p[::-1], "third": p})
+    with pytest.raises(ValueError, match=r"^members first and third are equal in every row"):
+        cal.ensemble([0, 1, 0, 1, 0, 1], frame, rng=0)
+
+
 def test_the_answer_is_reproducible_and_plain():
     y, p, _ = world(9, n=100)
     one, two = (cal.ensemble(y, p, rng=3, n_resamples=39) for _ in range(2))
@@ -326,6 +334,21 @@ def test_features_show_at_least_a_part():
     assert "claims too much cannot be known from one label per row" in found.sentence
     none = spread_of(given(y, p, None, None, rng.random((1500, 2))), "draws", 0.95, 39, 0)
     assert none.pvalue > 0.05
+    assert 0.0 <= none.low <= none.estimate <= none.high
+    assert "it may do so, because the true variance may be larger than this bound" in none.sentence
+
+
+def test_the_bound_from_features_has_the_best_factor():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(6)
+    x, p = rng.normal(size=(400, 2)), rng.uniform(0.3, 0.7, (400, 3))
+    y = (rng.random(400) < np.where(x[:, 0] > 0.0, 0.8, 0.2)).astype(int)
+    rows = given(y, p, None, None, x)
+    r = y - p.mean(axis=1)
+    f = _fitted(rows, r[:, None], rows.p.mean(axis=1), 0)[:, 0]
+    found = spread_of(rows, "mixture", 0.95, 39, 0)
+    assert found.estimate == pytest.approx(np.mean(f * r) ** 2 / np.mean(f**2))
+    assert found.estimate == pytest.approx(max(np.mean(2 * c * f * r - (c * f) ** 2) for c in np.linspace(0, 2, 2001)))
 
 
 def test_what_an_ensemble_says_is_true():

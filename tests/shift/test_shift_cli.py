@@ -43,6 +43,7 @@ def test_the_page_has_both_sections(files, tmp_path):
     sections = {s["key"]: s for s in json.loads(made.read_text())["sections"]}
     assert sections["target"]["data"]["shares"][1] == pytest.approx(0.2, abs=0.1)
     assert sections["shift"]["data"]["groups"] == ["0", "1"]
+    assert sections["shift"]["data"]["by"] == sections["shift"]["tables"][0]["head"][0] == "severity"
     first, help, *_ = sections["target"]["sentences"]
     assert "Under label shift" in first
     assert "After PriorShift with these shares the ECE at the target would be 0.0" in first

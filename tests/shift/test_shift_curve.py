@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -179,6 +181,9 @@ def test_words_and_figure(found):
     matplotlib = pytest.importorskip("matplotlib")
     ax = found.plot()
     assert len(ax.get_xticks()) == 4
+    assert ax.get_xlabel() == ""
+    named = dataclasses.replace(found, by="severity")
+    assert (named.plot().get_xlabel(), named.table()[0][0], found.table()[0][0]) == ("severity", "severity", "group")
     dark = found.plot(theme="dark")
     ink = matplotlib.colors.to_rgba(dark.yaxis.label.get_color())
     assert {matplotlib.colors.to_rgba(text.get_color()) for text in dark.get_legend().get_texts()} == {ink}

@@ -83,3 +83,11 @@ def test_the_stored_portfolio_is_quoted_as_all_other_findings():
     assert finding("d_ece", 1000).power > finding("oce", 1000).power
     sizes = {size for group in GROUPS for size in group.sizes}
     assert sizes <= {int(n) for n in study["sizes"]}
+
+
+def test_every_metric_of_the_review_was_studied():
+    table = {entry.row: entry.id for entry in cal.catalogue.values() if entry.row is not None}
+    assert len(table) == 82
+    unknown = {id for id in table.values() if (finding(id, 300).reads, finding(id, 300).power) == (None, None)}
+    assert unknown == set()
+    assert all(why_not(id) == "" or why_not(id).startswith("studied on up to") for id in table.values())

@@ -43,6 +43,7 @@ class SecondOrderOptions:
 
 def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> SecondOrder:
     """Evaluate a file's labels, ensemble members (columns, or an array with a third axis) and rows of no class."""
+    from calibrary.secondorder.given import refuse_equal
     from calibrary.secondorder.outside import outside_rows
     from calibrary.secondorder.verb import ensemble
 
@@ -60,6 +61,10 @@ def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> 
         raise InputError(
             f"the members have {len(p):,} rows and {source} has {len(y):,}: the numbers of rows must agree"
         )
+    if asked.outside and columns.outside is not None:
+        _refuse_labels_outside(columns.outside, y, gone, asked.outside)
+    if columns.members:
+        refuse_equal(p, columns.members)
     given = {
         "pos_label": asked.positive,
         "outside": columns.outside,
@@ -79,9 +84,28 @@ def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> 
     return SecondOrder(first, mean, answer, answer.outside)
 
 
+def _refuse_labels_outside(outside: NDArray[np.bool_], y: NDArray[Any], gone: NDArray[np.bool_], column: str) -> None:
+    """Refuse a label of a row that is marked as outside, and a row with neither a label nor a mark."""
+    unlabelled = gone.all(axis=1)
+    for row in np.flatnonzero(outside & ~unlabelled):
+        label = y[row][~gone[row]][0]
+        shown = f"{label:g}" if isinstance(label, float) else label  # labels beside empty cells are read as 1.0
+        raise InputError(
+            f"row {row + 1:,} (not counting a header) is marked in column {column!r} and has the label "
+            f"{shown}: a row that belongs to no class has no true label; leave its label empty, or "
+            "remove the mark"
+        )
+    for row in np.flatnonzero(unlabelled & ~outside):
+        raise InputError(
+            f"row {row + 1:,} (not counting a header) has no label and is not marked in column {column!r}: drop the "
+            "row, or mark it"
+        )
+
+
 @dataclass(frozen=True)
 class _Columns:
     labels: dict[str, NDArray[Any]]
+    members: list[str]
     probability: NDArray[np.float64]
     outside: NDArray[np.bool_] | None
     features: NDArray[np.float64] | None
@@ -99,6 +123,9 @@ def _columns_of(source: str, asked: SecondOrderOptions) -> tuple[_Columns, NDArr
         members: list[str] = []
     elif asked.members:
         members = [_require(names, name) for name in asked.members]
+        twice = next((name for name in members if members.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"--members names the column {twice!r} twice: name every member once")
     else:
         found = _model_columns(names, labels[0], asked.prob, None, set(beside), notes)
         members = [column for each in found.values() for column in each]
@@ -107,6 +134,7 @@ def _columns_of(source: str, asked: SecondOrderOptions) -> tuple[_Columns, NDArr
     p = [_numbers(values[name], name, asked.percent) / scale for name in members]
     return _Columns(
         {name: values[name] for name in labels},
+        members if asked.members else [],
         np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
         _flags(values[asked.outside], asked.outside) if asked.outside else None,
         np.column_stack([_numbers(values[name], name) for name in features]) if features else None,

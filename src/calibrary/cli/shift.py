@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,4 +85,5 @@ def curve_of(metric: str, found: PredictionFile, model: str, column: str, *, uni
 
     units, groups = found.others[unit] if unit else None, found.others[column]
     draws = max(settings.pop("n_resamples"), _DRAWS_A_GROUP * len(set(groups.tolist())))
-    return shift_curve(metric, found.predictions(model), None, groups, units=units, n_resamples=draws, **settings)
+    curve = shift_curve(metric, found.predictions(model), None, groups, units=units, n_resamples=draws, **settings)
+    return replace(curve, by=column)

@@ -400,7 +400,9 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     lowest = entry.at_its_end and entry.perfect == entry.range[0]
     if need.n < _ROWS_THAT_READ_HIGH and lowest and (reading is None or reading > _LITTLE):
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
-        above = f"above {number(entry.perfect)} by chance on {need.n:,} predictions{about}"
+        falls = reading is None or _falls(entry)
+        why = f"by chance on {need.n:,} predictions" if falls else "for a calibrated model too, even on many rows"
+        above = f"above {number(entry.perfect)} {why}{about}"
         sentence = f"{above}: compare it with the value of a calibrated model"
         whose = "calibrary" if reading is None else "study"
         several = _classes(need)

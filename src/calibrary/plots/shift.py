@@ -33,6 +33,7 @@ def plot_shift_curve(result: Any, *, ax: Any = None, caption: bool = True, theme
     if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
         ax.set_ylim(bottom=0.0)
     ax.set_ylabel(result.spoken)
+    ax.set_xlabel(result.by)
     parts = (
         f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "
         f"{percent(result.calibration_share)} calibration"

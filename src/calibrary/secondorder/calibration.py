@@ -374,8 +374,8 @@ def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence
 def _members_sentence(f: EnsembleMembers, asked: HowAsked) -> Sentence:
     rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
     text = (
-        f"Tested one by one, {rejected} of {counted(len(f.rows), 'member')} are not calibrated (overall test); the "
-        f"mean slope of the members is {with_interval(f.estimate, f.low, f.high)}"
+        f"The overall test of each member by itself rejects {rejected or 'none'} of "
+        f"{counted(len(f.rows), 'member')}; the mean slope of the members is {with_interval(f.estimate, f.low, f.high)}"
     )
     said = f"{text}{_leaning(f)}."
     claims = [measured(said, members=float(len(f.rows)))]

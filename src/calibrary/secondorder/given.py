@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_probabilities, checked_weights
+from calibrary.data.columns import column_names
 from calibrary.data.labels import plain_labels
 from calibrary.data.predictions import Predictions, predictions
 
@@ -165,14 +166,21 @@ def _members(p: Any, least: int) -> Array:
     else:
         whole = checked_probabilities(raw.reshape(n * m, raw.shape[2])).reshape(n, m, raw.shape[2])
         found = whole[..., 1:] if raw.shape[2] == 2 else whole
+    refuse_equal(found, column_names(p))
+    return np.ascontiguousarray(found)
+
+
+def refuse_equal(p: Array, names: Sequence[str] | None = None) -> None:
+    """Refuse two members that are equal in every row; they are called by their columns, or by their positions."""
+    m = p.shape[1]
+    called = list(names) if names is not None and len(names) == m else [str(j) for j in range(m)]
     for later in range(1, m):
         for former in range(later):
-            if np.array_equal(found[:, later], found[:, former]):
+            if np.array_equal(p[:, later], p[:, former]):
                 raise RefusedError(
-                    f"members {former} and {later} are equal in every row: remove one of them, because copies are "
-                    "not separate members"
+                    f"members {called[former]} and {called[later]} are equal in every row: remove one of them, because "
+                    "copies are not separate members"
                 )
-    return np.ascontiguousarray(found)
 
 
 def _normal(p: Array) -> Array:

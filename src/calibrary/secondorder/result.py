@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from calibrary.base.claims import Sentence
@@ -63,9 +64,17 @@ class EnsembleResult(Result):
             ("mean slope of the members", self.members),
             ("calibration error of the best mixture", self.mixture),
             ("true variance" if s.method != "features" else "smallest true variance", s),
-            ("epistemic uncertainty (entropy)", d),
+            ("epistemic uncertainty (entropy), p as a detector of errors", d),
         ]
-        rows = [(name, number(x.estimate), ends(x.low, x.high), pvalue_cell(x.pvalue)) for name, x in told]
+        rows = [
+            (
+                name,
+                "no estimate" if isnan(x.estimate) else number(x.estimate),
+                ends(x.low, x.high),
+                pvalue_cell(x.pvalue),
+            )
+            for name, x in told
+        ]
         return [*rows[:3], ("claimed variance", number(s.claimed), "", ""), *rows[3:]]
 
     def _repr_html_(self) -> str:

@@ -33,7 +33,7 @@ _FOLDS = 5
 _LEAF, _TREES, _RATE, _DEPTH = 20, 60, 0.1, 3
 
 CANNOT = (
-    "The true spread cannot be estimated from one label per row: pass two or more labels for each row, or features=, "
+    "The true spread cannot be estimated from one label per row: pass two or more labels for each row, or features, "
     "which give a lower bound of the true spread."
 )
 
@@ -45,9 +45,11 @@ class EnsembleSpread(Result):
     Attributes
     ----------
     estimate, low, high : variance of P(y | x) around the mean prediction, and its interval; from features a lower bound
-        (summed over the classes where there are several); NaN where one label per row is all there is
-    pvalue : p-value of the hypothesis that the true variance is the claimed one (from features: at most the claimed
-        one)
+        that is never negative (summed over the classes where there are several); NaN where one label per row is all
+        there is
+    pvalue : p-value of the hypothesis that the true variance is the claimed one; from features of the hypothesis that
+        it is at most the claimed one, and then conservative: the bound is mostly below the true variance, so that a
+        correct ensemble is rejected in fewer samples than the level says
     claimed : mean variance over the members
     difference, difference_low, difference_high : true minus claimed variance
     method : "label pairs", "features" or "none"
@@ -171,13 +173,20 @@ def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:
 
 
 def _by_features(given: Members, kind: str, level: float, seed: int) -> EnsembleSpread:
-    """The lower bound E (q - mu)^2 >= E [2 f (y - mu) - f^2], with f of the features fitted on other folds."""
+    """The lower bound E (q - mu)^2 >= (E f r)^2 / E f^2 with r = y - mu and f of the features, fitted on other folds.
+
+    This is the largest of the bounds 2 c E f r - c^2 E f^2 over all factors c. Noise in f lowers the bound, so that the
+    test rejects a correct ensemble in fewer samples than its level says.
+    """
     p, w = given.p, given.weight
     claimed, mean = _claimed(p, kind), p.mean(axis=1)
     residual = given.counts / given.labels[:, None] - mean
-    gain = _gain(given, residual, mean, seed)
+    f = _fitted(given, residual, mean, seed)
+    square = float(w @ (f**2).sum(axis=1))
+    c = max(float(w @ (f * residual).sum(axis=1)) / square, 0.0) if square > 0.0 else 0.0
+    gain = (2.0 * c * f * residual - (c * f) ** 2).sum(axis=1)
     there = gain - (claimed / given.m if kind == "draws" else 0.0)
-    estimate, low, high = interval_of(there, w, level)
+    estimate, low, high = (max(x, 0.0) for x in interval_of(there, w, level))  # a variance is never negative
     difference = interval_of(there - claimed, w, level)
     score = scores(there - claimed, w)
     error = float(score.standard_error[0])
@@ -189,24 +198,23 @@ def _by_features(given: Members, kind: str, level: float, seed: int) -> Ensemble
     )
 
 
-def _gain(given: Members, residual: Array, mean: Array, seed: int) -> Array:
-    """The contribution of each row to the lower bound, by trees fitted on other folds."""
+def _fitted(given: Members, residual: Array, mean: Array, seed: int) -> Array:
+    """The residuals (rows, classes) predicted from the features, by trees fitted on other folds."""
     with extra("sklearn", "a lower bound from features"):
         from sklearn.ensemble import GradientBoostingRegressor
     assert given.features is not None
     x = np.hstack([given.features, mean])
-    order, gain = shuffled(given.n, seed, "folds of features"), np.zeros(given.n)
+    order, f = shuffled(given.n, seed, "folds of features"), np.zeros_like(residual)
     for fold in range(_FOLDS):
         here = order[fold::_FOLDS]
         rest = np.setdiff1d(order, here)
-        for column in residual.T:
+        for k, column in enumerate(residual.T):
             trees = GradientBoostingRegressor(
                 n_estimators=_TREES, learning_rate=_RATE, max_depth=_DEPTH, min_samples_leaf=_LEAF, subsample=0.5,
                 random_state=0,
             )  # fmt: skip
-            f = trees.fit(x[rest], column[rest], sample_weight=given.weight[rest]).predict(x[here])
-            gain[here] += 2.0 * f * column[here] - f**2
-    return gain
+            f[here, k] = trees.fit(x[rest], column[rest], sample_weight=given.weight[rest]).predict(x[here])
+    return f
 
 
 # -- words ---------------------------------------------------------------------------------------------
@@ -228,7 +236,10 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
             second = f"There is evidence that the ensemble claims too little ({pvalue(s.pvalue)})."
             claims.append(Claim(second, "claimed spread", sign=1.0))
         else:
-            second = f"There is no evidence that the ensemble claims too little ({pvalue(s.pvalue)})."
+            second = (
+                f"There is no evidence that the ensemble claims too little ({pvalue(s.pvalue)}); it may do so, because "
+                "the true variance may be larger than this bound."
+            )
         third = "Whether the ensemble claims too much cannot be known from one label per row."
         return Sentence(f"{first} {second} {third}", *claims)
     first = (

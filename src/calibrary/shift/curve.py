@@ -47,6 +47,7 @@ class ShiftCurve(Result):
         error
     metric, confidence_level, n_resamples, n_units : the settings; ``n_units`` is 0 without units
     spoken : the short name of the metric
+    by : the name of the column of groups, if it has one
     sentence : the result in words
     """
 
@@ -73,6 +74,7 @@ class ShiftCurve(Result):
     n_units: int = 0
     spoken: str = ""
     sentence: Sentence = field(default=Sentence(""))
+    by: str = ""
 
     def __str__(self) -> str:
         return self.sentence
@@ -82,7 +84,15 @@ class ShiftCurve(Result):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """The heading and the rows of the table, one row for each group."""
-        head = ("group", "rows", self.spoken, "interval", "simultaneous band", "Brier score", "calibration part")
+        head = (
+            self.by or "group",
+            "rows",
+            self.spoken,
+            "interval",
+            "simultaneous band",
+            "Brier score",
+            "calibration part",
+        )
         rows = [
             (
                 name, f"{self.n[i]:,.0f}", number(self.estimate[i]), ends(self.low[i], self.high[i]),
@@ -197,7 +207,8 @@ def shift_curve(
         pairs.score - pairs.squared, growth, share, 1.0 - share, lost, error, _name(metric), level, n_resamples,
         0 if p.units is None else int(p.units.max()) + 1, _spoken(metric),
     )  # fmt: skip
-    return replace(result, sentence=_sentence(result, trend))
+    by = getattr(groups, "name", None)  # of a column of pandas or polars
+    return replace(result, sentence=_sentence(result, trend), by=by if isinstance(by, str) else "")
 
 
 def _asked(metric: Any, kept: dict[str, Any]) -> dict[str, Any]:

@@ -450,7 +450,7 @@ def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features
             f"are worth {counted(round(r.effective_n), 'row')}."
         )
     else:
-        what = "the features" if features else "the predictions alone, because no features were given,"
+        what = "the features," if features else "the predictions alone, because no features were given,"
         second = (
             f"The weights come from {what} and the {counted(r.n, 'row')} of the source, weighted, are worth "
             f"{counted(round(r.effective_n), 'row')}. That outcomes of rows of one kind are the same in both sets is "
