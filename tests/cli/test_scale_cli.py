@@ -124,7 +124,7 @@ def test_scan_writes_a_state_that_is_read_like_predictions(folder: Path, tmp_pat
     assert found is not None
     assert sorted(set(found.group or [])) == ["2026-11-14", "2026-11-15"]
     over_time = run("report", state, "--time", "day", "--metrics", "ece", "--resamples", 39)
-    assert "Over time: Periods: miscalibrated beyond chance in 2 of 2 periods (by day)" in " ".join(over_time.split())
+    assert "Over time: Periods: significantly miscalibrated in 2 of 2 periods (by day)" in " ".join(over_time.split())
     with pytest.raises(InputError, match="was not split by 'site': scan again with --by site"):
         reading.scanned(str(state), group="site")
 

@@ -163,7 +163,7 @@ def said_of(data, question):
 
 
 #: Sentences of the paragraph and below it that state nothing: a test that does not reject is told as that.
-SILENT = ("Where: no single range of confidence stands out", "Classes: no class is expected more or less often")
+SILENT = ("Where: no single range of confidence is significantly", "Classes: for no class does the expected share")
 #: Claims that single samples cannot decide; tests of their own hold them to the truth.
 APART = ("found out",)
 

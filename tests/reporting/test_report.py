@@ -445,7 +445,7 @@ def test_rows_that_belong_together_do_so_where_models_are_compared_and_segments_
     by_rows = cal.compare("bs", y, q, p, n_resamples=39, rng=0)
     assert found["high"] - found["low"] > 1.2 * (by_rows.high - by_rows.low)
     affected = next(s for s in saved["models"][0]["sections"] if s["key"] == "affected")
-    assert any(s.startswith("Rows are taken as independent here") for s in affected["sentences"])
+    assert any(s.startswith("Rows are assumed to be independent here") for s in affected["sentences"])
 
 
 def test_the_key_numbers_show_calibration_in_the_large_and_the_slope(wrong):

@@ -94,7 +94,7 @@ def test_blocks_are_runs_of_time_and_stand_in_the_provenance() -> None:
     assert answer.evaluation.row("ece").pvalue > 0.02
     assert not answer.decision.rejected
     facts = next(s for s in answer.sections if s.key == "provenance").data
-    assert facts["rows drawn together"] == "runs of 10 in time order"
+    assert facts["resampled together"] == "blocks of 10 in time order"
     with pytest.raises(TypeError, match="units and blocks"):
         cal.report(y, p, units=unit, blocks=10, n_resamples=99)
 

@@ -178,7 +178,7 @@ def test_the_error_before_and_after_is_the_pages_own(data, question):
         gain, gain[gain.advice], help.Readings("ECE", error["before"], error["after"], error["calibrated"])
     )
     cells = {row[0]: row for row in made_of.tables[0].rows}
-    assert cells["as it is"][4] == error["before"]
+    assert cells["not recalibrated"][4] == error["before"]
     assert [row[0] for row in made_of.tables[0].rows if row[-1] == "use this"] == [gain[gain.advice].name]
 
 
@@ -299,25 +299,28 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
 @pytest.mark.parametrize(
     ("rows", "found", "sentence"),
     [
-        ([part("a", 0.2), part("b", 1.0)], False, "None of 2 segments is miscalibrated beyond chance by its ECE."),
+        (
+            [part("a", 0.2), part("b", 1.0)], False,
+            "None of 2 segments has a significant ECE after adjustment for their number.",
+        ),
         (
             [part("a", 0.2), part("b", 1.0)], True,
-            "The ECE of none of 2 segments is significant by itself, adjusted for their number; the test of the worst "
-            "segment has more power.",
+            "None of 2 segments has a significant ECE by itself after adjustment for their number; the worst-segment "
+            "test has more power.",
         ),
         (
             [part("a", 0.2), part("b", 0.03, 0.123)], False,
-            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p = 0.03).",
+            "Significantly miscalibrated: 1 of 2 segments: b (ECE 0.123, p = 0.03).",
         ),
         # a p-value at its floor is a bound, after adjusting as well
         (
             [part("a", 0.2), part("b", 0.02, 0.123, pvalue=0.01)], False,
-            "Miscalibrated beyond chance: 1 of 2 segments: b (ECE 0.123, p ≤ 0.02).",
+            "Significantly miscalibrated: 1 of 2 segments: b (ECE 0.123, p ≤ 0.02).",
         ),
         # worst first, at most three named
         (
             [part(f"s{i}", 0.02 + 0.01 * i) for i in range(3)] + [part("s3", 0.04)], False,
-            "Miscalibrated beyond chance: 4 of 4 segments: s0 (ECE 0.100, p = 0.02); s1 (ECE 0.100, p = 0.03); s2 "
+            "Significantly miscalibrated: 4 of 4 segments: s0 (ECE 0.100, p = 0.02); s1 (ECE 0.100, p = 0.03); s2 "
             "(ECE "
             "0.100, p = 0.04); and 1 more.",
         ),
@@ -325,7 +328,7 @@ def part(name, p=math.nan, value=0.1, pvalue=None, draws=99, n=100.0):
         ([parts.Part("a", 12.0)], False, "No segment is large enough to judge (at least 30)."),
         (
             [part("a", 0.2), parts.Part("b", 12.0)], False,
-            "None of 1 segment is miscalibrated beyond chance by its ECE. Too small to judge: 1 segment.",
+            "None of 1 segment has a significant ECE after adjustment for their number. Too small to judge: 1 segment.",
         ),
     ],
 )  # fmt: skip
@@ -391,7 +394,7 @@ def test_calibrated_segments_are_left_in_peace():
     site = np.repeat(["a", "b", "c"], 100)
     found = affected.affected(context(cal.predictions(*bent(300, seed=2)), asked={"by": site}))
     assert found.sentences[0].startswith("The worst-segment test finds no evidence")
-    assert found.sentences[1] == "None of 3 segments is miscalibrated beyond chance by its ECE."
+    assert found.sentences[1] == "None of 3 segments has a significant ECE after adjustment for their number."
     assert [s["name"] for s in found.data["segments"]] == ["group = a", "group = b", "group = c"]
     assert found.tables[0].head[-1] == "p adjusted"  # nothing to note
 
@@ -451,7 +454,7 @@ def test_columns_that_cannot_be_read(by, message):
 def test_units_are_not_passed_over_in_silence():
     asked = {"by": np.arange(120) % 2, "units": np.arange(120) // 2}
     found = affected.affected(context(cal.predictions(*bent(120)), draws=0, asked=asked))
-    assert any("independent here, although some belong together" in s for s in found.sentences)
+    assert any("independent here, although some belong to the same unit" in s for s in found.sentences)
 
 
 # -- the single classes -------------------------------------------------------------------------------------
@@ -467,7 +470,9 @@ def test_a_class_predicted_too_often_is_flagged_and_no_other():
     assert found.tables[0].rows[0][0] == "0"
     assert f"0 expected {percent(q[:, 0].mean())}, occurred {percent((y == 0).mean())}" in found.sentences[0]
     fair = affected.classes(context(cal.predictions(*several(1500, 4, seed=1)), draws=0))
-    assert fair.sentences == ("None of 4 classes is expected more or less often than it occurs, beyond chance.",)
+    assert fair.sentences == (
+        "For none of 4 classes does the observed share differ significantly from the mean confidence.",
+    )
     assert fair.tables[0].head[-1] == "class-wise ECE"  # no column in which nothing stands
     assert {len(row) for row in fair.tables[0].rows} == {len(fair.tables[0].head)}
 
@@ -498,7 +503,7 @@ def test_two_classes_have_no_table_and_detections_one_for_their_categories():
     found = affected.classes(context(m, metrics=("d_ece",), primary="d_ece", draws=0))
     assert found.tables[0].head[:4] == ("category", "detections", "mean confidence", "precision")
     assert sum(row[1] for row in found.tables[0].rows) == len(m)
-    assert found.sentences[0].startswith("3 of 3 categories are off on average, beyond chance: ")
+    assert found.sentences[0].startswith("3 of 3 categories are significantly miscalibrated on average: ")
 
 
 def test_weights_count_copies_of_rows():
@@ -625,13 +630,13 @@ def test_the_figures_over_time_name_the_periods_and_the_alarm(turned):
     _, found, _ = turned
     by_period, monitor = (texts(f.draw()) for f in found.figures)
     assert "2025-01" in by_period
-    assert "miscalibrated beyond chance" in by_period
+    assert "significantly miscalibrated" in by_period
     assert found.data["alarm"]["at"] in monitor
 
 
 def test_a_calibrated_stream_raises_no_alarm():
     found = period.over_time(context(cal.predictions(*bent(600, seed=4)), asked={"time": np.arange(600)}))
-    assert found.sentences[0] == "In none of 6 periods are the predictions miscalibrated beyond chance by the ECE."
+    assert found.sentences[0] == "In none of 6 periods is the ECE significant after adjustment for their number."
     assert found.sentences[1].startswith("Continuous monitoring would have raised no alarm up to 599 (")
 
 
@@ -654,14 +659,14 @@ def test_sections_say_whether_rows_are_taken_as_independent():
         for more in ({}, {"units": np.arange(400) // 4})
     )
     assert alone == (
-        "Rows are taken as independent, here and on the whole page. If several rows belong to one patient, image or "
-        "prompt, name that column as the unit."
+        "Rows are assumed to be independent, here and on the whole page. If several rows belong to one patient, "
+        "image or prompt, name that column as the unit."
     )
-    assert "although some belong together" in units
+    assert "although some belong to the same unit" in units
     found = affected.affected(
         context(detections(), draws=19, metrics=["d_ece"], primary="d_ece", asked={"by": {"light": np.arange(60) % 2}})
     )
-    assert "detections of an image are drawn together" in found.sentences[-1]
+    assert "Images, with all their detections, are resampled" in found.sentences[-1]
     assert found.tables[0].head[1:4] == ("detections", "mean confidence", "precision")
     assert not any(re.search(r"\brows\b", s) for s in found.sentences)
 
@@ -725,11 +730,11 @@ def test_the_evidence_of_one_look_is_the_plain_e_value_and_what_is_impossible_is
     ("rows", "unit", "sentence"),
     [
         ([part("2026-01", 0.3), part("2026-02", 1.0)], "month",
-         "In none of 2 periods (by month) are the predictions miscalibrated beyond chance by the ECE."),
+         "In none of 2 periods (by month) is the ECE significant after adjustment for their number."),
         ([part("2020", 0.3), part("2021", 0.02, 0.2)], "value",
-         "Periods: miscalibrated beyond chance in 1 of 2 periods: 2021 (ECE 0.200, p = 0.02)."),
+         "Periods: significantly miscalibrated in 1 of 2 periods: 2021 (ECE 0.200, p = 0.02)."),
         ([part(f"2026-0{i}", 0.02, 0.1 + (i == 3)) for i in range(1, 7)], "month",
-         "Periods: miscalibrated beyond chance in 6 of 6 periods (by month), among them the first, the worst and the "
+         "Periods: significantly miscalibrated in 6 of 6 periods (by month), among them the first, the worst and the "
          "last: "
          "2026-01 "
          "(ECE 0.100, p = 0.02); 2026-03 (ECE 1.100, p = 0.02); 2026-06 (ECE 0.100, p = 0.02)."),
@@ -804,14 +809,14 @@ def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
         # false if the interval of the difference held 0, or acting on none were the better default
         (
             decision((0.02, 0.01, 0.03)),
-            "At 0.2: acting on the model is worth more than acting on every row: by 20.0 net true positives per 1,000 "
+            "At 0.2: acting on the model is better than acting on every row, by 20.0 net true positives per 1,000 "
             "rows "
             "(95% interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
             "threshold.",
         ),
         (
             decision((-0.02, -0.03, -0.01), treat_all=-0.1),
-            "At 0.2: acting on the model is worth less than acting on none: by 20.0 net true positives per 1,000 rows "
+            "At 0.2: acting on the model is worse than acting on none, by 20.0 net true positives per 1,000 rows "
             "(95% "
             "interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
             "threshold.",

@@ -132,7 +132,7 @@ PAGES = {
         "benefit": [(0.25089226507366463, 0.37125184740436695)],
         "periods": {"2026": 0.06924288393073887, "2027": 0.04009285756262575},
         "alarm": "2026-02-12",
-        "told": ("rows drawn together", "runs of 9 in time order"),
+        "told": ("resampled together", "blocks of 9 in time order"),
     },
     "several classes": {
         "data": (DIGITS, OF_DIGITS),
@@ -153,7 +153,7 @@ def test_a_page_with_units_blocks_and_time_says_what_it_said_in_0_2(name):
     assert [r.value for r in page.evaluation.rows] == pytest.approx(known["values"], rel=1e-12)
     assert page.decision.path == "units"
     assert {id: page.decision.row(id).value for id in known["sums"]} == pytest.approx(known["sums"], rel=1e-9)
-    assert page.notes[-1].startswith("Rows that belong together were drawn together")
+    assert page.notes[-1].startswith("Units, with all their rows, were resampled")
     what, value = known["told"]
     assert made["provenance"][what] == value
     if "benefit" in known:

@@ -146,20 +146,19 @@ PARAGRAPHS = [
         "ideal). " + SIZED,
     ),
     (
-        "too timid, and its size alone says nothing", TIMID, SMALL, None,
-        NOT + "the probabilities are too timid, too close to the middle (Cox slope 1.702; 1 is "
+        "not extreme enough, and its size alone says nothing", TIMID, SMALL, None,
+        NOT + "the probabilities are not extreme enough, too far from 0 and 1 (Cox slope 1.702; 1 is "
         "ideal). " + UNSURE,
     ),
     (
         "rare class", RARE, SIZE, None,
-        NOT + "the probabilities are too sure; the predictions miss by more than their "
-        "probabilities imply "
-        "(Spiegelhalter's z 6.356). " + SIZED,
+        NOT + "the probabilities are too extreme on average; the squared error of the predictions is larger "
+        "than their probabilities imply (Spiegelhalter's z 6.356). " + SIZED,
     ),
     (
         "wave", WAVE, SIZE, None,
-        NOT + "the error of the probabilities depends on where on the scale they lie: between "
-        "0.33 and 0.4 (400 cases, 35% predicted) it happened 21% of the time. " + SIZED,
+        NOT + "the probabilities are miscalibrated in some ranges of confidence: between "
+        "0.33 and 0.4 (400 cases, mean prediction 35%) the event occurred in 21%. " + SIZED,
     ),
     (
         "many classes", many_classes(), SMALL, None,
@@ -227,17 +226,20 @@ def test_the_report_carries_the_decision_of_its_headline():
 
 FINDINGS = [
     ("too extreme", EXTREME, "Spread: too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is ideal)."),
-    ("too timid", TIMID, "Spread: too timid, too close to the middle (Cox slope 1.702; 1 is ideal)."),
+    ("not extreme enough", TIMID, "Spread: not extreme enough, too far from 0 and 1 (Cox slope 1.702; 1 is ideal)."),
     ("too low throughout", TOO_LOW, "Spread: Cox slope 1.000 (1 is ideal); the difference is not significant."),
     ("few rows", FEW, "Spread: Cox slope 0.500 (1 is ideal); the difference is not significant."),
     (
-        "turned round", (1 - EXTREME[0], EXTREME[1]),
-        "Spread: turned round, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): check which class "
-        "they are of.",
+        "reversed", (1 - EXTREME[0], EXTREME[1]),
+        "Spread: reversed, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): check to which "
+        "class they belong.",
     ),
-    ("few rows", FEW, "Where: no single range of confidence stands out beyond chance."),
-    ("over", OVER, "Where: between 0.87 and 0.93 (200 cases, 90% sure) 60% were right."),
-    ("detector", (detections(40),), "Where: between 0.67 and 0.73 (400 detections, 70% sure) 40% were right."),
+    ("few rows", FEW, "Where: no single range of confidence is significantly miscalibrated."),
+    ("over", OVER, "Where: between 0.87 and 0.93 (200 cases, mean confidence 90%) 60% were right."),
+    (
+        "detector", (detections(40),),
+        "Where: between 0.67 and 0.73 (400 detections, mean confidence 70%) 40% were right.",
+    ),
     (
         "certain", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]),
         "Certain and wrong: 1 case with probability exactly 0 or 1 that was wrong; a calibrated model "
@@ -264,7 +266,7 @@ def test_the_findings_hold_this_sentence(data, sentence):
 def test_rows_left_out_of_the_slope_are_counted():
     y, c = np.r_[EXTREME[0], np.ones(50, dtype=int)], np.r_[EXTREME[1], np.ones(50)]
     spread = next(f for f in said((y, c), **SIZE).statements if f.startswith("Spread"))
-    assert spread.endswith("(Cox slope 0.500; 1 is ideal; 50 of probability 0 or 1 left out).")
+    assert spread.endswith("(Cox slope 0.500; 1 is ideal; 50 cases with probability 0 or 1 left out).")
 
 
 @pytest.mark.parametrize("data", [TOO_LOW, TIMID, OVER, several(120, 200, 0.9, 12)])
@@ -300,7 +302,9 @@ def test_units_reach_every_sentence_of_the_report():
     assert units.decision.path == ten.decision.path == "units"
     assert units.decision.pvalue < ten.decision.pvalue
     assert not any(c.clear for c in ten.classes)
-    assert "Classes: no class is expected more or less often than it occurs, beyond chance." in ten.statements
+    assert (
+        "Classes: for no class does the expected share differ significantly from the observed share." in ten.statements
+    )
 
 
 def test_weights_that_are_no_counts_weigh():
@@ -323,7 +327,7 @@ def table(tested):
 
 VERDICTS = [
     (0.009, "miscalibrated"), (0.01, "miscalibrated"), (0.011, "probably miscalibrated"),
-    (0.05, "probably miscalibrated"), (0.051, "no evidence against"), (0.5, "no evidence against"), (None, ""),
+    (0.05, "probably miscalibrated"), (0.051, "no evidence"), (0.5, "no evidence"), (None, ""),
     (math.nan, ""),
 ]  # fmt: skip
 
@@ -367,8 +371,8 @@ def test_where_names_ranges_beyond_chance_worst_first_and_allows_for_their_numbe
     assert ranges(places({2: 3.2 * chance / 2.5})) != []
     found = ranges(places({7: 0.2, 4: -0.1}))
     assert found == [
-        "between 0.7 and 0.8 (400 cases, 75% predicted) it happened 95% of the time",
-        "between 0.4 and 0.5 (400 cases, 45% predicted) it happened 35% of the time",
+        "between 0.7 and 0.8 (400 cases, mean prediction 75%) the event occurred in 95%",
+        "between 0.4 and 0.5 (400 cases, mean prediction 45%) the event occurred in 35%",
     ]
     assert ranges(exact({0.001: (4, 9), 0.5: (50, 100)})) == []  # too few cases to be named
 
@@ -408,7 +412,10 @@ def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_
     y, p = several(160, 200, 0.8)
     answer = cal.report(y, p, metrics=["ece"], n_resamples=0)
     assert not any(row.clear for row in answer.classes)
-    assert "Classes: no class is expected more or less often than it occurs, beyond chance." in answer.statements
+    assert (
+        "Classes: for no class does the expected share differ significantly from the observed share."
+        in answer.statements
+    )
     y, p = several(120, 200, 0.9)
     assert any(f.startswith("Classes: 0 expected 90%, occurred 60%") for f in cal.report(
         y, p, metrics=["ece"], n_resamples=0).statements)  # fmt: skip

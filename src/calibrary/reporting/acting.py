@@ -1,4 +1,4 @@
-"""Acting from a threshold on, for every threshold that a page offers: net benefit, alarms, and who gets them."""
+"""Acting on rows at or above a threshold, for each threshold of a page: net benefit, alarms, and alarms by segment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SEGMENTS = 12
 
 @dataclass(frozen=True)
 class Acting:
-    """What acting does at each threshold, as shares of all rows, each with its standard error."""
+    """The effects of acting at each threshold, as shares of all rows, each with its standard error."""
 
     alarms: tuple[float, ...]
     alarms_se: tuple[float, ...]
@@ -39,7 +39,7 @@ class Acting:
 
 @dataclass(frozen=True)
 class SegmentActing:
-    """A segment: its rows, how often its event happens, and at each threshold its alarms and its events among them."""
+    """A segment: its rows, its event rate, and at each threshold its alarms and the events among them."""
 
     name: str
     n: float
@@ -50,7 +50,7 @@ class SegmentActing:
 
 @dataclass(frozen=True)
 class ThresholdCurve:
-    """Acting on the probabilities as they are, after a map, and in each segment, at the thresholds ``t``.
+    """Acting on the given probabilities, on recalibrated ones, and in each segment, at the thresholds ``t``.
 
     ``start`` is the threshold that is shown first, ``events`` how often the event happens, and ``z`` the factor that
     makes an interval of a standard error.
@@ -88,7 +88,7 @@ def threshold_curve(
     after: tuple[str, Predictions] | None,
     segments: Sequence[tuple[str, Predictions]],
 ) -> ThresholdCurve | None:
-    """What the slider of a page shows; None where decisions cannot be judged."""
+    """The data of the page's threshold slider; None if decisions cannot be judged."""
     if too_little(view):
         return None
     given = [] if asked is None else [float(t) for t in np.unique(asked)]
@@ -116,7 +116,7 @@ def _acting(view: Predictions, thresholds: Array, weight_type: str) -> Acting:
 
 
 def _of_counts(view: Predictions) -> Callable[[float], tuple[float, ...]]:
-    """The means and standard errors of rows that count once, from how many of each outcome lie above a threshold."""
+    """Means and standard errors for rows that count once, from the numbers of each outcome above a threshold."""
     s, n = view.sorted, view.n
     events = np.append(np.cumsum(s.y[::-1])[::-1], 0.0)
 
@@ -133,7 +133,7 @@ def _of_counts(view: Predictions) -> Callable[[float], tuple[float, ...]]:
 
 
 def _of_rows(view: Predictions, weight_type: str) -> Callable[[float], tuple[float, ...]]:
-    """The same of rows that have weights or belong together."""
+    """The same for rows with weights or units."""
     whole = view.w is None or bool((view.w == np.rint(view.w)).all())
     mean = MeanWithError(view, weight_type if whole else "importance")
 

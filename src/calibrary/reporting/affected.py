@@ -1,4 +1,4 @@
-"""Who is affected: segments by the columns given, with the worst of all by an honest test; and the single classes."""
+"""Who is affected: segments by the given columns, with a test of the worst segment; and the single classes."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import off_classes
 
-#: Values of single columns that are measured at most, a third of a second each; and with how many in all the largest
-#: intersections join them.
+#: The largest number of values of single columns that are measured, a third of a second each; and the largest number
+#: of segments with their intersections.
 MOST_VALUES, MOST_SEGMENTS = 30, 15
-#: Segments and classes named in one sentence.
+#: Number of segments or classes named in one sentence.
 NAMED = 3
-#: Classes listed at the top; the others are folded.
+#: Number of classes listed at the top; the others are folded.
 FIRST_CLASSES = 10
-#: Rows up to which the test of the worst segment can afford more draws than the page.
+#: Up to this many rows the worst-segment test uses more draws than the page.
 _FEW_ROWS = 5_000
-#: Rows up to which a map for each segment is judged in ten folds; beyond, two halves teach enough.
+#: Up to this many rows a map for each segment is judged in ten folds; above, in two, which have rows enough.
 _TEN_FOLDS = 50_000
 #: Parts into which a column of many numbers is cut.
 N_CUTS = 3
@@ -57,7 +57,7 @@ N_CUTS = 3
 
 @section("affected")
 def affected(context: Context) -> Section | None:
-    """The segments of the columns in ``by``, and the worst of all intersections of two."""
+    """The segments of the columns in ``by``, and the worst segment among them and their intersections of two."""
     by, metric = context.asked.by, context.primary
     if by is None or metric is None:
         return None
@@ -96,19 +96,19 @@ def affected(context: Context) -> Section | None:
 
 
 class Levels(NamedTuple):
-    """A column as words: what each level is called, in order, and the level of every row of the input (or image)."""
+    """A column as levels: their names in order, and the level of every row of the input (or image)."""
 
     words: tuple[str, ...]
     level: Indices
 
     @property
     def text(self) -> NDArray[np.str_]:
-        """The words of every row."""
+        """The level of every row, by name."""
         return np.array(self.words)[self.level]
 
 
 def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
-    """The columns as words: numbers and dates cut at quantiles, what is missing a level of its own."""
+    """The columns as levels: numbers and dates are cut at quantiles; missing values are a level of their own."""
     if not isinstance(by, Mapping) and not hasattr(by, "columns"):
         by = {"group": by}
     names = list(by) if isinstance(by, Mapping) else list(by.columns)
@@ -125,7 +125,7 @@ def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
 
 
 def levels_of(values: NDArray[Any]) -> Levels:
-    """One column as words; more than a few numbers or dates are cut at quantiles."""
+    """One column as levels; more than a few different numbers or dates are cut at quantiles."""
     missing = np.asarray(values != values)  # of numbers and dates
     if values.dtype.kind == "O":
         missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
@@ -145,7 +145,7 @@ def levels_of(values: NDArray[Any]) -> Levels:
 
 
 def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
-    """Numbers or dates by the quantiles they lie between; equal values lie together."""
+    """Numbers or dates cut at quantiles; equal values are in the same part."""
     edges = np.unique(np.quantile(values, np.arange(1, N_CUTS) / N_CUTS, method="higher"))
     edges = edges[edges < values.max()]
     said = distinct_digits(edges)
@@ -158,7 +158,7 @@ def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows that share a value of a column, or of two: its name, how many columns, and which rows (or images)."""
+    """Rows with the same value of one column or of two: name, number of columns, and the rows (or images)."""
 
     name: str
     depth: int
@@ -167,14 +167,14 @@ class Segment:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The segments to be measured, and in words those that are not."""
+    """The segments to be measured, and sentences about those that are not."""
 
     measured: list[Segment]
     left_out: list[str]
 
 
 def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
-    """Every column by itself, then the largest intersections of two: chosen by size, never by what was found."""
+    """Every column by itself, then the largest intersections of two: chosen by their size, never by their error."""
     n = context.data.n_places
     rows = Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))  # what columns belong to
     made = [
@@ -205,15 +205,14 @@ def _left_out(found: list[Segment], kept: list[Segment], small: int) -> list[str
     rest = len(found) - len(kept) - small
     if rest:
         said.append(
-            f"{counted(rest, 'further segment')} (the smallest) are not listed; the worst-segment test includes "
-            "every segment "
-            f"with {LEAST_ROWS} or more rows."
+            f"{counted(rest, 'further segment')} (the smallest) are not listed; the worst-segment test includes every "
+            f"segment with {LEAST_ROWS} or more rows."
         )
     return said
 
 
 def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestResult | None, str]:
-    """The test of the worst segment, or why there is none."""
+    """The worst-segment test, or the reason why there is none."""
     if not context.draws:
         return None, ""
     by = {name: context.data.rows_of(c.text) for name, c in columns.items()}
@@ -226,11 +225,11 @@ def _worst(columns: dict[str, Levels], context: Context) -> tuple[SegmentsTestRe
             )  # fmt: skip
     except RefusedError as error:
         return None, str(error)
-    return (None, f"no segment holds {LEAST_ROWS} rows.") if test.n_segments == 1 else (test, "")
+    return (None, f"no segment has {LEAST_ROWS} rows.") if test.n_segments == 1 else (test, "")
 
 
 def own_maps(columns: dict[str, Levels], context: Context) -> list[SegmentGain]:
-    """What a logistic map for each segment, shrunk to that of all rows, would gain: one result for each column."""
+    """The gain of a logistic map for each segment, shrunk towards the map of all rows: one result for each column."""
     p = problem(context.p)
     if not p.binary or too_little(p, context.question.weight_type):
         return []
@@ -256,11 +255,11 @@ def _own_table(gain: SegmentGain) -> Table:
     return Table(tuple(head), tuple(map(tuple, body)), caption, folded=True)
 
 
-# -- what is said ----------------------------------------------------------------------------------------
+# -- sentences -------------------------------------------------------------------------------------------
 
 
 def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> Sentence:
-    """Which segment is furthest from calibration, and whether it is worse than the worst segment expected by chance."""
+    """Which segment deviates most, and whether it is worse than the worst segment expected by chance."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
     allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {things}"
@@ -283,7 +282,7 @@ def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0
 
 
 def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
-    """A segment of the test's table that is miscalibrated: rows, mean confidence and what was observed."""
+    """A miscalibrated segment of the test's table: rows, mean confidence and observed frequency."""
     table, name = test.table, str(test.table["segment"][k])
     stated, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
     noise = float(table["kuiper"][k] / table["sigma"][k]) if math.isfinite(float(table["sigma"][k])) else 0.0
@@ -296,12 +295,12 @@ def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
 
 
 def _other(test: SegmentsTestResult) -> str:
-    """The worst segment that is not the whole."""
+    """The worst segment other than all rows."""
     return str(next(word for word in test.table["segment"] if word != "all rows"))
 
 
 def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> Sentence:
-    """Which of the segments are miscalibrated beyond chance, each by its own test, which has less power."""
+    """Which segments are significantly miscalibrated, each by its own test; the worst-segment test has more power."""
     measured = [p for p in parts if p.measured]
     small = len(parts) - len(measured)
     few = f" Too small to judge: {counted(small, 'segment')}." if small else ""
@@ -315,15 +314,15 @@ def segments_words(parts: list[Part], metric: str, worst_found: bool = False) ->
     if not clear and worst_found:
         many = counted(len(tested), "segment")
         return Sentence(
-            f"The {metric} of none of {many} is significant by itself, adjusted for their number; the test of the "
-            f"worst segment has more power.{few}"
+            f"None of {many} has a significant {metric} by itself after adjustment for their number; the worst-segment "
+            f"test has more power.{few}"
         )
     if not clear:
         many = counted(len(tested), "segment")
-        return Sentence(f"None of {many} is miscalibrated beyond chance by its {metric}.{few}")
+        return Sentence(f"None of {many} has a significant {metric} after adjustment for their number.{few}")
     named = Sentence.joined("; ", [part_words(p, metric) for p in clear[:NAMED]])
     more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
-    said = f"Miscalibrated beyond chance: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
+    said = f"Significantly miscalibrated: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
     return Sentence(said, *named.claims)
 
 
@@ -372,7 +371,7 @@ def _segments_dict(test: SegmentsTestResult) -> dict[str, Any]:
 
 @section("classes")
 def classes(context: Context) -> Section | None:
-    """How often each class was expected and how often it occurred; of a detector, its categories."""
+    """The expected and the observed share of each class; for a detector, confidence and precision by category."""
     data, apart = context.data, context.data.by_class()
     if apart is None:
         rows, metric = class_rows(context.p, context.question, context.asked.decision), None
@@ -394,8 +393,8 @@ def classes(context: Context) -> Section | None:
         head, cells = head[:at] + head[at + 1 :], [cell[:at] + cell[at + 1 :] for cell in cells]
     first, rest = cells[:FIRST_CLASSES], cells[FIRST_CLASSES:]
     caption = (
-        f"First the {many} whose mean confidence is wrong beyond chance (tested for all {len(rows)} at once), then the "
-        "others by the size of the difference."
+        f"First the {many} whose mean confidence differs significantly from the outcome (tested for all {len(rows)} at "
+        "once), then the others by the size of the difference."
     )
     tables = [Table(head, tuple(first), caption)]
     if rest:
@@ -412,14 +411,14 @@ def _class_cells(row: ClassRow) -> tuple[Any, ...]:
 
 
 def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
-    """Which classes are expected more or less often than they occur, beyond chance.
+    """Which classes have significantly different expected and observed shares.
 
-    Of classes that are ``apart`` each row belongs to one, and it is right or wrong.
+    ``apart``: each row belongs to one class and is right or wrong, as the detections of a category are.
     """
     clear = [r for r in ranked if r.clear]
     if not clear:
-        off = "right more or less often than stated" if apart else "expected more or less often than it occurs"
-        return Sentence(f"None of {len(ranked)} {many} is {off}, beyond chance.")
+        off = "precision differs" if apart else "observed share differs"
+        return Sentence(f"For none of {len(ranked)} {many} does the {off} significantly from the mean confidence.")
     verb = ("stated", "right") if apart else ("expected", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
@@ -432,12 +431,12 @@ def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
         else Claim(said, "class", index=r.name, expected=r.mean_prediction, occurred=r.frequency)
         for r in clear[:NAMED]
     ]
-    told = f"{len(clear)} of {len(ranked)} {many} {be} off on average, beyond chance: {said}{more}."
+    told = f"{len(clear)} of {len(ranked)} {many} {be} significantly miscalibrated on average: {said}{more}."
     return Sentence(told, *claims)
 
 
 def class_rows(p: Predictions, question: Question, decision: Decision | None = None) -> tuple[ClassRow, ...]:
-    """Every class of several; ``clear`` where it is expected more or less often than it occurs, beyond chance."""
+    """Every class of several; ``clear`` if its expected and observed shares differ significantly."""
     if p.k < 3:
         return ()
     entry = catalogue["ece"]
@@ -453,7 +452,7 @@ def class_rows(p: Predictions, question: Question, decision: Decision | None = N
 
 
 def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
-    """Every category that has a detection: how sure the detector was of it, and how often it was right."""
+    """Every category that has a detection: mean confidence and precision."""
     metric, question = context.primary, context.question
     off = _off_categories(context, apart.member)
     rows = []
@@ -464,7 +463,7 @@ def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
             entry = catalogue[metric.id]
             with collected_warnings() as cautions:
                 value = float(measure(entry, part, question.of(entry.options)))
-            if cautions:  # of bins too small to count, which would pass for a small error
+            if cautions:  # some bins were too small to count; the value would look like a small error
                 value = math.nan
         stated, right = float(p.mean(p.c)), float(p.mean(p.y))
         rows.append(ClassRow(str(name), float(p.total), stated, right, value, bool(clear)))
@@ -472,10 +471,10 @@ def category_rows(context: Context, apart: ByCategory) -> tuple[ClassRow, ...]:
 
 
 def _off_categories(context: Context, member: Indices) -> NDArray[np.bool_]:
-    """Which categories are right more or less often than stated, beyond chance: all at once, images kept together."""
+    """Which categories have a precision that differs significantly from the confidence (one test, images as units)."""
     with collected_warnings():
         look = look_at(context.data, context.question)
-    if look.view.n > context.p.n:  # copies are written out
+    if look.view.n > context.p.n:  # rows with counts are repeated in the view
         member = np.repeat(member, context.p.counts("the categories"))
     return beyond_chance(look, member, 1.0 - context.question.confidence_level)[0]
 
@@ -484,12 +483,12 @@ def _off_categories(context: Context, member: Indices) -> NDArray[np.bool_]:
 
 
 def class_rows_of(sections: Iterable[Section]) -> tuple[ClassRow, ...]:
-    """The classes of a page, as its section of classes has them."""
+    """The classes of a page, from its section of classes."""
     return tuple(ClassRow(**row) for s in sections if s.key == "classes" for row in s.data["classes"])
 
 
 def group_rows_of(sections: Iterable[Section], column: str) -> tuple[GroupRow, ...]:
-    """The values of one column of a page, as its section of segments has them."""
+    """The values of one column of a page, from its section of segments."""
     names = [f.name for f in fields(GroupRow)]
     found = [row for s in sections if s.key == "affected" for row in s.data["segments"]]
     start = f"{column} = "

@@ -1,8 +1,8 @@
-"""One truth on a page: how a number stands to chance, the same for its row, the sentences about it and the headline.
+"""Consistent verdicts on a page: one rule of significance for a number's row, the sentences about it and the headline.
 
-Three things speak of a number: its p-value, which asks what a calibrated model would show; its interval, which says
-where the truth lies; and the decision of the page. They mostly agree. Where they do not (a bootstrap interval of a
-nearly certain model), the number is "unclear", and nobody calls it miscalibrated.
+There are three sources of evidence about a number: its p-value, its interval, and the overall test of the page. They
+mostly agree. If they do not (as with a bootstrap interval of a nearly certain model), the number is "unclear", and no
+sentence calls it miscalibrated.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
 
-#: How a number stands to chance: beyond it by every account, by some only, by none.
+#: The standing of a number: significant by p-value and interval, by one of them only, or by neither.
 BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "not significant"
 
 
 def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:
-    """The table with the decision's own p-values where a row is one of the statistics of the overall test.
+    """The table with the p-values of the overall test in the rows that are its statistics.
 
-    Two tests of one thing, adjusted among four and among ninety, would say two things about it on one page. The slope
-    must pass a second test: the overall test asks whether the model is calibrated, and a wrong mean moves that sum too,
-    where the slope by itself (given the intercept) may be right.
+    The same statistic adjusted once for four tests and once for ninety would have two p-values on one page. The slope
+    must pass a second test: in the overall test a wrong mean also moves the slope's statistic, although the slope by
+    itself (given the intercept) may be right.
     """
     if decision is None:
         return evaluation
@@ -41,7 +41,7 @@ def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, que
 
 
 def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, question: Question) -> Row:
-    """A row with the p-values of the statistic of the overall test that it is; as it was where it is none."""
+    """A row with the p-values of its statistic in the overall test; unchanged if it is not one of them."""
     same = next((s for s in decision.rows if s.id == statistic), None)
     if same is None or row.pvalue is None or not math.isfinite(same.pvalue):
         return row
@@ -54,7 +54,7 @@ def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, que
 
 
 def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: float) -> float:
-    """The p-value of Cox's slope given its intercept: of the likelihood ratio; of units, as it was ``drawn``."""
+    """The p-value of Cox's slope given its intercept, by the likelihood ratio; with units, the resampled ``drawn``."""
     if decision.path == "units":
         return drawn
     with collected_warnings():
@@ -64,29 +64,29 @@ def slope_alone(p: Predictions, question: Question, decision: Decision, drawn: f
 
 
 def _decides(row: Row) -> str:
-    """Which statistic of the decision a row of the table is; empty for none."""
+    """The statistic of the overall test that is this row of the table; empty if none is."""
     return catalogue[row.id].overall.get(row.part, "") if row.id in catalogue else ""
 
 
 def deciding(evaluation: Evaluation | None, id: str) -> tuple[Row, ...]:
-    """The rows of the table that are this statistic of the decision."""
+    """The rows of the table that are this statistic of the overall test."""
     rows = () if evaluation is None else evaluation.rows
     return tuple(row for row in rows if row.among is not None and _decides(row) == id)
 
 
 def pvalue_of(row: Row) -> float | None:
-    """The p-value by which a row is judged: its own where it was chosen in advance, else among all that were tested."""
+    """The p-value by which a row is judged: unadjusted if the row was chosen in advance, else adjusted."""
     p = row.pvalue if row.primary and row.among is None else row.pvalue_adjusted
     return None if p is None or math.isnan(p) else p
 
 
 def alpha_for(evaluation: Evaluation | None) -> float:
-    """What counts as chance on this page."""
+    """The significance level of this page."""
     return alpha_of(0.95 if evaluation is None else evaluation.settings.get("confidence_level", 0.95))
 
 
 def standing(row: Row, evaluation: Evaluation | None = None) -> str:
-    """How a number stands to chance; empty where it was not tested."""
+    """The standing of a number (significant, unclear or not); empty if it was not tested."""
     p = pvalue_of(row)
     if p is None:
         return ""
@@ -96,17 +96,17 @@ def standing(row: Row, evaluation: Evaluation | None = None) -> str:
 
 
 def not_decided(evaluation: Evaluation | None) -> bool:
-    """Did the decision of the page find no evidence?"""
+    """Whether the overall test of the page does not reject."""
     return evaluation is not None and evaluation.settings.get("decision") == NO_EVIDENCE
 
 
 def holds_ideal(row: Row) -> bool:
-    """Does the interval of a number hold what a calibrated model has?"""
+    """Whether the interval of a number includes the value of a calibrated model."""
     return _ideal_and_interval(row) and row.low <= row.perfect <= row.high  # type: ignore[operator]
 
 
 def leaves_out_ideal(row: Row) -> bool:
-    """Has a number an interval that does not hold what a calibrated model has?"""
+    """Whether a number has an interval that excludes the value of a calibrated model."""
     return _ideal_and_interval(row) and not holds_ideal(row)
 
 
@@ -115,8 +115,8 @@ def _ideal_and_interval(row: Row) -> bool:
 
 
 def doubt(rows: Iterable[Row]) -> str:
-    """Which interval contradicts what a sentence says; empty where none does."""
+    """The interval that contradicts a sentence; empty if none does."""
     return next(
-        (f", though the interval of {row.name}, {ends(row.low, row.high)}, includes {row.perfect:g}"
+        (f", but the interval of {row.name}, {ends(row.low, row.high)}, includes {row.perfect:g}"
          for row in rows if holds_ideal(row)), "",
     )  # fmt: skip

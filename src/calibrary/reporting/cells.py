@@ -1,4 +1,4 @@
-"""A view in few cells, from which a page makes any bins by itself.
+"""A view in few cells, from which the script of a page computes any bins.
 
 A cell is a run of rows that no bin parts: not one of equal width and not one of equal mass, up to :attr:`CellView.most`
 bins. The counts in a bin are therefore exact, and its mean confidence is off by at most :data:`BOUND`, because
@@ -23,7 +23,7 @@ from calibrary.numerics.sums.segment_sums import segment_sums
 
 #: How far the ECE of a page's cells may be from the ECE of the rows: six digits of a confidence up to one half.
 BOUND = 1e-6
-#: Bins that a page offers at least, and at most.
+#: The smallest and the largest number of bins that a page offers.
 FEWEST, MOST = 2, 100
 BINNINGS = ("width", "mass")
 
@@ -75,21 +75,21 @@ class CellView:
         return np.where(c < 0.0, 1.0 + c, c)
 
     def ece(self, binning: str, n_bins: int) -> float:
-        """The ECE with so many bins, from the cells alone, as the page computes it."""
+        """The ECE with this number of bins, from the cells alone, as the page computes it."""
         counts = (self.width if binning == "width" else self.mass)[place(n_bins) : place(n_bins + 1)]
         residual = np.array(self.y) - np.array(self.n) * self.confidence
         bounds = np.concatenate(([0], np.cumsum(counts)))
         return float(np.abs(segment_sums(residual, bounds)).sum()) / sum(self.n)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers in as few characters as they need."""
+        """Plain numbers, written in as few characters as possible."""
         columns = {name: [_short(x) for x in getattr(self, name)] for name in ("n", "c", "y", "v")}
         facts = {"kind": self.kind, "name": self.name, "most": self.most}
         return {**facts, **columns, "width": list(self.width), "mass": list(self.mass)}
 
 
 def place(n_bins: int) -> int:
-    """Where the bins begin in ``width`` and ``mass`` when there are so many of them."""
+    """The starts of the bins in ``width`` and ``mass`` for this number of bins."""
     return n_bins * (n_bins - 1) // 2 - 1
 
 
@@ -135,7 +135,7 @@ def _from_the_nearer_end(c: float, q: float) -> float:
 
 
 def _digits(x: Array) -> tuple[float, ...]:
-    """Six digits; whole numbers as they are."""
+    """The number with six digits; whole numbers are unchanged."""
     return tuple(v if v.is_integer() else float(f"{v:.6g}") for v in x.tolist())
 
 

@@ -1,4 +1,4 @@
-"""From predictions to an answer: is it calibrated, by how much, which way, where, and how sure are we."""
+"""From predictions to a report: evidence of miscalibration, its size, direction and place, with intervals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def report(
     settings: ReportSettings | None = None,
     **keywords: Any,
 ) -> Report:
-    """Answer the question: can these predicted probabilities be believed?
+    """A report on the calibration of these predicted probabilities: evidence, size, direction, place and remedy.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def report(
 
 
 def composed(data: Data, settings: ReportSettings) -> Report:
-    """The report of data that were checked before, and that carry what belongs together and when it was."""
+    """The report of data that were checked before and that contain their units and times."""
     p = data.read_as("predictions", "report")
     primary, draws, question = catalogue[settings.primary].key, settings.draws, settings.question
     evaluation = evaluate_data(
@@ -165,16 +165,16 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     )
 
 
-#: Who is told the headline and the short list as soon as they are known, before the rest of the report is made.
+#: Functions that receive the headline and the short list as soon as they are known, before the rest of the report.
 ANSWERED: ContextVar[Callable[[Report], None] | None] = ContextVar("ANSWERED", default=None)
 
-#: No p-value is taken further than this beyond its draws: so far out no law is known.
+#: No p-value from the normal approximation is smaller: further out the approximation is not known to hold.
 _SMALLEST = 1e-6
 
 _UNITS = (
-    "Rows that belong together were drawn together: for the decision, for the intervals of the tables, for their "
-    "tests, which only metrics of residuals have, and for the comparison of models. Single segments and periods "
-    "are measured row by row, and say so."
+    "Units, with all their rows, were resampled for the overall test, the intervals and tests of the tables, and the "
+    "comparison of models; only metrics of residuals have such a test. Single segments and periods treat rows as "
+    "independent, as a sentence there says."
 )
 
 
@@ -248,7 +248,7 @@ def compare_models(
     for (a, b), metric in wanted:
         if work is not None:
             work.at(len(found) / len(wanted))
-        with collected_warnings():  # the caution stands in the report itself
+        with collected_warnings():  # the report itself contains the warning
             first, own = (outcomes[a], {"y_true_b": outcomes[b], "paired": True}) if outcomes else (y_true, {})
             compared = compare(metric, first, models[a], models[b], n_resamples=n_resamples, rng=seed, **own, **options)
         found.append((metric, replace(compared, a=str(a), b=str(b), pvalue=_beyond_the_draws(compared))))
@@ -257,7 +257,7 @@ def compare_models(
 
 
 def _beyond_the_draws(c: Comparison) -> float:
-    """The p-value of a comparison; where no draw came near no difference, from where its interval lies."""
+    """The p-value of a comparison; if no draw came near a difference of 0, from a normal law with its interval."""
     if not c.pvalue <= 2.0 / (c.n_resamples + 1.0) or not c.high > c.low:
         return c.pvalue
     ends_apart = 2.0 * float(ndtri(0.5 + c.confidence_level / 2.0))
@@ -266,7 +266,7 @@ def _beyond_the_draws(c: Comparison) -> float:
 
 
 def comparable(report: Report) -> tuple[str, ...]:
-    """The metrics of a short list by which models can be compared: those of the table that are one number."""
+    """The metrics of a short list by which models can be compared: those with a single number."""
     table = {row.id for row in report.evaluation.rows}
     numbers = [k.id for k in report.short_list if not k.part and k.id in table]
     return tuple(id for id in numbers if catalogue[id].key == id)

@@ -1,4 +1,4 @@
-"""Decisions at the thresholds in use: is acting on the model worth it, and what does trusting its numbers cost."""
+"""Decisions at the thresholds in use: net benefit of acting on the model, and regret from its miscalibration."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.recalibrate.scores import MeanWithError
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
-#: Fewer rows, or fewer of either outcome, say nothing about decisions.
+#: With fewer rows, or fewer of either outcome, decisions are not judged.
 LEAST_ROWS, LEAST_EVENTS = 30, 5
-#: Rows up to which the figure shows the regret that chance gives, for which labels are redrawn.
+#: Rows up to which the figure shows the regret expected by chance, from redrawn labels.
 _DRAWN_ROWS = 200_000
 
 
@@ -82,7 +82,7 @@ def decisions(context: Context) -> Section | None:
 
 
 def too_little(view: Predictions) -> str:
-    """Why decisions cannot be judged; empty where they can."""
+    """The reason why decisions cannot be judged; empty if they can."""
     if view.fractional:
         return "the labels are shares, and an action is right or wrong"
     if view.n < LEAST_ROWS and view.total < LEAST_ROWS:
@@ -95,7 +95,7 @@ def too_little(view: Predictions) -> str:
 def assessed(
     view: Predictions, thresholds: Array, level: float, weight_type: str = "frequency", rng: Any = 0
 ) -> list[ThresholdDecision]:
-    """Every threshold with its numbers; intervals are normal, from the rows' own parts in each difference."""
+    """Every threshold with its numbers; intervals are normal, from each row's contribution to the difference."""
     curve = decision_curve(view, thresholds=thresholds, confidence_level=level, lens="binary")
     with collected_warnings():
         fitted = _recalibrated(view, rng)
@@ -132,22 +132,22 @@ def _recalibrated(view: Predictions, rng: Any) -> Array:
     return np.clip(cross_fitted(view, "isotonic", assigned_folds(view, 5, rng)), 0.0, 1.0)
 
 
-# -- what is said ------------------------------------------------------------------------------------
+# -- sentences ---------------------------------------------------------------------------------------
 
 
 def decision_words(d: ThresholdDecision, level: float) -> Sentence:
-    """One threshold: better than acting on everybody or nobody, worse, or not to be told; and what trusting costs."""
+    """One threshold: better or worse than acting on everybody or nobody, or not significant; and the regret."""
     other = "acting on every row" if d.treat_all > 0.0 else "acting on none"
     if d.advantage_low > 0.0:
-        more, size = "worth more than", (d.advantage, d.advantage_low, d.advantage_high)
+        more, size = "better than", (d.advantage, d.advantage_low, d.advantage_high)
     elif d.advantage_high < 0.0:
-        more, size = "worth less than", (-d.advantage, -d.advantage_high, -d.advantage_low)
+        more, size = "worse than", (-d.advantage, -d.advantage_high, -d.advantage_low)
     else:
         more, size = "not significantly better or worse than", (d.advantage, d.advantage_low, d.advantage_high)
     decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
     value, low, high = map(_thousand, size)
     said = (
-        f"At {d.threshold:g}: acting on the model is {more} {other}: {'by' if decided else 'the difference is'} "
+        f"At {d.threshold:g}: acting on the model is {more} {other}{', by' if decided else '; the difference is'} "
         f"{value} net true positives per 1,000 rows ({percent(level)} interval {low} to {high})."
     )
     default = "every row" if d.treat_all > 0.0 else "none"
@@ -156,12 +156,12 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
 
 
 def _regret_words(d: ThresholdDecision) -> Sentence:
-    """Whether deciding by recalibrated probabilities would be cheaper."""
+    """Whether decisions by recalibrated probabilities would cost less."""
     if d.regret_low > 0.0:
         said = (
             "Recalibrated probabilities would improve decisions at this threshold: they would save "
-            f"{_thousand(d.regret)} per 1,000 "
-            f"rows, a miss costing {1.0 - d.threshold:.4g} and a false alarm {d.threshold:g}."
+            f"{_thousand(d.regret)} per 1,000 rows, where a miss costs {1.0 - d.threshold:.4g} and a false alarm "
+            f"{d.threshold:g}."
         )
         return Sentence(said, Claim(said, "decides better", threshold=d.threshold))
     return Sentence("There is no evidence that recalibration would improve decisions at this threshold.")
@@ -184,9 +184,9 @@ def _table(found: list[ThresholdDecision], level: float) -> Table:
     return Table(
         head,
         rows,
-        "Net benefit: true positives per row, less false ones at the threshold's exchange rate t/(1-t); acting on none "
-        "is 0. Regret: what acting on recalibrated probabilities would save per row, a miss costing 1-t and a false "
-        f"alarm t, on rows the map was not fitted to. {percent(level)} intervals.",
+        "Net benefit: true positives per row minus t/(1-t) times the false positives per row, at the threshold t; "
+        "acting on none has net benefit 0. Regret: what acting on recalibrated probabilities would save per row, where "
+        f"a miss costs 1-t and a false alarm t, on rows the map was not fitted to. {percent(level)} intervals.",
     )
 
 
@@ -195,11 +195,12 @@ def _figure(context: Context, thresholds: Array) -> Figure:
 
     view = context.view
     draws = 0 if view.n > _DRAWN_ROWS else min(context.draws, 99)
-    chance = "; dashed, the mean of a calibrated model" if draws else ""
+    chance = "; the dashed line is the mean of a calibrated model" if draws else ""
     caption = (
         f"Net benefit with its {percent(context.question.confidence_level)} interval; the thresholds in use are "
-        "marked. Acting on the model pays where its line is above both others. Below: the regret of acting on the "
-        f"probabilities as they are instead of recalibrated ones, fitted and judged on the same rows{chance}."
+        "marked. Acting on the model is better than both defaults where its line is above both others. Below: the "
+        "regret of acting on the given instead of recalibrated probabilities, with the map fitted and judged on the "
+        f"same rows{chance}."
     )
     draw = partial(
         plot_decision, view, thresholds=thresholds, n_resamples=draws, lens="binary", axis=_axis(view), caption=False,

@@ -1,4 +1,4 @@
-"""How well the predictions rank: the area under the ROC curve, which calibration neither gives nor takes."""
+"""How well the predictions rank the cases: the area under the ROC curve, which does not depend on calibration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrary.lookup import catalogue
 
 @dataclass(frozen=True)
 class Discrimination:
-    """The area under the ROC curve (mean over classes against the rest), its interval, and what it should read.
+    """The area under the ROC curve (mean over classes against the rest), its interval, and its values for comparison.
 
     ``calibrated`` is the area that a calibrated model with these very probabilities would have; ``useless`` is 1/2.
     """
@@ -53,7 +53,7 @@ def discrimination(p: Predictions, level: float) -> Discrimination | None:
 
 
 def _of_classes_apart(p: Predictions) -> Discrimination | None:
-    """The mean area over classes that were not kept together, which leaves its interval open."""
+    """The mean area over classes computed one by one, which gives no interval."""
     views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
     both = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views if 0 < one.mean(one.y) < 1]
     if not both:
@@ -63,7 +63,7 @@ def _of_classes_apart(p: Predictions) -> Discrimination | None:
 
 
 def _outcome(p: Predictions, k: int) -> Array:
-    """Did class k occur (or its share, where labels are shares)?"""
+    """Whether class k occurred (or its share, if labels are shares)."""
     if p.y.ndim == 2:
         return p.y[:, k].astype(np.float64)
     return p.y.astype(np.float64) if p.fractional else (p.y == k).astype(np.float64)

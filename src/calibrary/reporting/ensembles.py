@@ -8,7 +8,7 @@ from typing import Any
 from calibrary.base.numbers import ends, number, percent, pvalue_cell, with_interval
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
-#: Members that a page shows one by one.
+#: The largest number of members that a page lists.
 _MOST_MEMBERS = 30
 _KINDS = {
     "draws": "Members: they are taken as draws; if they are correct, the true probability is one more draw.",
@@ -18,7 +18,7 @@ _KINDS = {
 
 @section("ensemble")
 def ensemble(context: Context) -> Section | None:
-    """What an ensemble claims and what is there, where members were given."""
+    """Claimed and true uncertainty of an ensemble, if members were given."""
     found = context.asked.ensemble
     if found is None:
         return None
@@ -52,7 +52,7 @@ def _members(found: Any) -> Table:
 
 
 def _plain(found: Any) -> dict[str, Any]:
-    """The numbers of the five answers."""
+    """The numbers of the five questions about an ensemble."""
     names = ("mean", "members", "mixture", "spread", "decomposition")
     each = {name: getattr(found, name) for name in names}
     return {
@@ -63,7 +63,7 @@ def _plain(found: Any) -> dict[str, Any]:
 
 @section("outside")
 def outside(context: Context) -> Section | None:
-    """What the model says of rows that belong to no class, where there are any."""
+    """The model's confidence on rows that belong to no class, if there are any."""
     found = context.asked.outside
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""The figures of a page: drawn from the page's own question, with captions that quote the page's own table."""
+"""The figures of a page: drawn with the page's own settings, with captions that quote the page's own table."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
 #: The margin around the picture, in inches.
 _MARGIN = 0.1
-#: The diagram that a page draws anew where its reader can change it.
+#: The diagram that an interactive page draws again.
 RELIABILITY = "Reliability diagram"
 #: The diagrams that take the whole width.
 BY_CLASS = "Reliability by class"
-#: A place that answers: unseen until it is pointed at.
+#: A place with a tooltip, invisible until it is pointed at.
 _SPOT = {"class": "tip", "tabindex": "-1", "fill": "none", "r": "6"}
-#: More classes than this are read in the table of classes, not in small diagrams.
+#: With more classes there is only the table of classes, without small diagrams.
 _MOST_DIAGRAMS = 36
 
 
 @functools.singledispatch
 def figures_of(data: Any, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
-    """The telling figures of one kind of data, all about the view that the headline is about."""
+    """The figures for one kind of data, all of the view that the headline is about."""
     raise TypeError(f"{type(data).__name__} has no figures")
 
 
@@ -156,7 +156,7 @@ def window_of(view: Predictions) -> tuple[float, float]:
 
 
 def _step(width: float) -> float:
-    """The round distance between ticks that parts this width into at most six."""
+    """The round distance between ticks that divides this width into at most six parts."""
     return next(s for s in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if 6 * s >= width - 1e-9)
 
 
@@ -290,7 +290,7 @@ def _svg(made: Any) -> Markup:
         svg = svg.replace(start_tag("g", {"id": id}), start_tag("g", attributes), 1)
     for id, places in said.items():
         svg = _answering(svg, id, places)
-    return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # as it is written when it comes from a file
+    return safe_svg(re.sub(r"\n\s*", "\n", svg).strip())  # the same text as that of a figure from a file
 
 
 def _every_axes(figure: Any) -> list[Any]:
@@ -298,7 +298,7 @@ def _every_axes(figure: Any) -> list[Any]:
 
 
 def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict[str, str]]]]:
-    """Give ids to what a legend switches and to the places that answer: their attributes on a page, by id.
+    """Give ids to the elements that a legend switches and to those with a tooltip: their attributes on a page, by id.
 
     The figure has its layout: which places are within the axes is known after it.
     """
@@ -319,7 +319,7 @@ def _marked(figure: Any) -> tuple[dict[str, dict[str, str]], dict[str, list[dict
             if not words:
                 continue
             id = f"spots-{place}-{j}"
-            # a marker of no size tells where the place is in the picture
+            # a marker of size 0 gives the position in the picture
             ax.plot(x, y, ls="none", marker=",", scalex=False, scaley=False, clip_on=False, gid=id)
             belongs = {"data-series": keys[spots.series]} if spots.series in keys else {}
             said[id] = [belongs | {"data-tip": "\n".join(plain(t, None) for t in w.split("\n"))} for w in words]
@@ -343,7 +343,7 @@ def _switched(ax: Any) -> Iterator[tuple[str, list[Any], list[Any]]]:
 
 
 def _answering(svg: str, id: str, places: list[dict[str, str]]) -> str:
-    """The markers with this id as unseen circles that answer."""
+    """The markers with this id as invisible circles with a tooltip."""
     group = re.compile(
         re.escape(start_tag("g", {"id": id})) + r"\s*(?:<defs>.*?</defs>\s*)?<g[^>]*>(.*?)</g>\s*</g>", re.S
     )
@@ -358,7 +358,7 @@ def _answering(svg: str, id: str, places: list[dict[str, str]]) -> str:
 
 @functools.cache
 def _colors() -> dict[str, str]:
-    """The page's names for the colours that figures are drawn with."""
+    """The page's names for the colours of figures."""
     from calibrary.plots.style import look
 
     light = look("light")
@@ -376,11 +376,11 @@ def theme_variables(theme: str) -> str:
 
 
 def width_of(figure: Figure) -> int:
-    """The width of a picture in its own units, by which a narrow window keeps its words readable."""
+    """The width of a picture in its own units, from which a narrow window computes a readable text size."""
     found = re.search(r'viewBox="[-\d.]+ [-\d.]+ ([\d.]+) ', picture(figure))
     return round(float(found[1])) if found else 0
 
 
 def placed(figure: Figure, anchor: str) -> Markup:
-    """The picture on a page, its ids apart from those of every other."""
+    """The picture on a page, with ids that differ from those of every other picture."""
     return placed_svg(picture(figure), anchor, plain(figure.name, None))

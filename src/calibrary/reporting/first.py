@@ -1,4 +1,4 @@
-"""What a page says right below its headline: the worst segment, what would help in it, and what would help all rows."""
+"""The sentences right below the headline: the worst segment, a remedy for it, and a remedy for all rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calibrary.reporting.sections import Section
 
 
 def first_lines(sections: Iterable[Section], alpha: float) -> list[Sentence]:
-    """The sentences of the sections that a reader must not miss, each of which stands in its section as well."""
+    """The most important sentences of the sections, each of which is in its section as well."""
     by_key = {s.key: s for s in sections}
     found = []
     if "affected" in by_key:
@@ -23,7 +23,7 @@ def first_lines(sections: Iterable[Section], alpha: float) -> list[Sentence]:
 
 
 def _worst_segment(section: Section, alpha: float) -> list[Sentence]:
-    """The worst segment where the test of all segments finds one, and what a map of its own would do there."""
+    """The worst segment if the worst-segment test rejects, and the effect of a separate map there."""
     worst = section.data.get("worst")
     if not isinstance(worst, Mapping):
         return []
@@ -36,7 +36,7 @@ def _worst_segment(section: Section, alpha: float) -> list[Sentence]:
 
 
 def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sentence]:
-    """Whether a map of its own would help the segment that the worst one is, or lies in."""
+    """Whether a separate map would help the worst segment or a segment that contains it."""
     for gain in own_maps:
         rows = {f"{gain['by']} = {row['segment']}": row for row in gain["segments"]}
         inside = [name for name in rows if name == worst or f"{name} and " in worst or worst.endswith(f" and {name}")]
@@ -44,13 +44,13 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sent
             continue
         name = max(inside, key=len)
         if not gain["worth"]:
-            beyond = "beyond one map for all rows"
-            return [Sentence(f"Remedy there: there is no evidence that a map of its own for {name} helps {beyond}.")]
+            more = "more than one map for all rows"
+            return [Sentence(f"Remedy there: there is no evidence that a separate map for {name} helps {more}.")]
         row = rows[name]
         said = (
-            f"Remedy there: a map of its own would bring the mean probability of {name} from {percent(row['stated'])} "
-            f"to {percent(row['own'])}, with {percent(row['frequency'])} observed; one map for all rows would bring it "
-            f"to {percent(row['common'])}."
+            f"Remedy there: a separate map would change the mean probability of {name} from {percent(row['stated'])} "
+            f"to {percent(row['own'])}; the observed frequency is {percent(row['frequency'])}. One map for all rows "
+            f"would change it to {percent(row['common'])}."
         )
         told = {f"{name} confidence": row["stated"], f"{name} outcome": row["frequency"]}
         return [Sentence(said, measured(said, **told))]

@@ -1,4 +1,4 @@
-"""What would help: what recalibration gains on rows that the map has not seen, or that there is nothing to gain."""
+"""What would help: the gain from recalibration on rows that the map was not fitted to."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from calibrary.shift.shares import share_words
 
 TITLE = "What would help"
 
-#: How the maps were judged, by what goes through them.
+#: How the maps were judged, for rows and for detections.
 _JUDGED = {
     "row": "every row is recalibrated by a map that was fitted to other rows",
     "detection": "the confidence of every matched detection is recalibrated by a map that was fitted to other images",
 }
 _CAPTION = "Each map on rows to which it was not fitted; a gain below two standard errors may be due to chance."
-#: Fewer rows, or fewer of the rarer outcome, teach no map anything that could be trusted.
+#: With fewer rows, or fewer of the rarer outcome, no map is fitted.
 LEAST_ROWS, LEAST_EVENTS = 50, 10
-#: Numbers (rows times classes) up to which there are ten folds, and five; beyond, two halves teach enough.
+#: Numbers (rows times classes) up to which there are ten folds, and five; above, two.
 _TEN_FOLDS, _FIVE_FOLDS = 100_000, 400_000
-#: Rows above which fewer labels are redrawn: there their mean is known well from a few.
+#: Rows above which fewer labels are redrawn: a few give the mean precisely enough.
 _MANY_ROWS, _FEW_DRAWS = 100_000, 39
 
 
 @section("help")
 def recalibration(context: Context) -> Section:
-    """The gain of every map, the advice in a sentence, and the curve before and after the map."""
+    """The gain from every map, the advice in a sentence, and the reliability curve before and after the map."""
     why = too_little(context.p, context.question.weight_type)
     if why:
         return Section("help", TITLE, (f"Whether recalibration would help was not judged: {why}.",))
@@ -66,7 +66,7 @@ def recalibration(context: Context) -> Section:
 
 
 def too_little(p: Predictions, weight_type: str = "frequency") -> str:
-    """Why no map can be judged on these predictions; empty where one can."""
+    """The reason why no map can be judged on these predictions; empty if one can."""
     if p.fractional or p.y.ndim == 2:
         return "the labels are shares or several a row, and a map is fitted to single outcomes"
     if p.counted or not p.exchangeable:
@@ -82,7 +82,7 @@ def too_little(p: Predictions, weight_type: str = "frequency") -> str:
 
 
 def _at_prevalence(context: Context) -> Context:
-    """The context with rows weighted to the shares that the user stated, where there are any."""
+    """The context with rows weighted to the class shares that the user stated, if any were."""
     if context.asked.prevalence is None:
         return context
     weighted = at_shares(context.p, context.asked.prevalence)
@@ -109,7 +109,7 @@ def _gain(context: Context) -> RecalibrationGain:
 
 @dataclass(frozen=True)
 class PageError:
-    """The calibration error of the page's headline, to be read again after a map: same lens, same bins."""
+    """The calibration error of the page's headline, to be computed again after a map: same lens, same bins."""
 
     id: str
     name: str
@@ -137,7 +137,7 @@ class PageError:
             return float(measure(catalogue[self.id], data, self.question))
 
     def if_calibrated(self, data: Any, draws: int) -> float:
-        """Its mean were these probabilities calibrated; NaN where nothing is drawn."""
+        """Its mean if these probabilities were calibrated; NaN if there are no draws."""
         if not draws:
             return math.nan
         sample = sample_of(data.one_by_one(), self.question.weight_type)
@@ -149,7 +149,7 @@ class PageError:
 
 @dataclass(frozen=True)
 class ErrorBeforeAfter:
-    """The page's error before and after a map, and what a calibrated model with the new probabilities reads."""
+    """The page's error before and after a map, and its mean for a calibrated model with the new probabilities."""
 
     metric: str
     before: float
@@ -174,11 +174,11 @@ def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: Pa
     return ErrorBeforeAfter(error.name, error.value, after, error.if_calibrated(data, draws))
 
 
-# -- what is said ------------------------------------------------------------------------------------
+# -- sentences ---------------------------------------------------------------------------------------
 
 
 def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Sentence:
-    """The advice in words: what the map gains, and what it does to the error; or that nothing is to be gained."""
+    """The advice in a sentence: the gain from the map and the error after it, or that no gain is evident."""
     return gain.advice_words(row, reads.metric, reads.before, reads.after, reads.calibrated)
 
 
@@ -196,7 +196,7 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
 
 
 def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -> Table:
-    """One row for the predictions as they are and one for every map."""
+    """One row for the predictions before recalibration and one for every map."""
     spoken = spoken_score(gain.score)
     read = (
         []
@@ -205,7 +205,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     )
     after: list[tuple[float, ...]] = [(value,) for value in read] or [()] * len(gain.rows)
     rows: list[tuple[Any, ...]] = [
-        ("as it is", gain.before, None, None, *(() if error is None else (error.value,)), "")
+        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), "")
     ]
     for m, reading in zip(gain.rows, after, strict=True):
         rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
@@ -228,9 +228,9 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Erro
     if reads.metric:
         named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
         data = replace(data, **named, metric=reads.metric)
-    worth = "" if gain.advice else ", the best of the maps, which is not worth it"
+    doubt = "" if gain.advice else ", the best of the maps, although there is no evidence that it helps"
     caption = (
-        f"As it is, and after {row.name}{worth}: every {context.data.noun} goes through a map fitted to the other "
+        f"Before and after {row.name}{doubt}. Every {context.data.noun} is recalibrated by a map fitted to the other "
         f"folds. {gain.n_bins} bins of equal {binning} with {percent(level)} Wilson limits, faint below five cases."
     )
     return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))

@@ -36,15 +36,15 @@ from calibrary.reporting.text import (
     short_cells,
 )
 
-#: The page writes a metric's name under its id, not in a column of its own.
+#: The page writes a metric's name under its id, not in a separate column.
 _COLUMNS = HEAD[:-1]
 #: Tables of more rows than this get a search box and scroll within their frame.
 _LONG = 30
-#: What stands before a colon is the name of a finding if it is no longer than this.
+#: The text before a colon is the name of a finding if it is no longer than this.
 _LONGEST_NAME = 24
-#: Up to so many models a table has room for the intervals of their differences.
+#: Up to this number of models a table has room for the intervals of their differences.
 _FEW_MODELS = 6
-#: Up to so many models the reliability diagram shows them all at once.
+#: Up to this number of models the reliability diagram shows them all at once.
 _DRAWN_TOGETHER = 4
 #: Characters up to which the text of a cell stays in one line.
 _SHORT_TEXT = 17
@@ -85,7 +85,7 @@ def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactiv
 
 
 def section_page(title: str, headline: str, findings: Sequence[str], sections: Sequence[Section]) -> str:
-    """A whole HTML document of sections alone, for results that are no report."""
+    """A whole HTML document of sections alone, for results other than reports."""
     parts = [
         element("h1", title),
         element("p", headline, class_="headline none"),
@@ -177,15 +177,16 @@ def _footer() -> Markup:
 
 
 def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup | None) -> Markup:
-    """What is read first of several models: the short list of each, differences from the first, all curves."""
+    """The beginning of a page of several models: the short list of each, differences from the first, all curves."""
     names = together.short_names(reports)
-    top = [_sorting_head(id, title=name) for id, name in together.heads(reports)]
+    top = [_sorting_head(f"{capital(name)} ({id})") for id, name in together.heads(reports)]
     head = element("tr", _sorting_head("model"), element("th", "answer", scope="col"), top)
     rows = [_together_row(i, names[i], r, reports, comparisons) for i, r in enumerate(reports)]
     interval = ", with its interval" if len(reports) <= _FEW_MODELS else ""
     differences = (
-        f"Last line: the difference from {names[0]} on the same rows{interval}; green is better, red worse, "
-        "beyond chance among all these comparisons. Where errors and proper scores disagree, decide by the score."
+        f"Last line: the difference from {names[0]} on the same rows{interval}. Green: significantly better, red: "
+        "significantly worse, adjusted for all these comparisons. If errors and proper scores disagree, decide by the "
+        "score."
     )
     return element(
         "header",
@@ -198,11 +199,11 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
 
 
 def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
-    """All curves in one figure; of few models it gives way to the diagram that a reader can change."""
+    """All curves in one figure; for few models the interactive diagram replaces it."""
     drawn = together.overlay(reports)
     kind = "alone still" if live and len(reports) <= _DRAWN_TOGETHER else "alone"
     said = " Smooth reliability curves, drawn where there are predictions. Closer to the diagonal is better."
-    which = element("span", " Point at a curve or a row to tell which is which.", class_="screen")
+    which = element("span", " Point at a curve or a row to highlight its model.", class_="screen")
     caption = element("figcaption", element("b", "All models."), said, which)
     return drawn and element("figure", drawn, caption, class_=kind)
 
@@ -232,7 +233,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
 
 
 def _difference(c: together.Cell, models: int) -> Markup | None:
-    """How far from the reference; of many models the interval is shown on request, so that more of them are seen."""
+    """The difference from the reference; with many models its interval is a tooltip, which saves width."""
     if not c.difference:
         return None
     shown, asked = (c.difference, None) if models <= _FEW_MODELS else (c.difference.partition(" ")[0], c.difference)
@@ -262,7 +263,7 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     parts.append(_part(anchor, "metrics", f"Every metric ({n} numbers)", _metrics(report), shut=True))
     counts = {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in report.data.items()}
     made: list[Markup | None] = [*(_section_body(s, anchor) for s in tail), _facts("Data", counts)]
-    if not tail:  # the table of provenance holds the settings
+    if not tail:  # the table of provenance contains the settings
         made.append(_facts("Settings", report.settings))
     made.append(_skipped(report))
     if report.notes:
@@ -278,7 +279,7 @@ def _byline(report: Report) -> Markup | None:
 
 
 def _signature(report: Report) -> Markup:
-    """A line to sign on; on the screen only where the page says who made it or what it is for."""
+    """A line for a signature; on the screen only if the page has an author or a purpose."""
     kind = "sign" if any(report.about.values()) else "sign paper"
     return element("div", [element("span", word) for word in ("Name", "Signature", "Date")], class_=kind)
 
@@ -322,8 +323,8 @@ def _short_list(report: Report) -> Markup:
     rows = [_short_row(k, texts) for k, texts in zip(report.short_list, short_cells(report), strict=True)]
     heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
     hint = (
-        '"If calibrated": what a calibrated model with these same predictions would show on average; '
-        "grey, where most such models lie. Useless: predictions that have nothing to do with the outcomes."
+        '"If calibrated": the mean of a calibrated model with these same predictions; '
+        "grey: the range of most such models. Useless: predictions without any relation to the outcomes."
     )
     table = _grid(element("tr", each("th", heads, scope="col")), rows, "short")
     return markup(_scrolling(table), element("p", hint, class_="hint"))
@@ -431,12 +432,12 @@ def _grid(head: Markup, rows: Sequence[Markup], kind: str | None) -> Markup:
 
 
 def _sorting_head(head: str, **more: object) -> Markup:
-    """The head of a column that sorts; on paper, where a head is repeated without its buttons, its text."""
+    """The heading of a sortable column; on paper, where repeated headings have no buttons, its text."""
     return element("th", _button(head), scope="col", data_head=head, **more)
 
 
 def _numeric(column: Sequence[Any], texts: bool) -> bool:
-    """Does a column hold numbers, or ``texts`` of them, and nothing else where it holds something?"""
+    """Whether every cell of a column that is not empty is a number, or text of one (``texts``)."""
     told = [key for key in column if key not in (None, "")]
     return bool(told) and all(
         _NUMBER.fullmatch(key) is not None
@@ -454,13 +455,13 @@ def aligned(texts: Sequence[str]) -> list[str]:
 
 
 def _td(text: str, key: Any, is_number: bool = False) -> Markup:
-    # a date or an interval in two lines is read twice
+    # a date or an interval is not broken into two lines
     kinds = ["num"] * is_number + ["whole"] * (len(text) <= _SHORT_TEXT)
     return element("td", text, class_=" ".join(kinds) or None, data_key=_sort_key(key))
 
 
 def _sort_key(key: Any) -> str | None:
-    """What a number is sorted by; text is sorted by itself."""
+    """The sort key of a number; text is its own key."""
     if isinstance(key, bool) or not isinstance(key, int | float) or math.isnan(key):
         return None
     return repr(key).replace("inf", "Infinity")
@@ -479,8 +480,8 @@ def _metrics(report: Report) -> Markup:
     ]
     hint = (
         element("span", "Click a metric for its meaning, a heading to sort. ", class_="screen"),
-        "Intervals are of each number alone; p-values are adjusted for testing many at once, but for the one chosen in "
-        "advance (★). Scores that also measure sharpness get no verdict.",
+        "Each interval is for one number alone. p-values are adjusted for all tests of the table, except that of the "
+        "metric chosen in advance (★). Scores that also measure sharpness get no verdict on calibration.",
     )
     head = element("tr", [_sorting_head(h) for h in _COLUMNS])
     return element(
@@ -525,13 +526,13 @@ def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> Markup:
 
 
 def _of_study(row: Row, evaluation: Evaluation) -> str | None:
-    """What the study found of the metric at this N, for the row when it is unfolded."""
+    """The study's results for the metric at this N, shown when the row is unfolded."""
     known = finding(row.id, evaluation.n, evaluation.n_classes).sentence
     return f"In the study: {known}." if known else None
 
 
 def _about(id: str) -> Markup:
-    """What a metric means, once per page; a row clones it when it is unfolded."""
+    """The meaning of a metric, once per page; an unfolded row shows a copy."""
     entry = catalogue[id]
     facts = [("Use it", entry.use), ("Do not", entry.avoid), ("Defined in", entry.place), ("Cost", entry.cost)]
     facts += [(f"Erratum: {c.fact}", f"review: {c.review}; here: {c.ours}") for c in entry.corrections]
@@ -544,7 +545,8 @@ def _listed(facts: Iterable[tuple[object, object]]) -> Markup:
 
 
 def _verdict_class(text: str) -> str:
-    said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence against": "ok"}
+    said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence": "ok"}
+    said["no evidence against"] = "ok"  # in reports saved by earlier versions
     if text.startswith("unclear"):
         return "warn"
     return "ok" if text.startswith("not significant") else said.get(text, "none")

@@ -12,7 +12,7 @@ from calibrary.base.text import plain
 
 @dataclass(frozen=True)
 class IndexLine:
-    """A file and what became of it: the link to its report, or why there is none."""
+    """A file with the link to its report, or the reason why there is none."""
 
     source: str
     link: str

@@ -1,4 +1,4 @@
-"""Verdicts as JUnit XML, the form in which build servers read the outcome of tests."""
+"""Verdicts as JUnit XML, the format in which build servers read test results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Case:
 
 
 def junit(cases: Sequence[Case]) -> str:
-    """One test suite with a test case for each gate; what is undecided and may pass is a skipped test."""
+    """One test suite with a test case for each gate; an undecided gate that may pass is a skipped test."""
     failed = sum(case.status != "error" and not case.passed for case in cases)
     errors = sum(case.status == "error" for case in cases)
     skipped = sum(case.status == "undecided" and case.passed for case in cases)

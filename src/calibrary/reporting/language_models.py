@@ -10,15 +10,15 @@ from calibrary.base.numbers import counted, number, percent, pvalue, with_interv
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
-#: What stands under the headline of a page of sampled answers.
+#: The first sentence below the headline of a report of sampled answers.
 CAUTION = (
-    "Noise: the metrics and figures below take the shares of agreeing samples as confidences and include the noise of "
-    "the samples, so no test is made of them."
+    "Noise: the metrics and figures below use the shares of agreeing samples as confidences. They include the sampling "
+    "noise, so they are not tested."
 )
 
 
 def sampled_headline(found: Any) -> Sentence:
-    """The answer of a page of sampled answers: what the test of them says, and how large the error is."""
+    """The headline of a report of sampled answers: the result of their test, and the size of the error."""
     level = percent(found.confidence_level)
     p = pvalue(found.pvalue, found.n_resamples)
     said = "Not calibrated" if found.pvalue <= alpha_of(found.confidence_level) else "No evidence of miscalibration"
@@ -32,7 +32,7 @@ def sampled_headline(found: Any) -> Sentence:
 
 @section("sampled")
 def sampled(context: Context) -> Section | None:
-    """What sampled answers show without the noise of the samples, where they were given."""
+    """The calibration of sampled answers without the sampling noise, if they were given."""
     found = context.asked.sampled
     if found is None:
         return None
@@ -47,13 +47,13 @@ def sampled(context: Context) -> Section | None:
     )
     sentences = (
         found.sentence,
-        f"Samples: each of {counted(found.n, 'answer')} is measured by {k} samples. The interval is of the error that "
-        "so many samples can show, which is at most the error of the model's own probabilities.",
+        f"Samples: the confidence of each of {counted(found.n, 'answer')} is estimated from {k} samples. The interval "
+        "is for the error that this many samples can show, which is at most that of the model's own probabilities.",
     )
     figure = Figure(
         "Contributions to the error",
-        "Outcome less left-out sample, by the share of the other samples that agree (blue), with 95% of what "
-        "calibrated models show (green); gray bars are the shares themselves, which include the noise of the samples.",
+        "Blue: outcome minus a left-out sample, by the share of the other samples that agree. Green: the range of 95% "
+        "of calibrated models. Gray bars: outcome minus the shares themselves, which include the sampling noise.",
         partial(found.plot, caption=False),
     )
     table = Table(("number", "value", "what it is"), rows)
@@ -62,21 +62,24 @@ def sampled(context: Context) -> Section | None:
 
 @section("judge")
 def judge(context: Context) -> Section | None:
-    """What few human labels and a judge show together, where a judge was given."""
+    """Estimates from few human labels and a judge together, if a judge was given."""
     found = context.asked.judge
     if found is None:
         return None
-    lean = "the judge says 1" if found.lean > 0 else "the judge says 0"
+    way = "above" if found.lean > 0 else "below"
     sentences = [found.sentence]
     if abs(found.lean) >= 0.005:
-        said = f"Lean: {lean} more often than the humans, by {percent(abs(found.lean))} of the rows they labelled."
+        said = (
+            f"Bias of the judge: on the rows that both labelled, the judge's mean label is {number(abs(found.lean))} "
+            f"{way} that of the humans."
+        )
         sentences.append(Sentence(said, measured(said, lean=found.lean)))
-    sentences.append("Rows: the rest of this page is about the rows with a human label alone.")
+    sentences.append("Rows: the rest of this page uses only the rows with a human label.")
     table = Table(("number", "value"), tuple(found.rows()))
     figure = Figure(
         "Estimates from each set of labels",
-        "Intervals of the human labels alone and of humans and judge, made by the same method; the judge taken as the "
-        "truth is a circle without an interval, because it may be biased however many rows it labelled.",
+        "Estimates with intervals from the human labels alone and from humans and judge together, by the same method. "
+        "The circle is the estimate from the judge alone; it has no interval, because the judge may be biased.",
         partial(found.plot, caption=False),
     )
     return Section("judge", "Human and judge", tuple(sentences), (table,), (figure,), found.to_dict())

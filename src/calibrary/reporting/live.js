@@ -156,7 +156,7 @@ const state = { model: 0, view: 0, off: new Set(["after"]), focus: 0 };
 function chosenSeries() {
   const several = state.model === "all";
   const models = several ? liveData.map((data, i) => ({ data, i })) : [{ data: liveData[state.model], i: state.model }];
-  const series = models.map(({ data, i }) => ({ data, key: "m" + i, color: i, name: several ? data.name : "as it is", view: data.views[several ? 0 : state.view] ?? data.views[0] }));
+  const series = models.map(({ data, i }) => ({ data, key: "m" + i, color: i, name: several ? data.name : "not recalibrated", view: data.views[several ? 0 : state.view] ?? data.views[0] }));
   if (!several) {
     const after = series[0].data.views.find(v => v.kind === "after");
     if (after && state.view === 0) series.push({ ...series[0], key: "after", color: series[0].color + 1, name: after.name, view: after });
@@ -338,7 +338,7 @@ function drawDecision() {
   const k = Number(slider.value), stage = one(".stage", decision);
   document.getElementById("threshold-shown").textContent = curve.t[k];
   slider.setAttribute("aria-valuetext", "act from " + curve.t[k]);
-  const lines = [["before", "as it is", 0, curve.before]];
+  const lines = [["before", "not recalibrated", 0, curve.before]];
   if (curve.after) lines.push(["after", "after " + curve.map, 1, curve.after]);
   stage.replaceChildren(decisionPicture(curve, lines.filter(l => !decisionOff.has(l[0])), k, stage.clientWidth));
   const items = [...lines.map(([key, name, color]) => [key, name, `background:${seriesColor(color)}`]), ["all", "acting on every row", "background:var(--soft)"]];

@@ -1,4 +1,4 @@
-"""What a page keeps so that a reader can change its figures: cells of every view, and what each threshold does."""
+"""The data of a page's interactive figures: cells of every view, and the effects of each threshold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from calibrary.reporting.words import nouns
 MOST_CHARACTERS = 290_000
 #: The bins offered for all rows, and for classes and segments: the first number whose cells are small enough.
 BINS_OF_ALL, BINS_OF_PARTS = 50, (50, 30, 20, 12)
-#: Classes and segments that can be looked at.
+#: The largest number of classes and segments that can be selected.
 MOST_PARTS = 12
 #: A segment or class with fewer rows has no diagram.
 LEAST_ROWS = 30
@@ -131,10 +131,10 @@ def axis_of(view: Predictions) -> str:
 
 
 def _note(context: Context) -> str:
-    """What must be said where rows belong together: the cells do not know it."""
+    """A caution if rows belong to units, because the cells ignore units."""
     if context.data.in_groups or context.data.one_by_one().units is not None:
         return (
-            f"The {context.data.nouns} are taken as independent here; those that belong together vary more by chance."
+            f"The {context.data.nouns} are assumed to be independent here; those of the same unit vary more by chance."
         )
     return ""
 
@@ -144,7 +144,7 @@ def _importance(context: Context) -> bool:
 
 
 def _shown(context: Context, live: Live) -> Shown | None:
-    """What the page's table says of the very error that the figure computes; None where it says nothing of it."""
+    """The table's value of the error that the figure computes; None if the table does not contain it."""
     for row in context.evaluation.rows:
         named = row.id in catalogue and row.id in ("ece", "d_ece") and not row.part
         if named and row.null_mean is not None and row.null_high is not None:
@@ -154,7 +154,7 @@ def _shown(context: Context, live: Live) -> Shown | None:
 
 
 def _views(context: Context, live: Live) -> tuple[CellView, ...]:
-    """All rows, then what else can be looked at, with as many bins as the page has room for."""
+    """All rows, then the views that can be selected, with as many bins as the page has room for."""
     importance = _importance(context)
     after = _after(context)
     whole = list(live.views)
@@ -181,7 +181,7 @@ def _named(name: str) -> str:
 
 
 def _after(context: Context) -> tuple[str, Predictions] | None:
-    """The view after the map that would help, every row by a map that it was not fitted to."""
+    """The view after the advised map, each row recalibrated by a map that was not fitted to it."""
     found = context.kept.get("after")
     if found is None:
         return None
@@ -209,7 +209,7 @@ def _parts(context: Context) -> Iterator[tuple[str, str, Predictions]]:
 
 
 def _thresholds(context: Context) -> ThresholdCurve | None:
-    """Decisions of two classes, and of whatever thresholds were asked for."""
+    """The decision data of two classes, for any thresholds that were given; None for other data."""
     asked = context.asked.thresholds
     if context.looked_at[1] != "binary" or context.data.own_view is not None:
         return None

@@ -1,4 +1,4 @@
-"""The part of a page that a reader can change: the reliability diagram with its controls, and the decision threshold.
+"""The interactive part of a page: the reliability diagram with its controls, and the decision threshold.
 
 Everything here is hidden until the script shows it; without a script, and on paper, the page has its still figures.
 """
@@ -43,10 +43,10 @@ def _diagram(names: Sequence[str]) -> Markup:
         element("label", "model ", element("select", models, id="live-model")) if names else None,
     )
     caption = (
-        "A point is a bin with its interval (Wilson), faint below five cases; on the diagonal, what was predicted is "
-        "what happened. Point at a bin, or go from bin to bin with the arrow keys, for its numbers. Counts and errors "
-        "are exact for every number of bins; what a calibrated model would show is computed from the same cells, to "
-        "within 3%. Decide by the overall test of the page, which does not depend on bins."
+        "A point is a bin with its interval (Wilson), faint below five cases; on the diagonal, the observed frequency "
+        "equals the prediction. Point at a bin, or go from bin to bin with the arrow keys, for its numbers. Counts and "
+        "errors are exact for every number of bins; the values expected of a calibrated model are accurate to within "
+        "3%. Decide by the overall test of the page, which does not depend on bins."
     )
     return _figure("reliability", "Reliability diagram", controls, caption)
 
@@ -55,14 +55,14 @@ def _decisions() -> Markup:
     heads = ("segment", "alarms", "found", "missed")
     table = element(
         "table",
-        element("caption", "Who is treated, per 1,000 rows of each segment: alarms, events found, events missed"),
+        element("caption", "Treated rows per 1,000 rows of each segment: alarms, events detected, events missed"),
         element("thead", element("tr", [element("th", head, scope="col") for head in heads])),
         element("tbody"),
     )
     caption = (
-        "A row is treated where its probability is at least the threshold. Net benefit: true positives per row, less "
-        "false ones at the threshold's exchange rate t/(1-t); acting on none is 0. The shaded band is its interval, "
-        "row by row or by unit. Probabilities after recalibration come from maps that were not fitted to their rows."
+        "A row is treated if its probability is at least the threshold t. Net benefit: true positives per row minus "
+        "t/(1-t) times the false positives per row; acting on none has net benefit 0. The shaded band is its interval, "
+        "over rows or units. Probabilities after recalibration come from maps that were not fitted to their rows."
     )
     return _figure(
         "decision", "Decisions at a threshold", (_range("threshold", "act from", 0, 1, 0),), caption,

@@ -26,7 +26,7 @@ from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting.sections import Context
 
-#: Parts with fewer rows are named with their size, and nothing is computed.
+#: For parts with fewer rows only the size is given, and nothing is computed.
 LEAST_ROWS = 30
 #: Rows of a part up to which its interval is inverted like the page's; above, two sets of draws give nearly the same.
 _INVERTED_ROWS = 5_000
@@ -37,7 +37,7 @@ _NAN = math.nan
 
 @dataclass(frozen=True)
 class Part:
-    """One part: its size, what was stated and what happened, and the page's primary metric.
+    """One part: its size, mean confidence and observed frequency, and the page's primary metric.
 
     ``low`` to ``high`` is the interval of the value, ``null_mean`` and ``null_high`` what a calibrated model shows on
     average and exceeds in 5% of samples; ``pvalue_adjusted`` allows for the number of parts (Holm), and ``alpha`` is
@@ -65,7 +65,7 @@ class Part:
 
     @property
     def measured(self) -> bool:
-        """Was the metric computed?"""
+        """Whether the metric was computed."""
         return not math.isnan(self.value)
 
     @property
@@ -79,7 +79,7 @@ class Part:
 
     @property
     def clear(self) -> bool:
-        """Is it miscalibrated beyond chance, given how many parts were looked at?"""
+        """Whether it is significantly miscalibrated, adjusted for the number of parts."""
         return self.pvalue_adjusted < self.alpha
 
 
@@ -101,7 +101,7 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
 
 
 def part_words(part: Part, metric: str) -> Sentence:
-    """A part that is miscalibrated beyond chance, with its number."""
+    """A significantly miscalibrated part, with its number."""
     said = f"{part.name} ({metric} {number(part.value)}, {part.p_words})"
     return Sentence(
         said, Claim(said, "part is miscalibrated", part=part.name), measured(said, **{part.name: part.value})
@@ -109,20 +109,21 @@ def part_words(part: Part, metric: str) -> Sentence:
 
 
 def units_words(context: Context) -> tuple[str, ...]:
-    """What must be said where rows hang together: the tests of parts do not know it."""
+    """A caution if rows belong to units, because the tests of parts ignore units."""
     if context.data.one_by_one().units is not None:
         return (
-            f"The {context.data.nouns} of an image are drawn together in intervals and in tests of single parts; the "
-            "test of the worst segment and the alarm take them as independent, so that p-values may be too small.",
+            "Images, with all their "
+            f"{context.data.nouns}, are resampled for intervals and for tests of single parts; the worst-segment test "
+            "and the alarm treat them as independent, so that their p-values may be too small.",
         )
     if not context.data.in_groups:
         return (
-            "Rows are taken as independent, here and on the whole page. If several rows belong to one patient, image "
-            "or prompt, name that column as the unit.",
+            "Rows are assumed to be independent, here and on the whole page. If several rows belong to one patient, "
+            "image or prompt, name that column as the unit.",
         )
     return (
-        "Rows are taken as independent here, although some belong together: these intervals may be too narrow, and "
-        "p-values too small.",
+        "Rows are assumed to be independent here, although some belong to the same unit: these intervals may be too "
+        "narrow, and p-values too small.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Calibration over time: the page's metric by period, and an alarm that may be looked at after every batch."""
+"""Calibration over time: the page's metric by period, and an alarm that remains valid if checked after every batch."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, s
 from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
-#: A period needs so many rows, and so many of either outcome, to be chosen.
+#: The least number of rows, and of rows with either outcome, in a period.
 ENOUGH_ROWS, ENOUGH_EVENTS = 100, 5
-#: Periods on a page, at most.
+#: The largest number of periods on a page.
 MOST_PERIODS = 24
-#: Looks of the monitor, and rows of a look above which rows of nearly one confidence are taken together.
+#: Checks of the monitor, and the rows of a check above which rows of nearly equal confidence are merged.
 _LOOKS, _MANY_ROWS = 200, 2_000
 _GRID = Grid(4800)
 _UNITS = ("day", "week", "month", "quarter", "year")
@@ -53,7 +53,7 @@ def over_time(context: Context) -> Section | None:
     watch = watched(context, time)
     said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.data.nouns)]
     if watch is not None and watch.alarm is not None and not any(p.clear for p in parts):
-        said.reverse()  # what was found is said first: a terminal has no room for more
+        said.reverse()  # the finding comes first: a terminal shows no more than that
     return Section(
         "time",
         title,
@@ -73,7 +73,7 @@ def over_time(context: Context) -> Section | None:
 
 @dataclass(frozen=True)
 class Times:
-    """The time of every row that is here (or image): dates to the microsecond, or numbers; NaT or NaN where missing."""
+    """The time of every row in the data (or image): dates to the microsecond, or numbers; NaT or NaN if missing."""
 
     value: NDArray[Any]
 
@@ -87,7 +87,7 @@ class Times:
         return gaps
 
     def words(self, value: Any) -> str:
-        """One time: a date, with its hour only where there is one."""
+        """One time as text: a date, with the hour only if it has one."""
         if not self.dated:
             return f"{float(value):g}"
         day = np.datetime64(value, "D")
@@ -104,7 +104,7 @@ def _notes(time: Times) -> list[str]:
 
 @dataclass(frozen=True)
 class Periods:
-    """The period of every row (-1: none), what the periods are called in order, and what they are."""
+    """The period of every row (-1: none), the names of the periods in order, and their unit."""
 
     number: Indices
     names: tuple[str, ...]
@@ -112,7 +112,7 @@ class Periods:
 
 
 def _outcomes(context: Context) -> tuple[Array, Array]:
-    """Rows and events of each row that is here, or image."""
+    """The numbers of rows and events in each row of the data (or image)."""
     view = context.view
     return context.data.summed(view.weight), context.data.summed(view.weight * view.y)
 
@@ -153,7 +153,7 @@ def _starts(times: NDArray[Any], unit: str) -> NDArray[Any]:
 
 
 def _enough(number: Indices, n: int, known: NDArray[np.bool_], outcomes: tuple[Array, Array]) -> bool:
-    """Have all periods enough rows and outcomes of both kinds? The first and last may be cut short."""
+    """Whether all periods have enough rows and outcomes of both classes; the first and last may have fewer."""
     rows, events = (np.bincount(number, x[known], n) for x in outcomes)
     fine = (rows >= ENOUGH_ROWS) & (np.minimum(events, rows - events) >= ENOUGH_EVENTS)
     inner = fine[1:-1]
@@ -161,7 +161,7 @@ def _enough(number: Indices, n: int, known: NDArray[np.bool_], outcomes: tuple[A
 
 
 def _equal_counts(time: Times, known: NDArray[np.bool_], outcomes: tuple[Array, Array]) -> Periods:
-    """Runs of rows in order of time, of about equal size; rows of one moment stay together."""
+    """Blocks of rows in order of time, of about equal size; rows of the same time stay together."""
     rows, events = (x[known] for x in outcomes)
     total = float(rows.sum())
     rarer = min(float(events.sum()), total - float(events.sum()))
@@ -203,7 +203,7 @@ def _period_words(start: Any, unit: str, time: Times) -> str:
 
 @dataclass(frozen=True)
 class Watch:
-    """The evidence after every look of somebody who looked all the time, and when each look was.
+    """The evidence after every check of a continuous monitor, and the time of each check.
 
     ``rows`` are those seen by each look, ``first`` and ``last`` its first and last moment in words.
     """
@@ -215,7 +215,7 @@ class Watch:
 
     @property
     def alarm(self) -> str | None:
-        """When the alarm came; None if it did not."""
+        """The time of the alarm; None if there was none."""
         return None if self.found.alarm is None else self.last[self.found.alarm]
 
     @property
@@ -224,7 +224,7 @@ class Watch:
 
     @property
     def since(self) -> str | None:
-        """When what has the most evidence began; None where it is the whole stream."""
+        """The start of the rows with the most evidence; None if it is the whole stream."""
         return self.first[self.found.start] if self.found.start else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class Watch:
 
 
 def watched(context: Context, time: Times) -> Watch | None:
-    """The page's view looked at after every moment, day or run of rows; None where labels are shares."""
+    """The page's view monitored after every moment, day or block of rows; None if labels are shares."""
     view = context.view
     if view.fractional:
         return None
@@ -255,7 +255,7 @@ def watched(context: Context, time: Times) -> Watch | None:
 
 
 def _looks(when: NDArray[Any], time: Times) -> tuple[Indices, int]:
-    """The look that each row belongs to, and how many there are: moments, days, or runs of moments."""
+    """The check that each row belongs to, and the number of checks: moments, days, or blocks of moments."""
     for value in (when, when.astype("datetime64[D]")) if time.dated else (when,):
         moments, number = np.unique(value, return_inverse=True)
         if len(moments) <= _LOOKS:
@@ -266,7 +266,7 @@ def _looks(when: NDArray[Any], time: Times) -> tuple[Indices, int]:
 
 
 def _bets(view: Predictions, rows: Indices, counts: bool) -> Predictions:
-    """The rows of a look; many of nearly one confidence and one label are taken together at their mean."""
+    """The rows of a check; many rows of nearly equal confidence and the same label are merged at their mean."""
     c, y = view.c[rows], view.y[rows]
     w = view.w[rows] if counts and view.w is not None else None
     if len(rows) > _MANY_ROWS:
@@ -275,18 +275,18 @@ def _bets(view: Predictions, rows: Indices, counts: bool) -> Predictions:
 
 
 def _merged(c: Array, y: NDArray[Any], w: Array | None) -> tuple[Array, NDArray[Any], Array]:
-    """Rows of nearly one confidence and one label as one row at their mean; 0 and 1 stay what they are."""
+    """Rows of nearly equal confidence and the same label as one row at their mean; 0 and 1 stay exact."""
     key, number = np.unique(2 * _GRID.locate(c)[0] + y, return_inverse=True)
     weight = np.ones(len(c)) if w is None else w
     copies: Array = np.bincount(number.ravel(), weight).astype(np.float64)
     return np.bincount(number.ravel(), weight * c) / copies, (key % 2).astype(np.intp), copies
 
 
-# -- what is said ----------------------------------------------------------------------------------------
+# -- sentences -------------------------------------------------------------------------------------------
 
 
 def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
-    """In which periods the predictions are miscalibrated beyond chance, given how many were looked at."""
+    """In which periods the predictions are significantly miscalibrated, adjusted for the number of periods."""
     measured = [p for p in parts if p.measured]
     few = len(parts) - len(measured)
     short = f" Too small to judge: {counted(few, 'period')}." if few else ""
@@ -299,19 +299,19 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
         return Sentence(f"{what} measured; no test was made, so this shows the size, not the evidence.{short}")
     clear = [p for p in tested if p.clear]
     if not clear:
-        return Sentence(f"In none of {what} are the predictions miscalibrated beyond chance by the {metric}.{short}")
+        return Sentence(f"In none of {what} is the {metric} significant after adjustment for their number.{short}")
     shown = clear if len(clear) <= 4 else [clear[0], max(clear, key=lambda p: p.value), clear[-1]]
     shown = list(dict.fromkeys(shown))
     named = Sentence.joined("; ", [part_words(p, metric) for p in shown])
     some = "" if len(shown) == len(clear) else ", among them the first, the worst and the last"
-    said = f"Periods: miscalibrated beyond chance in {len(clear)} of {what}{some}: {named}.{short}"
+    said = f"Periods: significantly miscalibrated in {len(clear)} of {what}{some}: {named}.{short}"
     return Sentence(said, *named.claims)
 
 
 def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
-    """When somebody who looked all the time would have been alarmed, and since when; or that no alarm came."""
+    """When continuous monitoring would have raised an alarm, and for which rows; or that it would have raised none."""
     if watch is None:
-        return Sentence("No alarm was computed: the labels are shares, and the bets are on single outcomes.")
+        return Sentence("Monitoring was not computed: it needs labels 0 and 1, and these are shares.")
     rate = percent(watch.found.alpha)
     often = f"at most {rate} of calibrated streams ever raise an alarm, however often the stream is checked"
     if watch.alarm is None:
@@ -350,8 +350,8 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
         clear=np.array([p.clear for p in parts]),
     )  # fmt: skip
     caption = (
-        f"The {metric} of every period; line: {percent(level)} interval of the true value, above which an estimate "
-        "that is biased upwards may lie. Grey: what 95% of calibrated models would show, with their mean."
+        f"The {metric} of every period. Line: {percent(level)} interval for the true value; an estimate that is biased "
+        "upwards may lie above it. Grey: the range of 95% of calibrated models, with their mean."
     )
     figures = [Figure("Calibration by period", caption, partial(plot_periods, data, caption=False))]
     if watch is not None:
@@ -360,8 +360,8 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
             watch.found.pvalue, _alarm_words(watch), ("", *watch.last), watch.alarm or "",
         )  # fmt: skip
         caption = (
-            "Evidence against calibration (e-value) after each look, from the start or from any later look on; of "
-            f"calibrated streams at most {percent(watch.found.alpha)} ever reach the alarm."
+            "Evidence against calibration (e-value) after each check, from the start or from any later check on. At "
+            f"most {percent(watch.found.alpha)} of calibrated streams ever reach the alarm."
         )
         figures.append(Figure("Evidence over time", caption, partial(plot_monitor, path, caption=False)))
     return tuple(figures)

@@ -113,7 +113,7 @@ def _looking(context: Context) -> dict[str, Any]:
     }  # fmt: skip
     facts |= {n: columns.get(n.removesuffix("s"), value) for n, value in given.items() if value is not None}
     if p.together is not None and p.together.block is not None:
-        facts["rows drawn together"] = f"runs of {p.together.block} in time order"
+        facts["resampled together"] = f"blocks of {p.together.block} in time order"
     return facts
 
 

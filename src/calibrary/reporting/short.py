@@ -1,4 +1,4 @@
-"""The short list: the six to eight numbers that suit these data, each between "calibrated" and "useless"."""
+"""The short list: six to eight recommended numbers for these data, each placed between "calibrated" and "useless"."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from calibrary.reporting.discrimination import discrimination
 
 #: How many numbers the list has at most, the area under the ROC curve among them.
 MOST = 8
-#: What the list must tell, in this order: the goal as ``recommend`` knows it, and how many metrics for it.
+#: The goals of ``recommend`` that the list covers, in this order, and the number of metrics for each.
 ROLES = (("measure", 2), ("explain", 2), ("compare", 1))
-#: Calibration-in-the-large by its short name, and the number of the table whose place it takes.
+#: The short name of calibration-in-the-large, and the number of the table that it replaces.
 _LARGE, _JOINT = "citl", ("cis", "intercept")
 _CUMULATIVE = "0 is perfect; the {} of the cumulative difference"
 #: Names and meanings that differ from those of the table: Cox's two numbers, and signs that are formulas there.
@@ -51,7 +51,7 @@ class KeyNumber:
     id, part, name : the metric, which of its numbers, and what it is called
     value, low, high : the number and its interval
     ideal : what a calibrated model shows as data grow (None: it depends on the data)
-    calibrated, calibrated_high : what one reads on average on this many rows, and in 95% of samples at most
+    calibrated, calibrated_high : mean and 95% quantile for a calibrated model with these predictions
     useless : what it would read if the predictions had nothing to do with the outcomes (labels shuffled)
     verdict, meaning : in words
     """
@@ -71,12 +71,12 @@ class KeyNumber:
 
     @property
     def title(self) -> str:
-        """Its name, with the part of the metric that it is where the name does not say so."""
+        """Its name, and which part of the metric it is if the name does not say so."""
         return f"{self.name} ({self.part})" if self.part and self.part not in self.name else self.name
 
     @property
     def label(self) -> str:
-        """The id by which tables and gates know it."""
+        """The id used by tables and gates."""
         return f"{self.id}.{self.part}" if self.part else self.id
 
 
@@ -113,8 +113,8 @@ def _in_the_large(data: Data, question: Question, decision: Decision | None) -> 
 
 
 def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumber | None:
-    """How well the predictions rank, from the table where it has just that (of two classes)."""
-    facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well they are ranked; says nothing about calibration"}
+    """The area under the ROC curve, from the table if it has it (two classes)."""
+    facts: dict[str, Any] = {"useless": 0.5, "meaning": "how well predictions rank; does not measure calibration"}
     row = next((r for r in evaluation.rows if r.id == "auroc" and p.k == 2), None)
     if row is not None and math.isfinite(row.value):
         return KeyNumber(
@@ -128,7 +128,7 @@ def _area(p: Predictions, question: Question, evaluation: Evaluation) -> KeyNumb
 
 
 def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str) -> Iterator[str]:
-    """Ids in the order in which they enter: no two of a family for the same goal, then whatever was asked for."""
+    """Ids in order of preference: no two of one family for the same goal, then the rest of the table."""
     yield primary
     there = {row.id for row in evaluation.rows if math.isfinite(row.value)}
     rare = float(p.class_share.min())
@@ -142,11 +142,11 @@ def _candidates(data: Data, p: Predictions, evaluation: Evaluation, primary: str
             if id in there and id != primary and fits:
                 taken.add(entry.family if goal == "measure" else id)
                 yield id
-    yield from there_in_order(evaluation)
+    yield from judging_ids(evaluation)
 
 
-def there_in_order(evaluation: Evaluation) -> Iterator[str]:
-    """Every metric of the table that judges calibration, in its order."""
+def judging_ids(evaluation: Evaluation) -> Iterator[str]:
+    """The ids of the metrics in the table that judge calibration, in the order of the table."""
     yield from dict.fromkeys(row.id for row in evaluation.rows if catalogue[row.id].judges)
 
 
@@ -162,7 +162,7 @@ def _recommended(tasks: tuple[str, ...], goal: str, n: int, rare: float) -> Iter
 
 
 def _plain_error(id: str) -> bool:
-    """Is it a known error on the scale of probabilities, which a reader can take literally and look up?"""
+    """Whether it is an error of the review's tables on the scale of probabilities."""
     entry = catalogue[id]
     return (
         entry.row is not None
@@ -175,9 +175,9 @@ def _plain_error(id: str) -> bool:
 
 
 def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
-    # a number that shuffling leaves alone (the ratio of means) does not see whether predictions are useless
+    # a number that does not change under shuffling (the ratio of means) has no value for useless predictions
     useless = None if math.isclose(shuffled, row.value, rel_tol=1e-6, abs_tol=1e-12) else shuffled
-    # a gap in the column of verdicts would be read as one
+    # an empty cell in the column of verdicts could be taken for a verdict
     tests_made = any(r.pvalue is not None for r in evaluation.rows)
     verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
     name, meaning = _NAMED.get((row.id, row.part), (row.name, catalogue[row.id].sign.split(";")[0]))
@@ -188,8 +188,8 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
 
 
 def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, str], float]:
-    """Each number on shuffled labels: the same predictions, which then tell nothing about the outcomes."""
-    if not data.exchangeable:  # rows of a state stand for many
+    """Each number on shuffled labels: the same predictions, which then have no relation to the outcomes."""
+    if not data.exchangeable:  # a row of a state is the sum of many rows
         return {}
     p = data.read_as("predictions", "report")
     source = generator(0, "useless")

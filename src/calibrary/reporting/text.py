@@ -41,15 +41,15 @@ __all__ = [
     "short_cells",
 ]
 
-#: Column heads of the table of every metric, shared by every form of the report.
+#: Column headings of the table of every metric, shared by every format of the report.
 HEAD = ("metric", "value", "interval", "if calibrated", "p adjusted", "ideal", "verdict", "name")
 SHORT_HEAD = ("metric", "value", "interval", "if calibrated", "verdict", "name")
 GROUP_HEAD = ("group", "rows", "mean confidence", "observed", "error", "interval", "p adjusted", "note")
-CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "beyond chance")
+CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "significant")
 COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted")
 
 
-# -- cells, the same in every form ------------------------------------------------------------------
+# -- cells, the same in every format ----------------------------------------------------------------
 
 
 def short_cells(report: Report) -> list[tuple[str, ...]]:
@@ -75,7 +75,7 @@ def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def folded_cells(folded: Folded, evaluation: Evaluation) -> tuple[str, ...]:
-    """The same for a row that stands for several metrics."""
+    """The same for a row that represents several metrics with the same number."""
     texts = row_cells(folded.row, evaluation)
     return (*texts[:-1], texts[-1] + (f" (the same number: {', '.join(folded.same)})" if folded.same else ""))
 
@@ -147,7 +147,7 @@ def _section_lines(section: Section) -> list[str]:
 
 
 def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
-    """For a review or an issue."""
+    """The report as Markdown, for a review or an issue."""
     parts: list[str] = []
     for report in reports:
         parts += [f"# {_md(report.title)}", _md(report.headline), "\n".join(f"- {_md(f)}" for f in report.statements)]

@@ -21,7 +21,7 @@ _DASHES = ("", "7 4", "2 3")
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of one model, and how it differs from the reference: "better", "worse" or "" where chance may do."""
+    """One number of one model, and whether it is significantly "better" or "worse" than the reference ("": neither)."""
 
     value: float
     text: str
@@ -59,7 +59,7 @@ def _cell(report: Report, id: str, compared: tuple[float, Comparison] | None) ->
 
 
 def _mood(id: str, low: float, high: float) -> str:
-    """Better or worse than the reference, where the interval of the difference leaves out 0."""
+    """Better or worse than the reference, if the interval of the difference excludes 0."""
     better = catalogue[id].better
     if better not in ("lower", "higher") or not (low > 0.0 or high < 0.0):
         return ""
@@ -75,7 +75,7 @@ def _compared(comparisons: Comparisons, id: str, here: str, reference: str) -> t
 
 
 def short_names(reports: Sequence[Report]) -> list[str]:
-    """The titles without what they all begin with: the models of one file are told apart by their column."""
+    """The titles without their common beginning: the models of one file are distinguished by their column."""
     titles = [r.title for r in reports]
     heads_ = {t.partition(": ")[0] for t in titles}
     same = len(heads_) == 1 and all(": " in t for t in titles)
@@ -84,7 +84,7 @@ def short_names(reports: Sequence[Report]) -> list[str]:
 
 def plain_cells(reports: Sequence[Report], comparisons: Comparisons) -> tuple[list[str], list[list[str]]]:
     """The same table as text: one row per model."""
-    head = ["model", *(id for id, _ in heads(reports))]
+    head = ["model", *(f"{name} ({id})" for id, name in heads(reports))]
     rows = []
     for name, report in zip(short_names(reports), reports, strict=True):
         shown = [
@@ -115,7 +115,7 @@ def overlay(reports: Sequence[Report]) -> Markup | None:
         for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
     ]
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
-    from calibrary.plots.data import axis_names  # with what draws, which a table does not need
+    from calibrary.plots.data import axis_names  # imports the drawing code, which a table does not need
 
     across, up = (name.lower() for name in axis_names(_lens(reports[0])))
     return element(
@@ -134,7 +134,7 @@ def overlay(reports: Sequence[Report]) -> Markup | None:
 
 
 def _lens(report: Report) -> str:
-    """How a report treats its data; of one read from its JSON as well."""
+    """The lens of a report, also of one that was read from JSON."""
     usual = "binary" if report.evaluation.n_classes == 2 else "top-label"
     decision = report.decision
     named = decision.get("lens") if isinstance(decision, Mapping) else getattr(decision, "lens", None)
@@ -148,7 +148,7 @@ def swatch(i: int) -> Markup:
 
 
 def _line(i: int, name: str, report: Report) -> Markup:
-    """A curve, interrupted where there are no predictions."""
+    """A curve with gaps where there are no predictions."""
     path, pen = "", "M"
     for x, y in report.curve:
         if y is None:

@@ -1,4 +1,4 @@
-"""What the numbers say, in sentences a decision maker can quote. Every sentence is a test, and claims no more."""
+"""The headline of a report and the sentences below it: each states the result of a test, and no more."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from calibrary.reporting.numbers import draws_of
 LEAST_CASES = 10
 #: Ranges and classes named in one sentence.
 _MOST_NAMED = 3
-#: From here on a row no longer says "probably".
+#: A row with a larger p-value is "probably miscalibrated", with a smaller one "miscalibrated".
 _SURE = 0.01
-#: Draws that decide whether a page says that errors go both ways.
+#: Draws of the test of whether probabilities are too high in some places and too low in others.
 _DRAWS = 199
 
 
 @dataclass(frozen=True)
 class Nouns:
-    """What the numbers are called for one kind of view."""
+    """The words for cases, confidences and outcomes in one kind of view."""
 
     things: str
     cases: str
@@ -74,10 +74,10 @@ _BINARY = Nouns(
 
 @dataclass(frozen=True)
 class Direction:
-    """Which way the probabilities err: mean outcome minus mean confidence, its standard error, and in words.
+    """The direction of the error: mean outcome minus mean confidence, its standard error, and a sentence.
 
-    ``clear`` says that the decision rejects through the mean (without redraws: that it is beyond the two-sided level),
-    and that no interval on the page holds the perfect value; ``unclear`` that only the first is so.
+    ``clear``: the overall test rejects because of the mean (without redraws: a two-sided normal test does), and no
+    interval on the page includes the perfect value. ``unclear``: it rejects, but such an interval does include it.
     """
 
     gap: float
@@ -89,10 +89,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class Spread:
-    """Too extreme or too timid: Cox's slope with its interval and likelihood-ratio test, and in words.
+    """Too extreme or not extreme enough: Cox's slope with its interval and likelihood-ratio test, and a sentence.
 
-    ``clear`` says that the decision and the slope's own test reject and that its interval leaves out 1; ``unclear``
-    that all but the interval do.
+    ``clear``: the overall test and the slope's own test reject, and its interval excludes 1. ``unclear``: both reject,
+    but the interval includes 1.
     """
 
     slope: float
@@ -119,7 +119,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Range:
-    """A range of confidence that errs beyond chance: its ends and cases, what was stated there and what happened."""
+    """A range of confidence that is significantly miscalibrated: ends, cases, mean confidence, observed frequency."""
 
     low: float
     high: float
@@ -131,18 +131,18 @@ class Range:
 def answer(
     data: Data, question: Question, row: Row, decision: Decision | None = None, table: Evaluation | None = None
 ) -> Answer:
-    """The sentences about these data: the decision, the size of the error (``row``), and each defect by its own test.
+    """The sentences about these data: overall test, size of the error (``row``), and each defect by its own test.
 
-    ``table`` holds the rows that stand on the same page: no sentence says more than they do.
+    ``table`` holds the rows of the same page, which no sentence contradicts.
     """
     look = _look(data, question)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
     worst = where(look, question, alpha)
     both = both_ways(look, question, decision)
-    sure = doubt(deciding(table, "spiegelhalter"))
+    against = doubt(deciding(table, "spiegelhalter"))
     return Answer(
-        headline(row, decision, look, way, spread, worst, question.confidence_level, sure),
+        headline(row, decision, look, way, spread, worst, question.confidence_level, against),
         statements(row, decision, look, way, spread, worst, alpha, both),
     )
 
@@ -152,9 +152,9 @@ def answer(
 
 def headline(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
-    level: float, sure: str = "",
+    level: float, against: str = "",
 ) -> Sentence:  # fmt: skip
-    """One paragraph: the decision, the defect that dominates, the size, and what could have been seen."""
+    """One paragraph: the result of the overall test, the main defect, its size, and what could have been detected."""
     if decision is None:
         said = (
             f"{capital(row.name)} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
@@ -162,7 +162,7 @@ def headline(
         return Sentence(said, measured(said, **{row.id: row.value}))
     start = f"{decision.calibrated} (overall test, {decision.pvalue_text})"
     if decision.rejected:
-        why = defect(decision, look, way, spread, worst, sure)
+        why = defect(decision, look, way, spread, worst, against)
         told = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
         return Sentence.joined(" ", [told, size(row, decision, level)])
     but = _except(decision, look)
@@ -171,11 +171,11 @@ def headline(
 
 
 def defect(
-    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence], sure: str = ""
+    decision: Decision, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence], against: str = ""
 ) -> Sentence:
-    """The defect that dominates, with the number that shows it, and what on the page contradicts it.
+    """The main defect, with the number that shows it, and whatever on the page contradicts it.
 
-    ``sure`` is the interval that contradicts Spiegelhalter's z.
+    ``against`` names the interval that contradicts Spiegelhalter's z; it is empty if none does.
     """
     noun = nouns(look.lens)
     kind = decision.defect
@@ -206,20 +206,21 @@ def defect(
         said = f"{wrong} with probability exactly 0 or 1 were wrong"
         return Sentence(said, measured(said, impossible=decision.impossible, certain=certain))
     if kind == "where":
-        said = f"the error of {noun.things} depends on where on the scale they lie"
+        said = f"{noun.things} are miscalibrated in some ranges of confidence"
         return Sentence.joined(": ", [Claim(said, "miscalibrated"), *worst[:1]])
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
     value = decision.row("spiegelhalter").value
     z = f"Spiegelhalter's z{whose} {number(value)}"
-    how, by = ("too sure", "more") if decision.defect == "too sure" else ("not sure enough", "less")
-    start = "" if sure else f"{noun.things} are {how}; "
-    said = f"{start}the predictions miss by {by} than their probabilities imply ({z}){sure}"
-    return Sentence(said, Claim(said, "sureness", z=1.0 if by == "more" else -1.0))
+    more = decision.defect == "too extreme"
+    start = "" if against else f"{noun.things} are {decision.defect} on average; "
+    larger = "larger" if more else "smaller"
+    said = f"{start}the squared error of the predictions is {larger} than their probabilities imply ({z}){against}"
+    return Sentence(said, Claim(said, "sureness", z=1.0 if more else -1.0))
 
 
 def size(row: Row, decision: Decision | None, level: float) -> Sentence:
-    """How large: the estimate, its interval, and what a calibrated model would still show."""
+    """The size of the error: the estimate, its interval, and the value expected by chance."""
     if math.isnan(row.value):
         return Sentence(f"{capital(row.name)} is undefined here.")
     entry = catalogue[row.id]
@@ -243,7 +244,7 @@ def size(row: Row, decision: Decision | None, level: float) -> Sentence:
 
 
 def found_out(decision: Decision, look: Look) -> list[Sentence]:
-    """How large an error would have been seen: from the power of this very decision."""
+    """How large an error would have been detected, from the power of the overall test on these data."""
     x, noun = decision.detectable, nouns(look.lens)
     if math.isnan(x):
         return []
@@ -278,7 +279,7 @@ def statements(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
     alpha: float, both: str = "",
 ) -> tuple[Sentence, ...]:  # fmt: skip
-    """Direction, both directions at once, spread, place, classes, and what chance alone would show."""
+    """Direction, both directions at once, spread, ranges of confidence, classes, and the values expected by chance."""
     lines = [
         _line("Direction", way.words)
         if way.clear or way.unclear
@@ -293,7 +294,7 @@ def statements(
     elif worst:
         lines.append(_line("Where", Sentence.joined("; ", worst)))
     elif decision is not None:
-        lines.append(_line("Where", "no single range of confidence stands out beyond chance"))
+        lines.append(_line("Where", "no single range of confidence is significantly miscalibrated"))
     lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
         hard = bool(np.isin(look.view.c, (0.0, 1.0)).all())
@@ -320,7 +321,7 @@ def statements(
 
 
 def _line(name: str, said: str, more: str = "") -> Sentence:
-    """One of the sentences below the paragraph, with what it claims."""
+    """One of the sentences below the headline, with its claims."""
     return Sentence(f"{name}{' ' if name.endswith(',') else ': '}{said}{more}.", *claims_of(said))
 
 
@@ -338,13 +339,13 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     against = doubt(deciding(table, "mean"))
     clear = _rejects(decision, "mean", alpha)
     if clear and against:
-        said = f"{means}, further apart than of a calibrated model{against}"
+        said = f"{means}, further apart than expected of a calibrated model{against}"
         told = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
     return Direction(gap, error, told, clear and not against, clear and bool(against))
 
 
 def both_ways(look: Look, question: Question, decision: Decision | None) -> Sentence:
-    """Too high at some confidences and too low at others, where both parts of the ECE are beyond chance."""
+    """Too high at some confidences and too low at others, if both parts of the ECE are significant."""
     alone = look.unit is None and not look.importance and not look.view.fractional
     if decision is None or not decision.rejected or not alone:
         return Sentence("")
@@ -365,9 +366,9 @@ def both_ways(look: Look, question: Question, decision: Decision | None) -> Sent
 def spread_of(
     look: Look, decision: Decision | None, alpha: float = 0.05, table: Evaluation | None = None
 ) -> Spread | None:
-    """Too extreme or too timid, as the row of Cox's slope on the same page has it.
+    """Too extreme or not extreme enough, by the row of Cox's slope on the same page.
 
-    Without one: if the decision and the likelihood-ratio test of the slope both reject.
+    Without such a row: if the overall test and the likelihood-ratio test of the slope both reject.
     """
     found = _cox(look)
     if found is None:
@@ -381,20 +382,20 @@ def spread_of(
         rejects = (pvalue_of(rows[0]) or 0.0) <= alpha
         clear = rejects and not holds_ideal(rows[0])
         if rejects and not clear:
-            against = f", further from 1 than a calibrated model's, though its interval, {ends(low, high)}, includes 1"
+            against = f", further from 1 than expected by chance, but its interval, {ends(low, high)}, includes 1"
     elif decision is not None:
         clear = _rejects(decision, "slope", alpha) and (clear or look.unit is not None)
     left = look.total - found.n_used
-    out = f"; {left:,.0f} of probability 0 or 1 left out" if left > 0.5 else ""
+    out = f"; {left:,.0f} {nouns(look.lens).cases} with probability 0 or 1 left out" if left > 0.5 else ""
     slope = f"(Cox slope {number(found.slope)}; 1 is ideal{out})"
     if against:
         words = f"Cox slope {number(found.slope)} (1 is ideal{out}){against}"
     elif not clear:
         words = f"Cox slope {number(found.slope)} (1 is ideal{out}); the difference is not significant"
     elif high < 0.0:
-        words = f"turned round, higher where the outcome is rarer {slope}: check which class they are of"
+        words = f"reversed, higher where the outcome is rarer {slope}: check to which class they belong"
     else:
-        how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "too timid, too close to the middle"
+        how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "not extreme enough, too far from 0 and 1"
         words = f"{how} {slope}"
     told = [measured(words, slope=found.slope)]
     if clear:
@@ -405,12 +406,12 @@ def spread_of(
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
-    """The confidence ranges that err by more than chance, in words."""
+    """Sentences about the ranges of confidence that are significantly miscalibrated."""
     return [_range(each, look) for each in ranges_beyond(look, question, alpha)]
 
 
 def ranges_beyond(look: Look, question: Question, alpha: float = 0.05) -> list[Range]:
-    """The confidence ranges that err by more than chance, worst contribution first; one bound for all of them."""
+    """The ranges of confidence that are significantly miscalibrated, by a simultaneous bound, worst first."""
     bins = group(look.view, "width", n_bins=question.options.get("n_bins", 15))
     assert bins.lower is not None
     assert bins.upper is not None
@@ -423,12 +424,12 @@ def ranges_beyond(look: Look, question: Question, alpha: float = 0.05) -> list[R
 
 
 def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[Sentence]:
-    """The classes expected more or less often than they occur, by the exact bound for all of them."""
+    """The classes whose expected and observed shares differ, by an exact bound that holds for all of them at once."""
     if look.classes is None or len(look.classes.names) < 3:
         return []
     off, predicted, occurred = _off(look, alpha, decision)
     if not off.any():
-        return [_line("Classes", "no class is expected more or less often than it occurs, beyond chance")]
+        return [_line("Classes", "for no class does the expected share differ significantly from the observed share")]
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
     named = [k for k in ranked if off[k]]
     told = []
@@ -440,20 +441,20 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
 
 
 def _of_class(said: str, k: int, expected: float, occurred: float) -> Sentence:
-    """That a class is off, with what was expected of it and what occurred."""
+    """A sentence about a miscalibrated class, with its expected and its observed share."""
     told = measured(said, **{f"expected {k}": expected, f"occurred {k}": occurred})
     return Sentence(said, Claim(said, "class", index=k, expected=expected, occurred=occurred), told)
 
 
 def off_classes(data: Data, question: Question, decision: Decision | None = None) -> NDArray[np.bool_] | None:
-    """For each class: is it expected more or less often than it occurs, beyond chance? None without classes."""
+    """For each class: whether its expected and observed shares differ significantly. None without classes."""
     look, alpha = _look(data, question.changed(lens="top-label")), alpha_of(question.confidence_level)
     return None if look.classes is None else _off(look, alpha, decision)[0]
 
 
 def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[np.bool_], Array, Array]:
-    """Which classes are off beyond chance, predicted and occurred shares. The overall test includes them: where it
-    finds no evidence none is named, and where it rejects through the worst of them that one is."""
+    """Which classes are significantly miscalibrated, and their predicted and observed shares. The overall test includes
+    the classes: if it finds no evidence, none is named; if it rejects because of the worst class, that class is."""
     off, _, predicted, occurred = beyond_chance(look, None, alpha)
     if decision is not None and _rejects(decision, "classes", alpha):
         assert look.classes is not None
@@ -464,16 +465,16 @@ def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[n
 
 
 def _look(data: Data, question: Question) -> Look:
-    """The rows that sentences are about. Weights that are no counts have no copies to count: they weigh."""
+    """The rows that sentences are about. Weights that are not whole numbers are treated as importance weights."""
     p = data.read_as("predictions", "report")
     if p.w is not None and (p.w != np.rint(p.w)).any():
         question = question.changed(weight_type="importance")
-    with collected_warnings():  # said when the decision was made
+    with collected_warnings():  # the overall test has given these warnings already
         return look_at(data, question)
 
 
 def _cox(look: Look) -> CoxResult | None:
-    """Intercept and slope of the view, where they exist."""
+    """Cox's intercept and slope of the view; None if they are undefined."""
     if look.view.fractional:
         return None
     with collected_warnings():
@@ -492,12 +493,13 @@ def _worst_class(decision: Decision, look: Look) -> int:
 
 
 def _range(found: Range, look: Look) -> Sentence:
-    n = f"{found.count:,.0f} {nouns(look.lens).cases}"
-    place = f"between {found.low:.2g} and {found.high:.2g} ({n}, {percent(found.confidence)}"
+    noun = nouns(look.lens)
+    n = f"{found.count:,.0f} {noun.cases}"
+    place = f"between {found.low:.2g} and {found.high:.2g} ({n}, {noun.mean} {percent(found.confidence)}"
     said = (
-        f"{place} sure) {percent(found.label)} were right"
+        f"{place}) {percent(found.label)} were right"
         if look.lens in _NOUNS
-        else f"{place} predicted) it happened {percent(found.label)} of the time"
+        else f"{place}) the event occurred in {percent(found.label)}"
     )
     return Sentence(said, Claim(said, "where", **vars(found)), Claim(said, "range", **vars(found)))
 
@@ -510,7 +512,7 @@ def _means(look: Look) -> Sentence:
 
 
 def nouns(lens: str) -> Nouns:
-    """What confidences and outcomes are called through this lens."""
+    """The words for cases, confidences and outcomes in this view."""
     return _NOUNS.get(lens, _BINARY)
 
 
@@ -518,9 +520,9 @@ def nouns(lens: str) -> Nouns:
 
 
 def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
-    """A plain word about one row of a table: what its p-value and its interval allow, never that it is calibrated.
+    """The verdict on one row of a table, from its p-value and its interval; it never says "calibrated".
 
-    A score that mixes in sharpness is only compared with what the model itself expects of it.
+    A score that also measures sharpness is only compared with its expectation under the model's own probabilities.
     """
     if math.isnan(row.value):
         return "undefined here"
@@ -544,11 +546,11 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     if leaves_out_ideal(row):
         after = "" if p == row.pvalue else " after adjustment"
         return f"not significant{after} ({pvalue(p, draws)}), although its interval excludes {row.perfect:g}"
-    return "no evidence against"
+    return "no evidence"
 
 
 def _off_its_own(row: Row) -> str:
-    """On which side of its own expectation a score lies, where the difference is significant."""
+    """Whether a score is significantly better or worse than its own expectation."""
     better = catalogue[row.id].better
     if row.null_mean is None or better == "perfect" or row.value == row.null_mean:
         return "not as its own probabilities imply"
@@ -559,7 +561,7 @@ def _off_its_own(row: Row) -> str:
 
 
 def _tested(evaluation: Evaluation | None) -> int | str:
-    """How many numbers of the table were tested together."""
+    """The number of values in the table that were tested together."""
     return "all" if evaluation is None else sum(row.pvalue is not None for row in evaluation.rows)
 
 
