@@ -58,9 +58,9 @@ def test_a_line_of_truths_follows_the_bins_of_the_metric():
 def test_gaps_are_evened_by_what_noise_explains_and_cleared_of_it():
     share, noise = np.full(4, 0.25), np.full(4, 0.01)
     gap = np.array([0.3, -0.1, 0.2, -0.2])  # their sizes spread by less than the noise: all of one size
-    np.testing.assert_allclose(lines._evened(gap, noise, share), np.sign(gap) * 0.2)
+    np.testing.assert_allclose(lines._shrunk_to_mean(gap, noise, share), np.sign(gap) * 0.2)
     far = np.array([0.9, -0.1, 0.1, -0.1])
-    evened = lines._evened(far, noise, share)
+    evened = lines._shrunk_to_mean(far, noise, share)
     assert 0.8 < evened[0] < 0.9
     np.testing.assert_allclose(share @ np.abs(evened), share @ np.abs(far))
     np.testing.assert_allclose(lines._clear(gap, noise, share), gap * (1.0 - noise / gap**2))

@@ -73,7 +73,7 @@ def test_holm_multiplies_by_the_hypotheses_that_are_left():
 @pytest.mark.parametrize(("away", "alike"), [(0.09, True), (0.11, False)])
 def test_cells_stand_for_rows_where_they_differ_by_less_than_a_tenth_of_chance(away, alike):
     draws = np.array([[-1.0], [1.0]])  # a standard deviation of 1
-    assert cells.reads_alike(np.array([0.0]), np.array([away]), draws) == alike
+    assert cells.values_agree(np.array([0.0]), np.array([away]), draws) == alike
 
 
 @pytest.mark.parametrize(("expected", "trusted"), [(4.9, False), (5.1, True)])

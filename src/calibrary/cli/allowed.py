@@ -62,29 +62,29 @@ class AllowedFolders:
     def _named(self) -> str:
         return ", ".join(map(str, self.roots))
 
-    def _check(self, path: Path, asked: str) -> None:
+    def _check(self, path: Path, given: str) -> None:
         if path.is_dir():
-            self._check_folder(path, asked)
+            self._check_folder(path, given)
         else:
-            self._check_size(_plain_size(path, asked), asked)
+            self._check_size(_plain_size(path, given), given)
 
-    def _check_folder(self, folder: Path, asked: str) -> None:
+    def _check_folder(self, folder: Path, given: str) -> None:
         total = n = 0
         for place, folders, files in os.walk(folder):
             n += len(folders) + len(files)
             if n > MOST_FILES:
-                raise InputError(f"{asked!r} holds more than {MOST_FILES:,} files: name one of them")
+                raise InputError(f"{given!r} holds more than {MOST_FILES:,} files: name one of them")
             for name in (*folders, *files):
                 inner = Path(place, name)
                 if inner.is_symlink() and not self._holds(_followed(inner)):
-                    raise InputError(f"{asked!r} holds a link out of the folders that may be read: {name!r}")
-            total += sum(_plain_size(Path(place, name), f"{asked}/{name}") for name in files)
-        self._check_size(total, asked)
+                    raise InputError(f"{given!r} holds a link out of the folders that may be read: {name!r}")
+            total += sum(_plain_size(Path(place, name), f"{given}/{name}") for name in files)
+        self._check_size(total, given)
 
-    def _check_size(self, size: int, asked: str) -> None:
+    def _check_size(self, size: int, given: str) -> None:
         if size > self.most_bytes:
             raise InputError(
-                f"{asked!r} has {_megabytes(size)} and the most is {_megabytes(self.most_bytes)}: start the server "
+                f"{given!r} has {_megabytes(size)} and the most is {_megabytes(self.most_bytes)}: start the server "
                 "with a larger --most-mb, or use calibrary report in a terminal"
             )
 
@@ -101,11 +101,11 @@ def _followed(path: Path) -> Path:
         raise InputError(f"{str(path)!r} is not a path: {(error.strerror or str(error)).lower()}") from None
 
 
-def _plain_size(path: Path, asked: str) -> int:
+def _plain_size(path: Path, given: str) -> int:
     try:
         known = os.stat(path)
     except OSError as error:
-        raise InputError(f"{asked!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise InputError(f"{given!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
     if not stat.S_ISREG(known.st_mode):
-        raise InputError(f"{asked!r} is not a regular file: a device, pipe or socket is never opened")
+        raise InputError(f"{given!r} is not a regular file: a device, pipe or socket is never opened")
     return known.st_size

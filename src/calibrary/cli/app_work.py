@@ -96,14 +96,14 @@ def main() -> None:
     one_job(os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(answers, "w", encoding="utf-8"), memory, seconds)
 
 
-def one_job(asked: IO[str], answers: IO[str], memory: int, seconds: int) -> None:
+def one_job(jobs: IO[str], answers: IO[str], memory: int, seconds: int) -> None:
     """Wait for a job, do it within the limits, and write its result."""
     limited(memory, seconds)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the app was killed, the next write ends this process
     speaker = Speaker(answers)
     speaker.say(pid=os.getpid())
-    line = asked.readline()
+    line = jobs.readline()
     if line:
         done(json.loads(line), speaker)
 
@@ -204,14 +204,14 @@ def _report(job: dict[str, Any], speaker: Speaker) -> None:
     folder = Path(job["folder"])
     os.chdir(folder / "inputs")
     outputs = [folder / f"report.{ending}" for ending in ("html", "json", "csv", "md")]
-    asked = ReportCommand(files=list(job["files"]), **options_of(job["options"]))
-    typed = replace(asked, output=[Path("report.html")])
-    speaker.say(command=command_line(typed), python=python_lines(asked))
+    command = ReportCommand(files=list(job["files"]), **options_of(job["options"]))
+    typed = replace(command, output=[Path("report.html")])
+    speaker.say(command=command_line(typed), python=python_lines(command))
     sys.argv = words(typed)  # the page of the report shows the command that computes it
-    if len(asked.files) == 1 and is_saved(asked.files[0]):
-        reports, comparisons = from_json(Path(asked.files[0]))
+    if len(command.files) == 1 and is_saved(command.files[0]):
+        reports, comparisons = from_json(Path(command.files[0]))
     else:
-        reports, comparisons = _answered(asked, speaker)
+        reports, comparisons = _answered(command, speaker)
     save(reports, outputs, comparisons)
     speaker.say(**_result_in_words(reports), notes=_notes(reports))
     speaker.say(result={})
@@ -231,13 +231,13 @@ def _notes(reports: list[Any]) -> list[str]:
     return list(dict.fromkeys(in_words_of_the_page(note) for report in reports for note in report.notes))
 
 
-def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
+def _answered(command: Any, speaker: Speaker) -> tuple[list[Any], Any]:
     """Compute the reports; progress, and the result in words as soon as it is known, are sent to the app."""
     from calibrary.cli.waiting import WATCHER
     from calibrary.reporting.compose import ANSWERED
 
     known: list[Any] = []
-    several = len(asked.files) > 1 or bool(asked.model or asked.model_column)
+    several = len(command.files) > 1 or bool(command.model or command.model_column)
 
     def send(found: Any) -> None:
         known.append(found)
@@ -246,7 +246,7 @@ def _answered(asked: Any, speaker: Speaker) -> tuple[list[Any], Any]:
     watcher, answer = WATCHER.set(lambda pieces, expected: _progress_for(speaker, pieces, expected)), ANSWERED.set(send)
     try:
         cores = min(os.cpu_count() or 1, 4)
-        found: tuple[list[Any], Any] = replace(asked, quiet=True, as_json=True, jobs=cores).answered(asked.files)
+        found: tuple[list[Any], Any] = replace(command, quiet=True, as_json=True, jobs=cores).answered(command.files)
         return found
     finally:
         WATCHER.reset(watcher)
@@ -313,14 +313,14 @@ def _list_of(name: str, values: Any) -> list[Any]:
     return [float(v) for v in values] if name == "threshold" else values
 
 
-def words(asked: Any) -> list[str]:
+def words(command: Any) -> list[str]:
     """The words of the command that computes the same report."""
     from typing import get_args, get_type_hints
 
-    types = get_type_hints(type(asked), include_extras=True)
+    types = get_type_hints(type(command), include_extras=True)
     typed: list[str] = []
-    for field in fields(asked):
-        value = getattr(asked, field.name)
+    for field in fields(command):
+        value = getattr(command, field.name)
         if field.name == "files" or (field.default is not MISSING and value == field.default):
             continue
         info = get_args(types[field.name])[1]
@@ -328,60 +328,60 @@ def words(asked: Any) -> list[str]:
         option = declared[0] if declared else f"--{field.name.replace('_', '-')}"
         for each in value if isinstance(value, list) else [value]:
             typed += [option] if each is True else [f"{option}={each}"] if str(each)[:1] == "-" else [option, str(each)]
-    files = list(asked.files)
+    files = list(command.files)
     return ["calibrary", "report", *typed, *(["--"] if any(f[:1] == "-" for f in files) else []), *files]
 
 
-def command_line(asked: Any) -> str:
+def command_line(command: Any) -> str:
     """The command that computes the same report, as typed in a shell."""
     import shlex
 
-    return shlex.join(words(asked))
+    return shlex.join(words(command))
 
 
-def python_lines(asked: Any) -> str:
+def python_lines(command: Any) -> str:
     """The Python code that computes the same report."""
     from calibrary.cli.report import is_saved
 
-    if len(asked.files) == 1 and is_saved(asked.files[0]):
-        read = f"reports, comparisons = from_json({asked.files[0]!r})"
+    if len(command.files) == 1 and is_saved(command.files[0]):
+        read = f"reports, comparisons = from_json({command.files[0]!r})"
         return _lines("from calibrary.reporting.stored import from_json", _SAVE_IMPORT, "", read, _SAVE)
-    if len(asked.files) > 1 or asked.model or asked.model_column or asked.sampled:
-        call = f"asked = ReportCommand(files={list(asked.files)!r}, {_keywords(_chosen(asked))}as_json=True)"
-        made = "reports, comparisons = asked.answered(asked.files)"
+    if len(command.files) > 1 or command.model or command.model_column or command.sampled:
+        call = f"command = ReportCommand(files={list(command.files)!r}, {_keywords(_chosen(command))}as_json=True)"
+        made = "reports, comparisons = command.answered(command.files)"
         return _lines("from calibrary.cli.report import ReportCommand", _SAVE_IMPORT, "", call, made, _SAVE)
-    return _of_one_model(asked)
+    return _of_one_model(command)
 
 
-def _of_one_model(asked: Any) -> str:
+def _of_one_model(command: Any) -> str:
     """The Python code for one model."""
     from calibrary.cli.large import is_scanned
 
-    chosen, file = _chosen(asked), asked.files[0]
+    chosen, file = _chosen(command), command.files[0]
     reading = {"id" if name == "id_column" else name: chosen[name] for name in _READING if name in chosen}
-    others = list(dict.fromkeys(name for name in (asked.unit, asked.time, *asked.split) if name))
+    others = list(dict.fromkeys(name for name in (command.unit, command.time, *command.split) if name))
     reading |= {"others": others} if others else {}
-    reading |= {"labels": [name.strip() for name in asked.labels.split(",")]} if asked.labels else {}
+    reading |= {"labels": [name.strip() for name in command.labels.split(",")]} if command.labels else {}
     verb, module = ("scanned", "large") if is_scanned(Path(file)) else ("read_predictions", "read")
-    parts = [f"found.predictions(), title={(asked.title or file)!r}"]
-    parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in asked.split)}}}"] if asked.split else []
-    parts += [f"time=found.others[{asked.time!r}]"] if asked.time else []
-    parts += [f"units=found.others[{asked.unit!r}]"] if asked.unit else []
+    parts = [f"found.predictions(), title={(command.title or file)!r}"]
+    parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in command.split)}}}"] if command.split else []
+    parts += [f"time=found.others[{command.time!r}]"] if command.time else []
+    parts += [f"units=found.others[{command.unit!r}]"] if command.unit else []
     parts += [f"{of_python}={chosen[name]!r}" for name, of_python in _SETTINGS.items() if name in chosen]
     return _lines(
         "import calibrary as cal",
         f"from calibrary.cli.{module} import {verb}",
         "",
         f"found = {verb}({file!r}, {_keywords(reading)}".removesuffix(", ") + ")",
-        f"report = cal.report({', '.join(parts)}, rng={asked.seed})",
+        f"report = cal.report({', '.join(parts)}, rng={command.seed})",
         'report.save("report.html")',
     )
 
 
-def _chosen(asked: Any) -> dict[str, Any]:
+def _chosen(command: Any) -> dict[str, Any]:
     """The options that differ from their defaults."""
-    known = {f.name: getattr(asked, f.name) for f in fields(asked) if f.default is not MISSING}
-    return {f.name: known[f.name] for f in fields(asked) if f.name in known and known[f.name] != f.default}
+    known = {f.name: getattr(command, f.name) for f in fields(command) if f.default is not MISSING}
+    return {f.name: known[f.name] for f in fields(command) if f.name in known and known[f.name] != f.default}
 
 
 def _keywords(given: dict[str, Any]) -> str:

@@ -733,10 +733,10 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
 
 def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
     """The rows that are not empty, without the empty cells at the end of each."""
-    looked_at = 0
+    cells_read = 0
     for row in sheet.iter_rows(values_only=True):
-        looked_at += len(row)
-        if looked_at > _MOST_CELLS:
+        cells_read += len(row)
+        if cells_read > _MOST_CELLS:
             raise InputError(
                 f"{name} has more than {_MOST_CELLS:,} cells, empty ones included: delete empty columns, or save the "
                 "sheet as .csv or Parquet"

@@ -46,8 +46,8 @@ app.add_typer(recalibrate.app, name="recalibrate")
 app.add_typer(study.app, name="study")
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         out.print(f"calibrary {cal.__version__}", highlight=False)
         raise typer.Exit
 

@@ -41,41 +41,41 @@ class SecondOrderOptions:
     percent: bool = False
 
 
-def second_order_of(source: str, asked: SecondOrderOptions, **settings: Any) -> SecondOrder:
+def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -> SecondOrder:
     """Evaluate a file's labels, ensemble members (columns, or an array with a third axis) and rows of no class."""
     from calibrary.secondorder.given import refuse_equal
     from calibrary.secondorder.outside import outside_rows
     from calibrary.secondorder.verb import ensemble
 
-    columns, array = _columns_of(source, asked)
+    columns, array = _columns_of(source, options)
     y = np.column_stack([columns.labels[name] for name in columns.labels]).astype(object)
     gone = np.column_stack([_missing(columns.labels[name]) for name in columns.labels])
     y[gone] = None
     p = array if array is not None else columns.probability
-    if asked.members and p.shape[1] < 2:
+    if options.members and p.shape[1] < 2:
         raise InputError(
-            f"--members {asked.members[0]} is one member, and an ensemble needs two or more: name the others, or leave "
-            "--members out to report on one model"
+            f"--members {options.members[0]} is one member, and an ensemble needs two or more: name the others, or "
+            "leave --members out to report on one model"
         )
     if len(p) != len(y):
         raise InputError(
             f"the members have {len(p):,} rows and {source} has {len(y):,}: the numbers of rows must agree"
         )
-    if asked.outside and columns.outside is not None:
-        _refuse_labels_outside(columns.outside, y, gone, asked.outside)
+    if options.outside and columns.outside is not None:
+        _refuse_labels_outside(columns.outside, y, gone, options.outside)
     if columns.members:
         refuse_equal(p, columns.members)
     given = {
-        "pos_label": asked.positive,
+        "pos_label": options.positive,
         "outside": columns.outside,
-        "prevalence_outside": asked.prevalence,
+        "prevalence_outside": options.prevalence,
         **settings,
     }
-    if not asked.members:
+    if not options.members:
         found = outside_rows(y[:, 0], p if p.shape[1] > 1 else p[:, 0], **given)
         inside = ~gone.all(axis=1)
         return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found)
-    answer = ensemble(y, p, members=asked.kind, features=columns.features, **given)
+    answer = ensemble(y, p, members=options.kind, features=columns.features, **given)
     inside = ~gone.all(axis=1)
     first = np.array([row[~missing][0] for row, missing in zip(y[inside], gone[inside], strict=True)])
     mean = p[inside].mean(axis=1)
@@ -111,32 +111,32 @@ class _Columns:
     features: NDArray[np.float64] | None
 
 
-def _columns_of(source: str, asked: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
-    array = _array_of(source, asked.members)
+def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
+    array = _array_of(source, options.members)
     table, notes = open_table(source), list[str]()
     names = list(table.names)
-    labels = listed([asked.label]) if asked.label else None
+    labels = listed([options.label]) if options.label else None
     labels = [_require(names, name) for name in labels] if labels else [_label_column(names, None, notes)]
-    features = [_require(names, name) for name in asked.features or []]
-    beside = [*labels[1:], *features, *([_require(names, asked.outside)] if asked.outside else [])]
+    features = [_require(names, name) for name in options.features or []]
+    beside = [*labels[1:], *features, *([_require(names, options.outside)] if options.outside else [])]
     if array is not None:
         members: list[str] = []
-    elif asked.members:
-        members = [_require(names, name) for name in asked.members]
+    elif options.members:
+        members = [_require(names, name) for name in options.members]
         twice = next((name for name in members if members.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"--members names the column {twice!r} twice: name every member once")
     else:
-        found = _model_columns(names, labels[0], asked.prob, None, set(beside), notes)
+        found = _model_columns(names, labels[0], options.prob, None, set(beside), notes)
         members = [column for each in found.values() for column in each]
     values = table.columns(list(dict.fromkeys([*labels, *members, *beside])))
-    scale = 100.0 if asked.percent else 1.0
-    p = [_numbers(values[name], name, asked.percent) / scale for name in members]
+    scale = 100.0 if options.percent else 1.0
+    p = [_numbers(values[name], name, options.percent) / scale for name in members]
     return _Columns(
         {name: values[name] for name in labels},
-        members if asked.members else [],
+        members if options.members else [],
         np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
-        _flags(values[asked.outside], asked.outside) if asked.outside else None,
+        _flags(values[options.outside], options.outside) if options.outside else None,
         np.column_stack([_numbers(values[name], name) for name in features]) if features else None,
     ), array
 

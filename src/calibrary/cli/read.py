@@ -380,11 +380,11 @@ def _model_columns(
             raise InputError(f"--model names the same columns twice: {_some(models)}")
         return found
     if prob:
-        asked = [part.strip() for value in prob for part in ([value] if value in names else value.split(","))]
-        columns = [c for name in asked for c in _columns_named(names, free, name)]
+        requested = [part.strip() for value in prob for part in ([value] if value in names else value.split(","))]
+        columns = [c for name in requested for c in _columns_named(names, free, name)]
         if len(set(columns)) < len(columns):
-            raise InputError(f"--prob names the same column twice: {_some(asked)}")
-        return {asked[0] if len(asked) == 1 else "model": columns}
+            raise InputError(f"--prob names the same column twice: {_some(requested)}")
+        return {requested[0] if len(requested) == 1 else "model": columns}
     guess = [name for name in free if _means_probability(name)]
     if len(guess) != 1:
         guess = _numbered(free)

@@ -200,7 +200,7 @@ def inverse(
 
 
 def _columns(names: list[str], prob: list[str] | None, recalibrator: Recalibrator, map: Path) -> list[str]:
-    """The probability columns: as asked for, or as they were called when the map was fitted."""
+    """The probability columns: as requested, or with the names of the fitted columns."""
     wanted = [c.strip() for v in prob or [] for c in v.split(",") if c.strip()]
     wanted = wanted or [str(c) for c in getattr(recalibrator, "feature_names_in_", ())]
     if not wanted:

@@ -310,12 +310,12 @@ class ReportCommand:
         )  # an argument after --members that is not a file is another member
         if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
             raise InputError("--members and --outside take one file at a time")
-        asked = SecondOrderOptions(
+        options = SecondOrderOptions(
             [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
             listed(self.features), self.label, self.prob, self.positive, self.percent,
         )  # fmt: skip
         draws = self.resamples or 999
-        found = second_order_of(files[0], asked, rng=self.seed, n_resamples=draws)
+        found = second_order_of(files[0], options, rng=self.seed, n_resamples=draws)
         what = "mean of the members" if found.ensemble is not None else "rows inside"
         chosen = replace(
             self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
@@ -404,7 +404,7 @@ class ReportCommand:
 
 
 @taking(ReportCommand)
-def report(asked: ReportCommand) -> None:
+def report(command: ReportCommand) -> None:
     """Test whether predictions are calibrated; estimate the error, its direction and the worst segments.
 
     Examples: `calibrary report predictions.csv`, `calibrary report p.parquet --label y --prob p -o report.html`,
@@ -414,36 +414,39 @@ def report(asked: ReportCommand) -> None:
     """
     from calibrary.reporting.write import check_paths
 
-    outputs, gates = asked.output or [], asked.gates
+    outputs, gates = command.output or [], command.gates
     check_paths(outputs)
-    catalogue[asked.primary]
-    if len(asked.files) == 1 and is_saved(asked.files[0]):
-        _show_saved(Path(asked.files[0]), outputs, gates, asked.quiet, asked.everything)
+    catalogue[command.primary]
+    if len(command.files) == 1 and is_saved(command.files[0]):
+        _show_saved(Path(command.files[0]), outputs, gates, command.quiet, command.everything)
         return
-    _runs(asked.blocks)
-    if asked.folder is not None:
-        forms = asked.form or ["html", "json"]
-        check_folder(asked.folder, outputs, forms)
-        gates.apply(batch(asked.files, asked.folder, forms, asked.answered, asked.quiet))
+    _runs(command.blocks)
+    if command.folder is not None:
+        forms = command.form or ["html", "json"]
+        check_folder(command.folder, outputs, forms)
+        gates.apply(batch(command.files, command.folder, forms, command.answered, command.quiet))
         return
-    reports, comparisons = asked.answered(asked.files)
+    reports, comparisons = command.answered(command.files)
     _given_out(
-        reports, comparisons, asked, printed=len(reports) == 1 and not (asked.sampled or asked.members or asked.outside)
+        reports,
+        comparisons,
+        command,
+        printed=len(reports) == 1 and not (command.sampled or command.members or command.outside),
     )
     gates.apply(reports)
 
 
 def _given_out(
-    reports: list[Any], comparisons: Any, asked: ReportCommand | DetectionReportCommand, printed: bool = False
+    reports: list[Any], comparisons: Any, command: ReportCommand | DetectionReportCommand, printed: bool = False
 ) -> None:
     """Print the reports and write their files; ``printed`` says that the result was printed before."""
     from calibrary.reporting.write import save
 
-    outputs = asked.output or []
-    if not asked.as_json:
-        show(reports, comparisons, asked.quiet, asked.everything, printed)
+    outputs = command.output or []
+    if not command.as_json:
+        show(reports, comparisons, command.quiet, command.everything, printed)
     save(reports, outputs, comparisons)
-    if asked.as_json:
+    if command.as_json:
         show_json(reports, comparisons)
     for path in outputs:
         written(path)
@@ -529,18 +532,18 @@ class DetectionReportCommand:
 
 
 @taking(DetectionReportCommand)
-def detection_report(asked: DetectionReportCommand) -> None:
+def detection_report(command: DetectionReportCommand) -> None:
     """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
     from calibrary.reporting.write import check_paths
 
-    gates = Gates([rule_of(text) for text in asked.fail_if or []], asked.undecided, asked.junit)
-    check_paths(asked.output or [])
-    say("matching and computing", asked.quiet)
+    gates = Gates([rule_of(text) for text in command.fail_if or []], command.undecided, command.junit)
+    check_paths(command.output or [])
+    say("matching and computing", command.quiet)
     matches = cal.match_detections(
-        asked.ground_truth, asked.results, iou_threshold=asked.iou_threshold, matching=asked.matching
+        command.ground_truth, command.results, iou_threshold=command.iou_threshold, matching=command.matching
     )
-    answer = cal.report(matches, settings=asked.settings(gates))
-    _given_out([answer], (), asked)
+    answer = cal.report(matches, settings=command.settings(gates))
+    _given_out([answer], (), command)
     gates.apply([answer])
 
 

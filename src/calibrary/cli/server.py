@@ -186,13 +186,13 @@ class Tools:
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, ReportAnswer]:
         """Report on one file: is the model calibrated, how large is the error, in which direction, and how certain?"""
-        asked = ReportCommand(
+        command = ReportCommand(
             files=[str(self.folders.find(path))], label=label, prob=prob, unit=unit, metrics=metrics,
             primary=metrics[0] if metrics[0] in catalogue else "ece", scorer=scorer, sampled=sampled, judge=judge,
             resamples=resamples, seed=seed, quiet=True,
             as_json=True,  # so that no answer is printed early: standard output belongs to the protocol
         )  # fmt: skip
-        reports, comparisons = asked.answered(asked.files)
+        reports, comparisons = command.answered(command.files)
         shown = reports if figures else [replace(r, figures=(), sections=_sentences_only(r.sections)) for r in reports]
         sentence = Sentence.joined("\n", (Sentence.joined(" ", [r.headline, *r.statements]) for r in reports))
         return {"sentence": sentence, "report": json.loads(as_json(shown, comparisons))}

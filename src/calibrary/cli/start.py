@@ -27,9 +27,9 @@ Choice = tuple[str, str]
 
 def answered() -> bool:
     """Answer a completion or ``--help``; False if Typer must answer instead."""
-    asked = os.environ.get(_VARIABLE, "")
-    if asked in _SHELLS:
-        return _completed(asked)
+    instruction = os.environ.get(_VARIABLE, "")
+    if instruction in _SHELLS:
+        return _completed(instruction)
     words = sys.argv[1:]
     if words[-1:] != ["--help"]:
         return False

@@ -132,7 +132,7 @@ def plot_grouping(
     error = np.maximum([data.frequency - data.low, data.high - data.frequency], 0)
     ax.errorbar(data.confidence, data.frequency, yerr=error, fmt="none", ecolor=look.light, elinewidth=2.4, zorder=1.8)
     size = 12 + 110 * data.count / data.count.max(initial=1.0)
-    kinds = ((False, look.model, "o", "group"), (True, look.gap, "D", "group that differs beyond chance"))
+    kinds = ((False, look.model, "o", "group"), (True, look.gap, "D", "group that differs significantly"))
     for flag, color, marker, text in kinds:
         at = data.significant == flag
         if at.any():

@@ -32,7 +32,7 @@ class MonitorData(FigureData):
     n, log_e : number of rows, and natural logarithm of the e-value at that point
     alpha, alarm_at : probability of a false alarm; number of rows when the e-value reached 1 / alpha, or None
     words : the final result in words
-    times, alarm_time : the time of each look and of the alarm, if known
+    times, alarm_time : the time of each check and of the alarm, if known
     """
 
     n: Array
@@ -106,8 +106,8 @@ def plot_monitor(
         look,
         "Calibration monitor",
         f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
-        f"Evidence against calibration after each look; on calibrated predictions the alarm is ever reached in at most "
-        f"{data.alpha:.0%} of streams, for any number of looks.",
+        f"Evidence against calibration after each check. At most {data.alpha:.0%} of calibrated streams ever reach the "
+        "alarm, for any number of checks.",
         caption=caption,
         legend="above",
     )
@@ -115,7 +115,7 @@ def plot_monitor(
 
 
 def _look_words(data: MonitorData, i: int) -> str:
-    """The tooltip of a look."""
+    """The tooltip of a check."""
     when = f", {data.times[i]}" if i < len(data.times) else ""
     return f"{counted(data.n[i], 'row')} seen{when}\ne-value {number(math.exp(min(data.log_e[i], 700.0)))}"
 
@@ -162,7 +162,7 @@ class PeriodsData(FigureData):
     period, n : name of each period, and its number of rows
     value, low, high : the metric and its interval; NaN if a period has too few rows
     null_mean, null_high : the mean value of a calibrated model there, and the value it exceeds in 5% of samples
-    clear : whether the period is miscalibrated beyond chance, adjusted for the number of periods
+    clear : whether the period is significantly miscalibrated, adjusted for the number of periods
     """
 
     period: tuple[str, ...]
@@ -193,7 +193,7 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
     ax.vlines(place[ends], data.low[ends], data.high[ends], color=look.ink, lw=1.3, zorder=3)
     for some, color, marker, words in (
         (known & ~data.clear, look.model, "o", "no evidence of miscalibration"),
-        (known & data.clear, look.gap, "s", "miscalibrated beyond chance"),
+        (known & data.clear, look.gap, "s", "significantly miscalibrated"),
     ):
         if some.any():
             look_of = {"color": color, "marker": marker, "ec": look.paper, "lw": 0.8}

@@ -1,8 +1,8 @@
-"""The answer to the question, for people: headline, table, figures, in HTML, Markdown, JSON or CSV."""
+"""Reports for people: headline, tables and figures, as HTML, Markdown, JSON or CSV."""
 
 from __future__ import annotations
 
-from calibrary.reporting import (  # each enters the sections, or the forms, that it can give a report
+from calibrary.reporting import (  # each of these modules registers its sections or formats
     affected,
     decisions,
     ensembles,

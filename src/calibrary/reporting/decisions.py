@@ -77,7 +77,7 @@ def decisions(context: Context) -> Section | None:
         tuple(decision_words(d, level) for d in found),
         (_table(found, level),),
         (_figure(context, thresholds),),
-        {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.looked_at[1]},
+        {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.headline_view[1]},
     )
 
 

@@ -221,7 +221,7 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Erro
     # bins of equal width would put nearly all cases of rare events in one point
     binning = "width" if window == (0.0, 1.0) else "mass"
     data = recalibration_data(
-        gain, map=row.map, lens=context.looked_at[1], r=context.question.r, confidence_level=level, binning=binning,
+        gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level, binning=binning,
         window=window,
     )  # fmt: skip
     data = replace(data, sentence=advice(gain, row, reads), lens=context.data.own_view or data.lens)

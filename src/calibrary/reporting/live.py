@@ -95,7 +95,7 @@ class Live:
 
 def live_of(context: Context) -> Live | None:
     """The data of the page's own figures; None where rows are shares or sums, of which cells say too little."""
-    view, lens = context.looked_at
+    view, lens = context.headline_view
     if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled is not None:
         return None
     from calibrary.plots.data import axis_names  # with what draws, which a table does not need
@@ -211,7 +211,7 @@ def _parts(context: Context) -> Iterator[tuple[str, str, Predictions]]:
 def _thresholds(context: Context) -> ThresholdCurve | None:
     """The decision data of two classes, for any thresholds that were given; None for other data."""
     asked = context.asked.thresholds
-    if context.looked_at[1] != "binary" or context.data.own_view is not None:
+    if context.headline_view[1] != "binary" or context.data.own_view is not None:
         return None
     named = [(_named(name), view) for kind, name, view in _parts(context) if kind == "segment"]
     question = context.question

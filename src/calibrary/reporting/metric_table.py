@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 
-#: What the groups of the table are called, in their order on the page; by the fact ``measures`` of the entries.
+#: The titles of the table's groups, in their order on the page, by the fact ``measures`` of the entries.
 GROUPS = {
     "calibration": "Calibration error",
     "bias": "Bias: calibration on the whole",
     "calibration and sharpness": "Scores: calibration and sharpness together",
-    "ranking": "Ranking: whether the sure ones are right",
+    "ranking": "Ranking: whether confident predictions are right",
     "fit": "Fit of a map",
     "consistency": "Consistency of repeated predictions",
 }
 
-#: What a call is told, which a reader of a page is not.
+#: Reasons written for a function call, with their wording for the reader of a page.
 _DETECTIONS = "needs matched detections: pass a Matches object"
 
 
 @dataclass(frozen=True)
 class Folded:
-    """One row of the table and the labels of the other metrics that read the very same number here."""
+    """One row of the table and the labels of the other metrics with exactly the same number here."""
 
     row: Row
     same: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class Folded:
 
 
 def label(row: Row) -> str:
-    """The name by which gates and tables know a number: ``ece``, ``cis.slope``."""
+    """The name of a number in gates and tables: ``ece``, ``cis.slope``."""
     return f"{row.id}.{row.part}" if row.part else row.id
 
 
 def grouped(evaluation: Evaluation) -> dict[str, list[Folded]]:
-    """The rows by what they measure, each number once; the metric chosen in advance stands for its twins."""
+    """The rows by what they measure, each number once; of equal numbers the metric chosen in advance is shown."""
     by_group: dict[str, list[Row]] = {title: [] for title in GROUPS.values()}
     for row in sorted(evaluation.rows, key=lambda row: not row.primary):
         by_group[GROUPS[catalogue[row.id].measures]].append(row)
@@ -48,7 +48,7 @@ def grouped(evaluation: Evaluation) -> dict[str, list[Folded]]:
 
 
 def left_out(evaluation: Evaluation) -> dict[str, list[str]]:
-    """What was not computed, by the reason: ids that share one are named together."""
+    """The metrics that were not computed, grouped by the reason."""
     by_reason: dict[str, list[str]] = {}
     for id, why in evaluation.skipped.items():
         reason = why.removeprefix(f"{id} ").replace(_DETECTIONS, "is about the boxes of a detector")
@@ -68,7 +68,7 @@ def _folded(rows: list[Row]) -> list[Folded]:
 
 
 def _same(a: Row, b: Row) -> bool:
-    """Are they one number? Not where it is a plain 0 or 1, on which different metrics meet by chance."""
+    """Whether they are the same number; not if it is exactly 0 or 1, where different metrics may agree by chance."""
     if a.id == b.id or not math.isfinite(a.value) or a.value in (0.0, 1.0, -1.0):
         return False
     return math.isclose(a.value, b.value, rel_tol=1e-12) and a.perfect == b.perfect and a.better == b.better

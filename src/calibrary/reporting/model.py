@@ -1,4 +1,4 @@
-"""A report as data: what was asked, what was found, and the answer in sentences."""
+"""A report as data: the settings, the results, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from calibrary.validation.tripod import TripodTable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The forms a report can take, by name: the renderers enter themselves, so that the model knows none of them.
+#: The formats of a report by name: each renderer registers itself, so that this module imports none of them.
 FORMS: dict[str, Callable[..., Any]] = {}
 
 
 def form(name: str) -> Callable[[F], F]:
-    """Enter a renderer under this name."""
+    """Register a renderer under this name."""
 
     def enter(render: F) -> F:
         FORMS[name] = render
@@ -34,7 +34,7 @@ def form(name: str) -> Callable[[F], F]:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class of a multi-class problem: how often it was expected and how often it occurred."""
+    """One class of a multi-class problem: its expected and its observed share."""
 
     name: str
     n: float
@@ -62,7 +62,7 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class Report:
-    """The answer for one model. Print it, ``save("report.html")`` it, or read its parts.
+    """The report of one model. Print it, ``save("report.html")`` it, or use its parts.
 
     Attributes
     ----------
@@ -75,10 +75,10 @@ class Report:
     sections : what would help, who is affected, over time, decisions, provenance
     evaluation : every metric that applies, with intervals and p-values, and what was left out and why
     data : summary of the predictions
-    classes, groups : one row per class (several classes) and per subgroup (when asked for)
+    classes, groups : one row per class (several classes) and per subgroup (if requested)
     settings : everything needed to make the report again, with versions
     predictions : what was evaluated; None in a report read from its JSON
-    question : what was asked of it, the same for headline, table and figures
+    question : the settings, the same for headline, table and figures
     about : purpose, author and date of the page, where they were given
     live : cells from which the page draws the figures that a reader can change; None where it has none
     """
@@ -123,24 +123,24 @@ class Report:
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything the page shows as plain dictionaries, figures as SVG: :meth:`from_dict` makes the page again."""
+        """Everything on the page as plain dictionaries, figures as SVG: :meth:`from_dict` reproduces the page."""
         plain: dict[str, Any] = FORMS["dict"](self)
         return plain
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Report:
-        """The report that :meth:`to_dict` gave, also after a way through JSON; its page is the same."""
+        """The report from the result of :meth:`to_dict`, also after it was saved as JSON; its page is the same."""
         report: Report = FORMS["from_dict"](saved)
         return report
 
     def to_html(self, *, interactive: bool = True) -> str:
-        """One self-contained page; ``interactive=False`` leaves out the figures that a reader can change."""
+        """One self-contained page; ``interactive=False`` leaves out the interactive figures."""
         page: str = FORMS["page"]([self], interactive=interactive)
         return page
 
     def save(self, *paths: str | Path, interactive: bool = True) -> None:
         """Write the report; the extension chooses the format: .html, .pdf, .md, .json or .csv.
 
-        ``interactive=False`` writes an .html page whose figures are still.
+        ``interactive=False`` writes an .html page with static figures only.
         """
         FORMS["save"]([self], paths, interactive=interactive)

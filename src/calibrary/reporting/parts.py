@@ -28,9 +28,9 @@ from calibrary.reporting.sections import Context
 
 #: For parts with fewer rows only the size is given, and nothing is computed.
 LEAST_ROWS = 30
-#: Rows of a part up to which its interval is inverted like the page's; above, two sets of draws give nearly the same.
+#: Up to this many rows a part's interval is by test inversion like the page's; above, a faster method is nearly equal.
 _INVERTED_ROWS = 5_000
-#: Labels drawn at most for one test of rows that cannot be merged into cells.
+#: The largest number of labels drawn for one test of rows that cannot be merged into cells.
 _MOST_LABELS = 200_000_000
 _NAN = math.nan
 
@@ -60,7 +60,7 @@ class Part:
     alpha: float = 0.05
 
     def to_dict(self) -> dict[str, Any]:
-        """What a saved report keeps; the level is that of the page."""
+        """The fields in a saved report; the level is that of the page."""
         return {name: value for name, value in asdict(self).items() if name != "alpha"}
 
     @property
@@ -70,7 +70,7 @@ class Part:
 
     @property
     def p_words(self) -> str:
-        """The adjusted p-value in words; a bound where no draw was as bad. Empty where there is none."""
+        """The adjusted p-value as text; a bound if no draw was as extreme. Empty if there is none."""
         if math.isnan(self.pvalue_adjusted):
             return ""
         if self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0):
@@ -84,11 +84,11 @@ class Part:
 
 
 def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -> list[Part]:
-    """Every part with the page's metric; p-values are adjusted for their number."""
+    """Every part with the page's metric; p-values are adjusted for the number of parts."""
     # a few units of a part say little: its rows are drawn one by one, and units_words says so
     sized = [(name, part.one_by_one(), part.total) for name, part in parts]
     enough = sum(n >= LEAST_ROWS for _, _, n in sized)
-    # so many draws that the smallest p-value, times the parts, can still be small
+    # enough draws that the smallest p-value, multiplied by the number of parts, can be significant
     draws = max(context.draws, 100 * enough - 1) if context.draws else 0
     found = [_part(name, part, n, metric.id, context, draws) for name, part, n in sized]
     raw = np.array([part.pvalue for part in found])
@@ -174,7 +174,7 @@ def _tested(made: Part, part: Any, id: str, question: Question, draws: int, n: i
 
 
 def split(context: Context, number: Indices) -> list[tuple[int, Any]]:
-    """The data split by a number for each row that is here (or image); rows with a negative number are left out."""
+    """The data split by a number for each row (or image); rows with a negative number are left out."""
     order = np.argsort(number, kind="stable")
     order = order[int((number < 0).sum()) :]
     first = np.flatnonzero(np.diff(number[order], prepend=-1))

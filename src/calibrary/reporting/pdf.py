@@ -1,4 +1,4 @@
-"""A report as PDF: the page, printed by a browser that is installed here."""
+"""A report as PDF: the page, printed by an installed browser."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-#: Browsers that can print a page without a window, by the names they are called.
+#: Command names of browsers that can print a page without a window.
 _BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
 )  # fmt: skip
-#: Seconds a browser may take: figures of large data take a few.
+#: The longest time in seconds for the browser; figures of large data take a few seconds.
 _LONGEST = 300
 
 
@@ -58,5 +58,5 @@ def pdf(page: str) -> bytes:
             raise ValueError(f"{program} did not print the report within {_LONGEST} s: print the .html page") from None
         if not target.exists():
             said = done.stderr.decode(errors="replace").strip().splitlines()
-            raise ValueError(f"{program} did not print the report ({said[-1] if said else 'it said nothing'})")
+            raise ValueError(f"{program} did not print the report ({said[-1] if said else 'no message'})")
         return target.read_bytes()

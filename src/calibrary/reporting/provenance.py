@@ -1,4 +1,4 @@
-"""Where a report comes from: what went in and what was left out, how it was looked at, and how to make it again."""
+"""Where a report comes from: the input, the rows left out, the settings, and how to reproduce the report."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from calibrary.base.numbers import counted
 from calibrary.data import Data
 from calibrary.reporting.sections import Context, Section, Table, section
 
-#: Bytes of a file that are read at a time.
+#: The number of bytes of a file that are read at a time.
 _BLOCK = 1 << 20
 
 
 @section("provenance")
 def provenance(context: Context) -> Section:
-    """What must be known to check the page, as a table of words."""
+    """The facts needed to check the page, as a table."""
     facts = {**_input(context), **_looking(context), **_made(context)}
     known = {name: value for name, value in facts.items() if value not in (None, "")}
     table = Table(("what", "value"), tuple((name, _cell(value, name)) for name, value in known.items()))
@@ -32,13 +32,13 @@ def provenance(context: Context) -> Section:
 
 
 def digest_words(facts: Mapping[str, Any], noun: str) -> str:
-    """How many rows the page is about, what is missing from it, and the digest that tells these rows from others."""
+    """The number of rows of the page, the rows that were left out, and the digest that identifies the rows."""
     rows, dropped = facts["rows"], facts.get("rows dropped") or {}
     gone = "; ".join(f"{counted(n, 'row')} left out: {why}" for why, n in dropped.items())
     return f"{counted(rows, noun)} with digest {facts['digest'][:12]}" + (f" ({gone})." if gone else ".")
 
 
-# -- what went in ------------------------------------------------------------------------------------
+# -- the input ---------------------------------------------------------------------------------------
 
 
 def _input(context: Context) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _input(context: Context) -> dict[str, Any]:
 
 
 def source_of(source: Any) -> dict[str, Any]:
-    """What is known about where the rows came from.
+    """The known facts about the source of the rows.
 
     ``source`` is a path, or a mapping with ``name`` (or ``path``), ``rows_read`` and ``dropped`` ({reason: rows}). The
     digest of a file is that of its bytes.
@@ -81,7 +81,7 @@ def _digest_of_file(path: Path) -> str:
 
 
 def digest(data: Data) -> str:
-    """sha256 of what was judged: the same labels, probabilities and weights in the same order give the same.
+    """sha256 of the evaluated data: the same labels, probabilities and weights in the same order give the same digest.
 
     Bytes in this order: the classes as JSON, then the labels (8-byte integers, or floats where they are shares), the
     probabilities and the weights (8-byte floats; none where every row counts once), all little-endian, row by row. Of
@@ -95,12 +95,12 @@ def digest(data: Data) -> str:
     return running.hexdigest()
 
 
-# -- how it was looked at ----------------------------------------------------------------------------
+# -- settings ----------------------------------------------------------------------------------------
 
 
 def _looking(context: Context) -> dict[str, Any]:
     question, p = context.question, context.p
-    facts: dict[str, Any] = {"lens of the headline and the figures": context.looked_at[1], **context.data.making}
+    facts: dict[str, Any] = {"lens of the headline and the figures": context.headline_view[1], **context.data.making}
     asked = context.asked
     columns = (asked.source.get("columns") if isinstance(asked.source, Mapping) else None) or {}
     primary = context.primary
@@ -124,7 +124,7 @@ def _names(by: Any) -> Any:
 
 
 def _word(value: Any) -> Any:
-    """A setting as it was given; of a long column only that there was one."""
+    """A setting as it was given; for a long column only its length."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if np.ndim(value) and len(value) > 20:
@@ -137,7 +137,7 @@ def _word(value: Any) -> Any:
     )
 
 
-# -- how it was made ---------------------------------------------------------------------------------
+# -- how it was computed -----------------------------------------------------------------------------
 
 
 def _made(context: Context) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pictures from a saved report: only what our own figures are made of is let through, and it is written anew.
+"""Pictures from a saved report: only the elements of our own figures are accepted, and they are written again.
 
 A list of what is forbidden always misses something, so this is a list of what is allowed: elements, attributes, and the
 values that could lead elsewhere. A picture is taken apart as a browser would take it apart and put together from the
@@ -31,7 +31,7 @@ _ATTRIBUTES = {
         "data-figure", "data-series", "data-key", "role", "aria-label", "aria-hidden", "type",
     )
 }  # fmt: skip
-#: Values that may not be free text; all others lead nowhere, whatever they say.
+#: Attributes whose values are restricted; the values of all others cannot refer to anything outside.
 _VALUES = {
     "xlink:href": re.compile(r"#[\w.-]+|data:image/png;base64,[A-Za-z0-9+/=\s]+"),
     "href": re.compile(r"#[\w.-]+|data:image/png;base64,[A-Za-z0-9+/=\s]+"),
@@ -43,7 +43,7 @@ _VALUES = {
     "data-series": re.compile(r"\d+-\d+"),
     "data-key": re.compile(r"\d+-\d+"),
 }
-#: In styles, colors and clips: no address but that of a part of the picture, no way out of the picture's own place.
+#: In styles, colors and clips: no address except of a part of the picture, and nothing outside the picture's area.
 _LEADS_ELSEWHERE = re.compile(r"url\((?!#[\w.-]+\))|@|\\|expression|position|behavior|:\s*fixed", re.IGNORECASE)
 _PROPERTIES = frozenset((
     "fill", "fill-opacity", "fill-rule", "stroke", "stroke-opacity", "stroke-width", "stroke-linecap",
@@ -56,19 +56,19 @@ _STYLE = re.compile(r"\s*\*\s*\{stroke-linejoin: round; stroke-linecap: butt\}\s
 
 
 def safe_svg(svg: str) -> Markup:
-    """The picture written anew from the allowed pieces; a ValueError says what is not allowed."""
+    """The picture, written again from the allowed elements; a ValueError names what is not allowed."""
     writer = _Writer()
     writer.feed(svg)
     writer.close()
     if writer.open or writer.roots != 1:
-        raise ValueError("it is not one whole picture")
+        raise ValueError("it is not one complete svg element")
     if writer.used & writer.using:  # thirty such steps, each used twice, are drawn a billion times
         raise ValueError("it uses an element that itself uses others")
     return Markup("".join(writer.written))
 
 
 def placed_svg(svg: Markup, anchor: str, name: str) -> Markup:
-    """A safe picture on a page: it has a name, and its ids are apart from those of every other."""
+    """A safe picture on a page: it has a name, and its ids differ from those of every other picture."""
     if not _VALUES["id"].fullmatch(anchor):
         raise ValueError(f"{anchor[:40]!r} is not an anchor of a picture")
     own = re.sub(r'\bid="([^"]+)"', rf'id="{anchor}-\1"', svg)
@@ -77,7 +77,7 @@ def placed_svg(svg: Markup, anchor: str, name: str) -> Markup:
 
 
 class _Writer(HTMLParser):
-    """Writes down what it is fed; refuses what is not in the lists."""
+    """Writes the elements that it is fed; refuses those that are not in the lists."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -144,7 +144,7 @@ class _Writer(HTMLParser):
         raise ValueError("it holds a declaration")
 
     def handle_comment(self, data: str) -> None:
-        """Comments say nothing to a reader and are left out."""
+        """Comments are left out."""
 
 
 def _value(name: str, value: str) -> str:

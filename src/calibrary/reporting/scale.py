@@ -19,7 +19,7 @@ _NEAREST, _FURTHEST = -1.0, 1.6
 
 @dataclass(frozen=True)
 class Scale:
-    """A number line on which 0 is calibrated and 1 useless, or twice as far as anything shown where that is unknown."""
+    """A number line on which 0 is calibrated and 1 useless; if that is unknown, 1 is twice the largest value."""
 
     start: float
     unit: float
@@ -38,7 +38,7 @@ class Scale:
 
 
 def scale_of(k: KeyNumber) -> Scale | None:
-    """The number line for one number; None where nothing says what a calibrated model shows."""
+    """The number line for one number; None if the value of a calibrated model is unknown."""
     start = k.ideal if k.ideal is not None else k.calibrated
     if start is None or not math.isfinite(k.value):
         return None
@@ -52,7 +52,7 @@ def scale_of(k: KeyNumber) -> Scale | None:
 
 
 def picture_of(k: KeyNumber) -> Markup | None:
-    """The number line as inline SVG, in the page's colours; its title says the same in words."""
+    """The number line as inline SVG, in the page's colours, with the same in words as its title."""
     line = scale_of(k)
     if line is None:
         return None
@@ -77,7 +77,7 @@ def _level(kind: str, start: str, end: str) -> Markup:
 
 
 def _band(k: KeyNumber, line: Scale) -> Markup | None:
-    """Where most calibrated models would lie: up to the end of 95% of them, or as far to both sides of a signed one."""
+    """The range of most calibrated models: up to their 95% quantile, or as far to both sides for a signed number."""
     if k.calibrated_high is None or not math.isfinite(k.calibrated_high):
         return None
     signed = k.id in catalogue and catalogue[k.id].better == "perfect"

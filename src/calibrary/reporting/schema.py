@@ -1,4 +1,4 @@
-"""The form of a report's JSON: its version, and a JSON Schema that documents every field."""
+"""The JSON format of a report: its version, and a JSON Schema that documents every field."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 FORMAT = "calibrary report"
-#: Raised when a reader of an older version would misread; fields may be added without that.
+#: Increased if a reader of an older version would misunderstand the file; added fields do not increase it.
 VERSION = 1
 
 

@@ -1,7 +1,7 @@
-"""The parts of a report below its answer: each is computed once, as data, and every form of the report shows the same.
+"""The sections of a report below its headline: each is computed once, as data, and every format shows the same.
 
-A part is a function of a :class:`Context` that returns a :class:`Section`, or None where it has nothing to say; it
-enters itself with :func:`section`, and the page shows the sections in the order of :data:`ORDER`.
+A section is made by a function of a :class:`Context` that returns a :class:`Section`, or None if it does not apply. The
+function is registered with :func:`section`; the page shows the sections in the order of :data:`ORDER`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calibrary.inference.draw.look import headline_view
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
 
-#: The order on the page, whatever the order of entering.
+#: The order on the page, whatever the order of registration.
 ORDER = (
     "sampled", "judge", "ensemble", "outside", "target", "shift", "help", "affected", "classes", "time", "decisions",
     "provenance",
@@ -30,7 +30,7 @@ ORDER = (
 class Table:
     """A small table: plain values, one tuple per row; a renderer formats and escapes them.
 
-    One that is ``folded`` holds what few will read: a page that can fold shows its caption alone until asked.
+    A ``folded`` table contains details: a page that can fold shows only its caption until a reader unfolds it.
     """
 
     head: tuple[str, ...]
@@ -39,7 +39,7 @@ class Table:
     folded: bool = False
 
     def without_empty(self, column: str) -> Table:
-        """The same without a column in which nothing stands."""
+        """The same without a column that is empty."""
         k = self.head.index(column)
         if any(row[k] not in (None, "") for row in self.rows):
             return self
@@ -49,7 +49,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a section, drawn when a form needs it: ``draw()`` gives a matplotlib figure."""
+    """A figure of a section, drawn when a format needs it: ``draw()`` gives a matplotlib figure."""
 
     name: str
     caption: str
@@ -58,7 +58,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report: what it says, in sentences, tables and figures, and the same as plain data for JSON."""
+    """One section of a report: sentences, tables and figures, and the same as plain data for JSON."""
 
     key: str
     title: str
@@ -70,7 +70,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Asked:
-    """What single sections were asked for.
+    """The inputs of single sections.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Context:
-    """What a section may read: the data, the one question of the page, its table, and what the user asked for.
+    """The inputs of all sections: the data, the settings of the page, its table, and the inputs of single sections.
 
     ``draws`` is 0 when nothing is resampled. In ``kept`` a section leaves what the figures that a reader can change
     show as well: the probabilities after recalibration, the rows of the segments, the order of the classes.
@@ -126,18 +126,18 @@ class Context:
         return read
 
     @once
-    def looked_at(self) -> tuple[Predictions, str]:
+    def headline_view(self) -> tuple[Predictions, str]:
         """The binary view that sentences are about, and the name of its lens."""
         return headline_view(self.p, self.question)
 
     @property
     def view(self) -> Predictions:
         """The binary view that sentences are about."""
-        return self.looked_at[0]
+        return self.headline_view[0]
 
     @property
     def primary(self) -> Row | None:
-        """The row of the headline's metric; None where it has none."""
+        """The row of the headline's metric; None if there is none."""
         marked = [row for row in self.evaluation.rows if row.primary]
         named = [row for row in self.evaluation.rows if row.id == self.asked.primary]
         return next(iter([*marked, *named]), None)
@@ -148,7 +148,7 @@ SECTIONS: dict[str, Maker] = {}
 
 
 def section(key: str) -> Callable[[Maker], Maker]:
-    """Enter a function as the maker of this section."""
+    """Register a function that makes this section."""
     if key not in ORDER:
         raise ValueError(f"section {key!r} has no place on the page: add it to ORDER")
 
@@ -160,6 +160,6 @@ def section(key: str) -> Callable[[Maker], Maker]:
 
 
 def made(context: Context) -> tuple[Section, ...]:
-    """Every section that has something to say, in the page's order."""
+    """Every section that applies, in the page's order."""
     found = (SECTIONS[key](context) for key in ORDER if key in SECTIONS)
     return tuple(s for s in found if s is not None)

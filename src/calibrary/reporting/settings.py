@@ -1,4 +1,4 @@
-"""What a report is asked for besides the data, in one object."""
+"""The settings of a report, everything but the data, in one object."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class ReportSettings:
 
     @classmethod
     def of(cls, settings: ReportSettings | None, keywords: Mapping[str, Any]) -> ReportSettings:
-        """The settings with what the keywords say: those that are no setting are options of metrics."""
+        """The settings changed by keywords; keywords that are not settings are options of metrics."""
         start = cls() if settings is None else settings
         if not isinstance(start, cls):
             raise TypeError(f"settings={settings!r}: pass calibrary.ReportSettings(...), or its fields as keywords")
@@ -134,20 +134,20 @@ class ReportSettings:
 
     @property
     def about(self) -> dict[str, str]:
-        """Purpose, author and date, as far as they were given."""
+        """Purpose, author and date, if they were given."""
         named = {"purpose": self.purpose, "author": self.author, "date": self.date}
         return {name: str(value) for name, value in named.items() if value not in (None, "")}
 
     @property
     def draws(self) -> int:
-        """Bootstrap and Monte Carlo draws; 0: nothing is resampled, as where the rows are noisy shares."""
+        """Bootstrap and Monte Carlo draws; 0 if nothing is resampled, as with shares that include sampling noise."""
         if self.sampled is not None:
             return 0
         return DRAWS if self.n_resamples is None else self.n_resamples
 
     @property
     def question(self) -> Question:
-        """What headline, table and figures are all asked."""
+        """The settings that headline, table and figures share."""
         bins = {} if self.n_bins is None else {"n_bins": self.n_bins}
         return Question(
             options={**self.options, **bins}, lens=self.lens, average=self.average, r=self.r,
@@ -156,7 +156,7 @@ class ReportSettings:
         )  # fmt: skip
 
     def asked(self, primary: str, decision: Decision | None) -> Asked:
-        """What single sections are asked for."""
+        """The inputs of single sections."""
         by = self.by
         if by is None and self.groups is not None:
             by = {"group": as_array(self.groups, "groups").astype(str)}

@@ -11,7 +11,7 @@ from calibrary.reporting.sections import Context, Figure, Section, Table, sectio
 
 @section("target")
 def at_target(context: Context) -> Section | None:
-    """What the metric is on a target without labels, where one was given."""
+    """The metric on a target without labels, if one was given."""
     found = context.asked.target
     if found is None:
         return None
@@ -22,7 +22,7 @@ def at_target(context: Context) -> Section | None:
             "What would help at the target: PriorShift, which is exact if the predictions are calibrated at the "
             f"source; {given} compares it with other maps."
         )
-    sentences.append("The rest of this page is about the labelled rows alone.")
+    sentences.append("The rest of this page uses only the labelled rows.")
     data = {name: value for name, value in found.to_dict().items() if name != "weights"}  # one for each row
     return Section(
         "target", "On the target", tuple(sentences), (Table(("number", "value"), tuple(found.rows())),), (), data
@@ -31,7 +31,7 @@ def at_target(context: Context) -> Section | None:
 
 @section("shift")
 def along_groups(context: Context) -> Section | None:
-    """The metric along groups in an order, where a column of them was given."""
+    """The metric in ordered groups, if a column of them was given."""
     found = context.asked.shift
     if found is None:
         return None

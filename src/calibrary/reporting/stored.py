@@ -1,4 +1,4 @@
-"""A report as plain data and back: what is written as JSON is enough to make the same page again."""
+"""A report as plain data and back: the JSON file is enough to reproduce the same page."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from calibrary.reporting.schema import FORMAT, VERSION
 from calibrary.reporting.sections import ORDER, Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
 
-#: Pairs of models: the metric and what comparing them by it gave.
+#: Pairs of models: the metric and the result of comparing them.
 Comparisons = Sequence[tuple[str, Comparison]]
 
 
 @form("dict")
 def as_dict(report: Report) -> dict[str, Any]:
-    """Everything a page shows, its figures as SVG; the predictions themselves stay where they are."""
+    """Everything on a page, with figures as SVG; the predictions themselves are not included."""
     return {
         "title": report.title,
         "headline": str(report.headline),
@@ -67,7 +67,7 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
-    """JSON with full precision; NaN and infinities become null and strings, so that any reader takes it."""
+    """JSON with full precision; NaN and infinities become null and strings, so that any JSON reader accepts it."""
     models = [as_dict(r) for r in reports]
     whole = models[0] if len(models) == 1 else {"models": models}
     whole = {"format": FORMAT, "version": VERSION, **whole}
@@ -104,9 +104,9 @@ def from_json(source: str | Path) -> tuple[list[Report], Comparisons]:
 
 @form("from_dict")
 def from_dict(saved: Mapping[str, Any]) -> Report:
-    """The report that :func:`as_dict` wrote down, also by way of JSON."""
+    """The report from the result of :func:`as_dict`, also after it was saved as JSON."""
     if not isinstance(saved, Mapping):
-        raise SavedFileError("a saved report is an object")
+        raise SavedFileError("a saved report must be a JSON object")
 
     def of(name: str, hint: Any) -> Any:
         if name not in saved:
@@ -195,6 +195,6 @@ def _section_of(saved: Any) -> Section:
 
 def _comparison(saved: Any) -> tuple[str, Comparison]:
     if not isinstance(saved, Mapping):
-        raise SavedFileError("a comparison is an object")
+        raise SavedFileError("a comparison must be a JSON object")
     values = {k: v for k, v in saved.items() if k != "metric"}
     return value_of(str, saved.get("metric"), "metric"), Comparison(**typed(Comparison, values))

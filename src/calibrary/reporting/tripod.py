@@ -9,7 +9,7 @@ from calibrary.validation.tripod import TripodTable
 
 @form("tripod")
 def tripod(report: Report) -> TripodTable:
-    """What a report of predictions can answer: it saw no model, so that development is not given."""
+    """The items that a report of predictions can answer; items about model development are "not given"."""
     shown = [f"{key.name} {with_interval(key.value, key.low, key.high)}" for key in report.short_list]
     groups = [f"{group.name}: {with_interval(group.value, group.low, group.high)}" for group in report.groups]
     level = percent(report.question.confidence_level)

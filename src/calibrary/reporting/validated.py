@@ -1,4 +1,4 @@
-"""The page of a validation: what new rows would show, the corrected curve, instability, and the items of TRIPOD+AI."""
+"""The page of a validation: corrected performance, the corrected curve, instability, and the items of TRIPOD+AI."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calibrary.reporting.html import section_page
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.validation import Validation
 
-#: Why a page never comes from a file of a model.
+#: The reason why models are never read from a file.
 _NO_PICKLE = (
     "Models are refitted from their own code or named on the command line. No model is read from a file: a pickled "
     "model is a program that runs when it is read."
@@ -86,7 +86,7 @@ def _numbers(found: Validation) -> Section:
 
 
 def _refitted(found: Validation, thresholds: Sequence[float]) -> list[Section]:
-    """The corrected curve and the instability, where there are bootstrap refits of two classes."""
+    """The corrected curve and the instability, if there are bootstrap refits of two classes."""
     if not found.unstable:
         why = "The corrected curve and instability come from bootstrap refits of two classes, and there are none here."
         return [Section("curve", "Calibration curve and instability", (why,))]

@@ -16,12 +16,12 @@ from calibrary.base.numbers import counted, number, percent, pvalue
 from calibrary.base.text import capital
 from calibrary.scale.store_watch import StoreWatch, WatchedDay, WatchedSegment
 
-#: Segments without an alarm that have a figure, and segments in all that have one.
+#: The largest number of segments without an alarm that have a figure, and of all segments with a figure.
 _QUIET, _MOST = 24, 240
 #: Size of a figure, its margins, and where its two parts lie.
 _WIDTH, _LEFT, _RIGHT = 300, 34, 8
 _TOP, _MIDDLE, _BELOW, _BOTTOM, _HEIGHT = 18, 110, 134, 172, 192
-#: The largest ratio that a figure shows, on a logarithmic scale: the first of these that holds all, or the last.
+#: The largest ratio of a figure, on a logarithmic scale: the first of these that includes all values, or the last.
 _REACH = (1.25, 1.5, 2.0, 3.0, 4.0)
 
 _STYLE = own("""
@@ -86,7 +86,7 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d)")
 
 
 def _dated(text: str) -> list[object]:
-    """The text with its dates kept in one line."""
+    """The text with dates that are not broken at line ends."""
     return [element("time", part) if _DATE.fullmatch(part) else part for part in _DATE.split(text)]
 
 
@@ -131,7 +131,7 @@ def _card(segment: WatchedSegment, scale: _Scale) -> Markup:
 
 
 class _Scale:
-    """Where days, ratios and evidence lie; the same for all segments, so that figures can be compared."""
+    """Positions of days, ratios and evidence; the same for all segments, so that figures can be compared."""
 
     def __init__(self, watched: StoreWatch) -> None:
         self.first, self.last = _ordinal(watched.first), _ordinal(watched.last)
@@ -151,7 +151,7 @@ class _Scale:
         return round(_TOP + share * (_MIDDLE - _TOP), 1)
 
     def evidence(self, log_e: float) -> float:
-        """From no evidence to one and a half times what an alarm needs of a single segment."""
+        """From no evidence to one and a half times the evidence that raises an alarm for a single segment."""
         share = min(max(log_e, 0.0) / (1.5 * self.limit), 1.0)
         return round(_BOTTOM - share * (_BOTTOM - _BELOW), 1)
 

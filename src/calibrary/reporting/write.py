@@ -1,4 +1,4 @@
-"""Writing reports: the file name's extension chooses the format, and a file is either whole or not there."""
+"""Write reports: the file name's extension chooses the format, and a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from calibrary.reporting.model import Report, form
 from calibrary.reporting.text import Comparisons
 
 ENDINGS = (".html", ".pdf", ".md", ".json", ".csv")
-#: The formats that hold figures.
+#: The formats that include figures.
 _DRAWN = (".html", ".pdf", ".json")
 
 
 def check_paths(paths: Sequence[str | Path]) -> None:
-    """Refuse endings we cannot write and places where nothing can be written, before any work is done."""
+    """Refuse unknown extensions and folders that cannot be written to, before any computation."""
     for path in map(Path, paths):
         if path.suffix not in ENDINGS:
             raise ValueError(f"{path}: the extension chooses the format, and must be one of {', '.join(ENDINGS)}")
@@ -50,4 +50,4 @@ def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons, i
         content = stored.as_json(reports, comparisons)
     else:
         content = text.as_csv(reports)
-    return content.encode("utf-8", "replace")  # names may hold halves of characters
+    return content.encode("utf-8", "replace")  # names may contain lone surrogates

@@ -35,7 +35,7 @@ class _Distances:
         return float(np.abs(gap).max())
 
 
-def looked_at(p: Array, features: Array | None, classes: Indices) -> Array:
+def compared_variables(p: Array, features: Array | None, classes: Indices) -> Array:
     """The compared variables: each class's probability (one for two classes), the largest of each row, and features."""
     columns = [p[:, 1:]] if p.shape[1] == 2 else [p[:, classes], p.max(axis=1)[:, None]]
     return np.column_stack(columns if features is None else [*columns, features])

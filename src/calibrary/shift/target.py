@@ -25,7 +25,7 @@ from calibrary.maps.prior_shift import PriorShift
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import generator, seed_of
 from calibrary.question import Question
-from calibrary.shift.assumption import assumption_test, compared_classes, looked_at
+from calibrary.shift.assumption import assumption_test, compared_classes, compared_variables
 from calibrary.shift.density import DensityWeighting, log_odds
 from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_both
 
@@ -222,12 +222,12 @@ def under_shift(
     effective = float(observed.sum() ** 2 / np.sum(observed**2))
     if not effective >= LEAST_EFFECTIVE:
         raise RefusedError(
-            f"the weighted rows are worth {effective:.0f} unweighted rows, and at least {LEAST_EFFECTIVE} are needed: "
+            f"the effective sample size after weighting is {effective:.0f}, and at least {LEAST_EFFECTIVE} is needed: "
             "the two sets differ too much; label rows of the target"
         )
     seed = seed_of(rng)
     classes = compared_classes(p.class_share)
-    here, there = (looked_at(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1])))
+    here, there = (compared_variables(q, f, classes) for q, f in ((p.p, x[0]), (target, x[1])))
     distance, tested = assumption_test(sets, observed, here, there, n_resamples, seed)
     at_target = _weighted_metric(metric, _heavier(p, observed), question)
     spoken = at_target.name if at_target.entry is None else at_target.entry.spoken or at_target.entry.name
@@ -446,15 +446,15 @@ def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features
     )
     if r.assume == "label":
         second = (
-            f"{shares_in_both(classes, r.shares, r.source_shares)}; the {counted(r.n, 'row')} of the source, weighted, "
-            f"are worth {counted(round(r.effective_n), 'row')}."
+            f"{shares_in_both(classes, r.shares, r.source_shares)}; with weights, the {counted(r.n, 'row')} of the "
+            f"source have an effective sample size of {round(r.effective_n):,}."
         )
     else:
         what = "the features," if features else "the predictions alone, because no features were given,"
         second = (
-            f"The weights come from {what} and the {counted(r.n, 'row')} of the source, weighted, are worth "
-            f"{counted(round(r.effective_n), 'row')}. That outcomes of rows of one kind are the same in both sets is "
-            "assumed: it cannot be tested without labels of the target."
+            f"The weights come from {what} and the effective sample size of the {counted(r.n, 'row')} of the source is "
+            f"{round(r.effective_n):,}. It is assumed that, given these variables, outcomes are distributed alike in "
+            "both sets: this cannot be tested without labels of the target."
         )
     failed = r.assumption_pvalue <= LEVEL
     about = "the assumption" if r.assume == "label" else "the balance of the two sets after weighting"

@@ -63,7 +63,7 @@ def very_large(n: int) -> bool:
 def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> Statistic | None:
     """The metric on the cells of a large sample, for hundreds of draws; None if it cannot be computed from cells.
 
-    The caller checks that the values agree with those on rows (:func:`reads_alike`). ``made`` stores the tables of
+    The caller checks that the values agree with those on rows (:func:`values_agree`). ``made`` stores the tables of
     cells, which several metrics share.
     """
     if statistic.entry is None or statistic.listed:
@@ -77,7 +77,7 @@ def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> S
     return _on(made[lens], statistic)
 
 
-def reads_alike(rows: Array, cells: Array, draws: Array) -> bool:
+def values_agree(rows: Array, cells: Array, draws: Array) -> bool:
     """Whether the values on rows and on cells agree, compared with their chance variation."""
     with np.errstate(invalid="ignore"):
         near = np.abs(rows - cells) <= _SAME * np.nanstd(draws, axis=0)

@@ -56,7 +56,7 @@ class Line:
 def lines_of(statistic: Statistic) -> list[Line]:
     """The lines for a metric, constructed in the view that the metric uses."""
     p = statistic.sample.p
-    view, lift = looked_at(statistic)
+    view, lift = view_of_lines(statistic)
     total = p.n if statistic.sample.weight_type == "importance" else p.total
     own = own_bins(statistic)
     return [Line(name, _line(view, direction, lift)) for name, direction in directions(view, total, own)]
@@ -70,7 +70,7 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     n_bins = max(1, min(_BINS, int(np.sqrt(total))))
     found = [("gaps", _gaps(view, total, EqualMass(n_bins)))]
     if own is not None:
-        found.append(("own bins", _gaps(view, total, own, _evened)))
+        found.append(("own bins", _gaps(view, total, own, _shrunk_to_mean)))
     if not view.binary:
         found.append(("clear gaps", _gaps(view, total, EqualMass(n_bins), _clear)))
     logistic = _logistic(view)
@@ -107,7 +107,7 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
     return truth
 
 
-def looked_at(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
+def view_of_lines(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
     """The view in which directions are constructed, and the function from its truths to class probabilities."""
     p = statistic.sample.p
     if statistic.entry is None or not statistic.entry.of_labels:
@@ -157,7 +157,7 @@ def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
     have been too low, as Clopper and Pearson's interval shows. The result is empty if there were ten events and ten
     non-events, or if rows have no single outcome.
     """
-    view, lift = looked_at(statistic)
+    view, lift = view_of_lines(statistic)
     if not view.binary or view.fractional:
         return []
     n = np.ones(view.n) if statistic.sample.weight_type == "importance" else view.weight
@@ -220,7 +220,7 @@ def _as_seen(gap: Array, noise: Array, share: Array) -> Array:
     return gap
 
 
-def _evened(gap: Array, noise: Array, share: Array) -> Array:
+def _shrunk_to_mean(gap: Array, noise: Array, share: Array) -> Array:
     """Shrink the sizes of the gaps to their mean, by the share of their variance that noise explains.
 
     Noise makes equal gaps unequal, and on new labels unequal gaps give a higher error than equal ones of the same

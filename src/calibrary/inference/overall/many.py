@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, collected_warnings, one_of
 from calibrary.data.checks import Array
-from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, reads_alike, very_large
+from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, values_agree, very_large
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     WATCHED,
@@ -151,7 +151,7 @@ class _Drawn:
                 rows, labels = self._draw([t for _, t in same])
                 for s, t in same:
                     drawn = [column[t.name][1].values for column in (labels, rows) if t.name in column]
-                    if drawn and not reads_alike(s.observed, t.observed, drawn[0]):
+                    if drawn and not values_agree(s.observed, t.observed, drawn[0]):
                         continue
                     self._keep(t, rows, labels)
                     left.remove(s)
@@ -172,7 +172,7 @@ class _Drawn:
         return [
             (s, t)
             for s, t in tables
-            if t.name not in drawn or reads_alike(s.observed, t.observed, _DOUBT * drawn[t.name][1].values)
+            if t.name not in drawn or values_agree(s.observed, t.observed, _DOUBT * drawn[t.name][1].values)
         ]
 
     def on_rows(self, statistics: list[Statistic]) -> None:
