@@ -60,7 +60,31 @@ PATTERNS = {
 #: Habits that are gone from these rooms of the library.
 ROOMS = tuple(
     f"src/calibrary/{room}"
-    for room in ("base", "data", "grouping", "kernels", "language", "lookup", "losses", "maps", "metrics", "models")
+    for room in (
+        "application",
+        "base",
+        "cli",
+        "data",
+        "datasets",
+        "diagnostics",
+        "grouping",
+        "inference",
+        "kernels",
+        "language",
+        "lookup",
+        "losses",
+        "maps",
+        "metrics",
+        "models",
+        "numerics",
+        "plots",
+        "recalibrate",
+        "reporting",
+        "scale",
+        "secondorder",
+        "shift",
+        "validation",
+    )  # fmt: skip
 )
 PATTERNS_IN_ROOMS = {
     r"\bwritten twice\b": "counts as the row repeated",
@@ -69,7 +93,9 @@ PATTERNS_IN_ROOMS = {
     r"\blooked (at|for)\b|\bread (it )?beside\b": "used, searched, compared with",
     r"\bwhat happened\b": "the outcome",
     r"\b(null|own|gamma|normal) law\b": "distribution",
-    r"^(Are|Does|Was|Were|Have|Can) (it|this|these|the|there|every|each|all|labels|rows)\b": "Whether ...",
+    r"\bbeyond chance\b": "significantly",
+    r"\btoo sure\b|\bnot sure enough\b": "too extreme, over-confident",
+    r"^(Are|Does|Was|Were|Have|Can) (it|this|these(?! predicted)|the|there|every|each|all|labels|rows)\b": "Whether ...",
 }
 
 

@@ -184,7 +184,7 @@ def test_what_is_refused() -> None:
     state = DetectionState(shown.categories).update(shown)
     for said, call in [
         ("oce cannot be computed from a state of detections", lambda: cal.compute("oce", state)),
-        ("n_bins=7: the edges of so many bins", lambda: cal.compute("d_ece", state, n_bins=7)),
+        ("n_bins=7: the edges of this number of score bins", lambda: cal.compute("d_ece", state, n_bins=7)),
         ("confidence_threshold=0.12345 lies inside", lambda: cal.compute("egce", state, confidence_threshold=0.12345)),
         ("iou_threshold=0.75: a state keeps detections as they were matched \\(iou_threshold=0.5",
          lambda: cal.detection_expected_calibration_error(state, iou_threshold=0.75)),

@@ -23,7 +23,7 @@ from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
 
 #: The standing of a number: significant by p-value and interval, by one of them only, or by neither.
-BEYOND, UNCLEAR, WITHIN = "beyond chance", "unclear", "not significant"
+BEYOND, UNCLEAR, WITHIN = "significant", "unclear", "not significant"
 
 
 def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, question: Question) -> Evaluation:

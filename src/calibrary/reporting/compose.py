@@ -234,9 +234,9 @@ def compare_models(
     """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.
 
     Every pair, or each model against the ``reference``. ``outcomes`` are the models' own labels of the same questions,
-    such as whether each model's answer is right; without them ``y_true`` holds for all. A p-value as small as the draws
-    can tell is that of a normal law with the ends of the interval: times the number of comparisons the smallest of the
-    draws would be no evidence.
+    such as whether each model's answer is right; without them ``y_true`` holds for all. A p-value at its smallest
+    possible value for these draws is replaced by that of the normal distribution with the same interval; otherwise no
+    comparison could be significant after adjustment.
     """
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
     seed = seed_of(rng)
@@ -257,7 +257,7 @@ def compare_models(
 
 
 def _beyond_the_draws(c: Comparison) -> float:
-    """The p-value of a comparison; if no draw came near a difference of 0, from a normal law with its interval."""
+    """The p-value of a comparison; if no draw came near a difference of 0, from the normal distribution that gives its interval."""
     if not c.pvalue <= 2.0 / (c.n_resamples + 1.0) or not c.high > c.low:
         return c.pvalue
     ends_apart = 2.0 * float(ndtri(0.5 + c.confidence_level / 2.0))

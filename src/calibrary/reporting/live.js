@@ -19,8 +19,8 @@ function shownPercent(x) {
 }
 const shownCount = n => (Math.round(n * 100) / 100).toLocaleString("en-US");
 
-// -- from cells to bins, errors and what chance gives -------------------------------------------------
-// A confidence above one half is kept as minus its distance from 1.
+// -- from cells to bins, errors and values expected by chance -------------------------------------------------
+// A confidence above one half is stored as minus its distance from 1.
 const low = c => c < 0 ? 1 + c : c, up = c => c < 0 ? -c : 1 - c;
 function binsOf(view, binning, count) {
   const start = count * (count - 1) / 2 - 1, sizes = view[binning].slice(start, start + count), bins = [];
@@ -42,8 +42,8 @@ function binsOf(view, binning, count) {
 }
 const totalOf = bins => bins.reduce((sum, bin) => sum + bin.n, 0);
 const eceOf = bins => bins.reduce((sum, bin) => sum + Math.abs(bin.y - bin.c), 0) / totalOf(bins);
-// The first three moments of |events - expected| in a bin of a calibrated model. Of few events they are those of the
-// binomial law with the same mean and variance, of many those of the normal law.
+// The first three moments of |events - expected| in a bin of a calibrated model. For few events they are those of the
+// binomial distribution with the same mean and variance, for many those of the normal distribution.
 function awayOf(bin) {
   const v = bin.v, normal = [Math.sqrt(2 * v / Math.PI), v, 2 * v * Math.sqrt(2 * v / Math.PI)];
   if (v === 0 || v > 40 || bin.weighted) return normal;
@@ -68,7 +68,7 @@ function poissonAway(mean) {
   }
   return moments;
 }
-// The ECE of a calibrated model with these confidences: its mean, and what it exceeds in 5% of samples (from three
+// The ECE of a calibrated model with these confidences: its mean, and the value that it exceeds in 5% of samples (from three
 // moments, by Cornish and Fisher).
 function chanceOf(bins) {
   const n = totalOf(bins);
@@ -185,7 +185,7 @@ function rangeOf(series, axis, position, z) {
     at.push(position(bin.c / bin.n, bin.q / bin.n));
     if (bin.y > 0 && bin.y < bin.n) {
       at.push(position(bin.y / bin.n, 1 - bin.y / bin.n));
-      // an interval of a handful of cases would squeeze all the others
+      // the wide interval of a few cases would compress all the others
       if (axis === "log odds" && bin.n >= 5) for (const p of wilsonOf(bin, z)) if (p > ENDS[0] && p < ENDS[1]) at.push(position(p, 1 - p));
     } else if (axis === "probability") at.push(bin.y ? 1 : 0);
   }
@@ -269,7 +269,7 @@ function histogram(s, position, x, from, to, base, high) {
 }
 function drawLegend(every) {
   const items = every.length > 1 ? every.map(s => [s.key, s.name, `background:${seriesColor(s.color)}`]) : [];
-  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "where the confidences lie", null]);
+  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "distribution of confidences", null]);
   one(".legend", reliability).replaceChildren(...items.map(([key, name, style]) => {
     const button = html("button", { type: "button", "aria-pressed": String(!state.off.has(key)) }, ...(style ? [html("span", { class: "mark", style })] : []), name);
     button.addEventListener("click", () => {
@@ -280,7 +280,7 @@ function drawLegend(every) {
     return button;
   }));
 }
-// Of the page's own bins the numbers of its table are shown, which were drawn and not computed.
+// For the bins of the page itself, the simulated numbers of its table are shown in place of computed ones.
 function chanceShown(s, count, binning) {
   const own = s.view.kind === "all" && binning === s.data.own_binning && count === s.data.own_bins ? s.data.shown : null;
   return own ? { value: own.value, mean: own.mean, high: own.high } : { value: eceOf(s.bins), ...chanceOf(s.bins) };
@@ -291,7 +291,7 @@ function sayLine(every, series, count, binning) {
     const where = s.view.kind === "class" || s.view.kind === "segment" ? s.view.name : series.length > 1 ? s.name : "";
     return html("p", { "data-series": s.key }, html("b", {}, (where ? where + ": " : "") + `${s.data.metric} ${shownNumber(value)}`),
       ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
-      html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "more than chance explains" : "within what chance explains"));
+      html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "larger than expected by chance" : "within the range expected by chance"));
   });
   const note = every[0].data.note;
   one(".said", reliability).replaceChildren(...said, ...(note ? [html("p", { class: "hint" }, note)] : []));
@@ -363,7 +363,7 @@ function decisionWords(curve, [key, name, , acting], k, many) {
   const between = (x, se, floor) => `${perThousand(Math.max(x - curve.z * se, floor))} to ${perThousand(Math.min(x + curve.z * se, 1))}`;
   const level = shownPercent(decisionModel().level), t = curve.t[k], missed = Math.max(curve.events - acting.found[k], 0);
   const everyone = curve.events - (1 - curve.events) * t / (1 - t), best = Math.max(everyone, 0), gain = acting.net[k] - best;
-  return html("p", { "data-series": key }, html("b", {}, `${many ? name + ": " : ""}${perThousand(acting.alarms[k])} alarms per 1,000`),
+  return html("p", { "data-series": key }, html("b", {}, `${many ? name + ": " : ""}${perThousand(acting.alarms[k])} alarms per 1,000 rows`),
     ` (${between(acting.alarms[k], acting.alarms_se[k], 0)}). Of those treated, ${perThousand(acting.found[k])} (${between(acting.found[k], acting.found_se[k], 0)}) have the event and ` +
     `${perThousand(acting.alarms[k] - acting.found[k])} do not; ${perThousand(missed)} with the event are not treated. Net benefit ${shownNumber(acting.net[k])} ` +
     `(${level} interval ${shownNumber(acting.net[k] - curve.z * acting.net_se[k])} to ${shownNumber(acting.net[k] + curve.z * acting.net_se[k])}), ` +

@@ -152,7 +152,7 @@ def _refused(view: CellMatches, entry: Any, options: Mapping[str, Any]) -> CellM
     bins = _bins(entry, names, options)
     if bins and view.grid.resolution % bins[0]:
         raise RefusedError(
-            f"n_bins={bins[0]}: the edges of so many bins of score are not edges of cells at resolution "
+            f"n_bins={bins[0]}: the edges of this number of score bins are not edges of cells at resolution "
             f"{view.grid.resolution}; use a number of bins that divides it, such as 10, 15 or 20"
         )
     if names:
