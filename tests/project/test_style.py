@@ -58,34 +58,11 @@ PATTERNS = {
 }
 
 #: Habits that are gone from these rooms of the library.
-ROOMS = tuple(
-    f"src/calibrary/{room}"
-    for room in (
-        "application",
-        "base",
-        "cli",
-        "data",
-        "datasets",
-        "diagnostics",
-        "grouping",
-        "inference",
-        "kernels",
-        "language",
-        "lookup",
-        "losses",
-        "maps",
-        "metrics",
-        "models",
-        "numerics",
-        "plots",
-        "recalibrate",
-        "reporting",
-        "scale",
-        "secondorder",
-        "shift",
-        "validation",
-    )  # fmt: skip
-)
+_ROOMS = """
+    application base cli data datasets diagnostics grouping inference kernels language lookup losses maps metrics models
+    numerics plots recalibrate reporting scale secondorder shift validation
+"""
+ROOMS = tuple(f"src/calibrary/{room}/" for room in _ROOMS.split())
 PATTERNS_IN_ROOMS = {
     r"\bwritten twice\b": "counts as the row repeated",
     r"\btoo timid\b|\bvague\b": "not extreme enough, close to the base rate",
@@ -95,7 +72,7 @@ PATTERNS_IN_ROOMS = {
     r"\b(null|own|gamma|normal) law\b": "distribution",
     r"\bbeyond chance\b": "significantly",
     r"\btoo sure\b|\bnot sure enough\b": "too extreme, over-confident",
-    r"^(Are|Does|Was|Were|Have|Can) (it|this|these(?! predicted)|the|there|every|each|all|labels|rows)\b": "Whether ...",
+    r"^(Are|Does|Was|Were|Have|Can) (it|this|these(?! predicted)|the|there|every|each|all|labels|rows)\b": "Whether",
 }
 
 

@@ -257,7 +257,7 @@ def compare_models(
 
 
 def _beyond_the_draws(c: Comparison) -> float:
-    """The p-value of a comparison; if no draw came near a difference of 0, from the normal distribution that gives its interval."""
+    """The p-value of a comparison; if no draw came near 0, by a normal approximation from its interval."""
     if not c.pvalue <= 2.0 / (c.n_resamples + 1.0) or not c.high > c.low:
         return c.pvalue
     ends_apart = 2.0 * float(ndtri(0.5 + c.confidence_level / 2.0))
