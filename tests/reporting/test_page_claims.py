@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 SILENT = (
     "Cross-validation with", "Fit the map on data", "The worst-segment test finds no evidence",
     "No segment is large enough", "None of", "In none of", "Continuous monitoring would have raised no alarm",
-    "Rows are assumed to be independent", "At 0.", "600 rows with digest",
+    "Rows are assumed to be independent", "At threshold 0.", "600 rows with digest",
 )  # fmt: skip
 
 

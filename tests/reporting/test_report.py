@@ -51,7 +51,7 @@ def test_the_headline_says_size_evidence_and_direction(wrong):
     assert f"{ece:.3f}" in wrong.headline
     assert "95% interval" in wrong.headline
     assert any("too extreme" in f for f in wrong.statements)
-    assert any(f.startswith("Where: between") for f in wrong.statements)
+    assert any(f.startswith("Where: predictions between") for f in wrong.statements)
     with pytest.warns(DeprecationWarning, match="use Report.statements"):
         assert wrong.findings == wrong.statements
     assert wrong.to_dict()["findings"] == list(wrong.statements)  # the key of 0.2's files

@@ -87,7 +87,7 @@ def test_who_is_affected_says_what_a_map_for_each_segment_would_do():
     found = affected.affected(context(cal.predictions(y, c), draws=0, asked={"by": {"site": site}}))
     said = [s for s in found.sentences if s.startswith("A map for each segment of site, shrunk")]
     assert len(said) == 1
-    assert "2 with one map for all and 0 with a map for each" in said[0]
+    assert "2 with one map for all and 0 with a map for each (test of intercept and slope, Holm)" in said[0]
     assert found.data["own_maps"][0]["worth"]
     assert found.tables[-1].folded
     calm = (rng.random(1200) < c).astype(int)
@@ -809,24 +809,22 @@ def decision(advantage, regret=(0.0, -0.1, 0.1), treat_all=0.1, threshold=0.2):
         # false if the interval of the difference held 0, or acting on none were the better default
         (
             decision((0.02, 0.01, 0.03)),
-            "At 0.2: acting on the model is better than acting on every row, by 20.0 net true positives per 1,000 "
-            "rows "
-            "(95% interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
-            "threshold.",
+            "At threshold 0.2, acting on the model is better than acting on every row, by 20.0 net true positives per "
+            "1,000 rows (95% interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions "
+            "at this threshold.",
         ),
         (
             decision((-0.02, -0.03, -0.01), treat_all=-0.1),
-            "At 0.2: acting on the model is worse than acting on none, by 20.0 net true positives per 1,000 rows "
-            "(95% "
-            "interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
+            "At threshold 0.2, acting on the model is worse than acting on none, by 20.0 net true positives per 1,000 "
+            "rows (95% interval 10.0 to 30.0). There is no evidence that recalibration would improve decisions at this "
             "threshold.",
         ),
         (
             decision((0.01, -0.01, 0.03), (0.004, 0.001, 0.007)),
-            "At 0.2: acting on the model is not significantly better or worse than acting on every row: the difference "
-            "is 10.0 net true positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated probabilities would "
-            "improve decisions at this threshold: "
-            "they would save 4.0 per 1,000 rows, a miss costing 0.8 and a false alarm 0.2.",
+            "At threshold 0.2, acting on the model is not significantly better or worse than acting on every row; the "
+            "difference is 10.0 net true positives per 1,000 rows (95% interval -10.0 to 30.0). Recalibrated "
+            "probabilities would improve decisions at this threshold: they would lower the cost by 4.0 per "
+            "1,000 rows, where a miss costs 0.8 and a false alarm 0.2.",
         ),
     ],
 )

@@ -157,8 +157,8 @@ PARAGRAPHS = [
     ),
     (
         "wave", WAVE, SIZE, None,
-        NOT + "the probabilities are miscalibrated in some ranges of confidence: between "
-        "0.33 and 0.4 (400 cases, mean prediction 35%) the event occurred in 21%. " + SIZED,
+        NOT + "predictions between 0.33 and 0.4 average 35%, but the event occurred in 21% of these 400 cases. "
+        + SIZED,
     ),
     (
         "many classes", many_classes(), SMALL, None,
@@ -235,10 +235,10 @@ FINDINGS = [
         "class they belong.",
     ),
     ("few rows", FEW, "Where: no single range of confidence is significantly miscalibrated."),
-    ("over", OVER, "Where: between 0.87 and 0.93 (200 cases, mean confidence 90%) 60% were right."),
+    ("over", OVER, "Where: confidences between 0.87 and 0.93 average 90%, but 60% of these 200 cases were right."),
     (
         "detector", (detections(40),),
-        "Where: between 0.67 and 0.73 (400 detections, mean confidence 70%) 40% were right.",
+        "Where: confidences between 0.67 and 0.73 average 70%, but 40% of these 400 detections were right.",
     ),
     (
         "certain", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]),
@@ -252,8 +252,8 @@ FINDINGS = [
     ),
     (
         "calibrated", CALIBRATED,
-        "By chance: on 600 cases with these confidences a calibrated model would show expected calibration error 0.020 "
-        "on average, and at most 0.040 in 95% of samples.",
+        "By chance: on 600 cases with these confidences the expected calibration error of a calibrated model would be "
+        "0.020 on average, and at most 0.040 in 95% of samples.",
     ),
 ]  # fmt: skip
 
@@ -371,8 +371,8 @@ def test_where_names_ranges_beyond_chance_worst_first_and_allows_for_their_numbe
     assert ranges(places({2: 3.2 * chance / 2.5})) != []
     found = ranges(places({7: 0.2, 4: -0.1}))
     assert found == [
-        "between 0.7 and 0.8 (400 cases, mean prediction 75%) the event occurred in 95%",
-        "between 0.4 and 0.5 (400 cases, mean prediction 45%) the event occurred in 35%",
+        "predictions between 0.7 and 0.8 average 75%, but the event occurred in 95% of these 400 cases",
+        "predictions between 0.4 and 0.5 average 45%, but the event occurred in 35% of these 400 cases",
     ]
     assert ranges(exact({0.001: (4, 9), 0.5: (50, 100)})) == []  # too few cases to be named
 

@@ -78,7 +78,7 @@ def test_places_and_sizes_are_exact_in_the_bins_they_were_kept_in() -> None:
         assert cal.compute("d_ece", state, **options) == pytest.approx(
             cal.compute("d_ece", shown, **options), rel=1e-11
         )
-    with pytest.raises(ValueError, match=r"n_bins=7: the state keeps places and sizes of boxes in 40 bins"):
+    with pytest.raises(ValueError, match=r"n_bins=7: the state stores positions and sizes of boxes in 40 bins"):
         cal.compute("d_ece", state, features="cx", n_bins=[10, 7])
     with pytest.raises(ValueError, match="closed='right': the state keeps"):
         cal.compute("d_ece", state, features="cx", closed="right")

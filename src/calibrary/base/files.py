@@ -94,7 +94,7 @@ def _place(path: Path) -> Path:
     """The path to write to: the target of a link, in a folder that exists."""
     place = Path(os.path.realpath(path)) if path.is_symlink() else path
     if place.is_symlink():
-        raise ValueError(f"{path} is a link that leads round to itself: name a file")
+        raise ValueError(f"{path} is a circular link: name a file")
     if not place.parent.is_dir():
         raise ValueError(f"{path} cannot be written: the folder {place.parent} does not exist")
     if place.is_dir():

@@ -215,7 +215,9 @@ def _unbiased(
         raise RefusedError("bias_correction=True is for the Brier score of two classes (or a binary lens)")
     total = float(size.sum())
     if (size <= 1).any():
-        nan = undefined("bias_correction needs at least two rows of every forecast: round with decimals=")
+        nan = undefined(
+            "bias_correction needs at least two rows for each distinct forecast: round forecasts with decimals="
+        )
         return terms._replace(reliability=nan, resolution=nan, uncertainty=nan)
     factor = 2.0 * score.factor(2)
     base = float(size @ rate) / total

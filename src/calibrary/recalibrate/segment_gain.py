@@ -98,8 +98,8 @@ class SegmentGain:
         text = (
             f"A map for each segment of {self.by}, shrunk towards the common one, would lower the {spoken} by "
             f"{number(self.gain)} (se {number(self.se)}) compared with one map for all. Of {many}, "
-            f"{self.n_clear('before')} with the stated probabilities, {self.n_clear('common')} with one map for all "
-            f"and {self.n_clear('after')} with a map for each are significantly miscalibrated after adjustment (Holm)."
+            f"{self.n_clear('before')} are significantly miscalibrated without a map, {self.n_clear('common')} with "
+            f"one map for all and {self.n_clear('after')} with a map for each (test of intercept and slope, Holm)."
         )
         return Sentence(text, Claim(text, "segments differ", by=self.by), measured(text, **values))
 

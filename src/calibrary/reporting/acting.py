@@ -73,7 +73,7 @@ class ThresholdCurve:
         if not 0 <= self.start < size or any(len(x) != size for x in columns):
             raise SavedFileError("the thresholds of a figure have columns of different length")
         if not all(math.isfinite(x) for column in columns for x in column):
-            raise SavedFileError("the thresholds of a figure have no number at some of them")
+            raise SavedFileError("the thresholds of a figure lack some numbers")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words."""

@@ -417,8 +417,10 @@ def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
     """
     clear = [r for r in ranked if r.clear]
     if not clear:
-        off = "precision differs" if apart else "observed share differs"
-        return Sentence(f"For none of {len(ranked)} {many} does the {off} significantly from the mean confidence.")
+        share = "precision" if apart else "observed share"
+        return Sentence(
+            f"For none of {len(ranked)} {many} does the {share} differ significantly from the mean confidence."
+        )
     verb = ("stated", "right") if apart else ("expected", "occurred")
     said = "; ".join(
         f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]

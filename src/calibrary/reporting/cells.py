@@ -55,18 +55,18 @@ class CellView:
     def __post_init__(self) -> None:
         size = len(self.n)
         if self.kind not in ("all", "after", "class", "segment") or not FEWEST <= self.most <= MOST or not size:
-            raise SavedFileError("the cells of a figure have no kind, no bins or no rows")
+            raise SavedFileError("the cells of a figure have an unknown kind, a wrong number of bins, or no rows")
         if not (len(self.c) == len(self.y) == size and len(self.v) in (0, size)):
             raise SavedFileError("the cells of a figure have columns of different length")
         if not all(0.0 < n < math.inf and 0.0 <= y <= n for n, y in zip(self.n, self.y, strict=True)):
-            raise SavedFileError("the cells of a figure have counts that are no counts")
+            raise SavedFileError("the cells of a figure have invalid counts")
         if not all(-0.5 <= c <= 1.0 for c in self.c) or not all(0.0 < v < math.inf for v in self.v):
             raise SavedFileError("the cells of a figure have confidences outside 0 and 1")
         for counts in (self.width, self.mass):
             if len(counts) != place(self.most + 1) or min(counts) < 0:
-                raise SavedFileError("the cells of a figure are not in the bins that it offers")
+                raise SavedFileError("the bins of a figure have a wrong number of entries")
             if any(sum(counts[place(b) : place(b + 1)]) != size for b in range(FEWEST, self.most + 1)):
-                raise SavedFileError("the bins of a figure do not hold its cells")
+                raise SavedFileError("the bins of a figure do not add up to its cells")
 
     @property
     def confidence(self) -> Array:

@@ -147,7 +147,8 @@ def decision_words(d: ThresholdDecision, level: float) -> Sentence:
     decided = d.advantage_low > 0.0 or d.advantage_high < 0.0
     value, low, high = map(_thousand, size)
     said = (
-        f"At {d.threshold:g}: acting on the model is {more} {other}{', by' if decided else '; the difference is'} "
+        f"At threshold {d.threshold:g}, acting on the model is {more} {other}"
+        f"{', by' if decided else '; the difference is'} "
         f"{value} net true positives per 1,000 rows ({percent(level)} interval {low} to {high})."
     )
     default = "every row" if d.treat_all > 0.0 else "none"
@@ -159,7 +160,7 @@ def _regret_words(d: ThresholdDecision) -> Sentence:
     """Whether decisions by recalibrated probabilities would cost less."""
     if d.regret_low > 0.0:
         said = (
-            "Recalibrated probabilities would improve decisions at this threshold: they would save "
+            "Recalibrated probabilities would improve decisions at this threshold: they would lower the cost by "
             f"{_thousand(d.regret)} per 1,000 rows, where a miss costs {1.0 - d.threshold:.4g} and a false alarm "
             f"{d.threshold:g}."
         )

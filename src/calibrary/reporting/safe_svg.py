@@ -118,7 +118,7 @@ class _Writer(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
-            raise ValueError(f"the element {tag[:30]!r} ends where it did not begin")
+            raise ValueError(f"the element {tag[:30]!r} has an end tag without a start tag")
         self.ids.pop()
         self.written.append(end_tag(_ELEMENTS[tag]))
 

@@ -207,7 +207,7 @@ def defect(
         return Sentence(said, measured(said, impossible=decision.impossible, certain=certain))
     if kind == "where":
         said = f"{noun.things} are miscalibrated in some ranges of confidence"
-        return Sentence.joined(": ", [Claim(said, "miscalibrated"), *worst[:1]])
+        return worst[0] if worst else Sentence(said, Claim(said, "miscalibrated"))
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
     value = decision.row("spiegelhalter").value
@@ -312,8 +312,8 @@ def statements(
         )
     if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
         said = (
-            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences a calibrated model would show "
-            f"{row.name} {number(row.null_mean)} on average, and at most {number(row.null_high)} in 95% of samples"
+            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences the {row.name} of a calibrated "
+            f"model would be {number(row.null_mean)} on average, and at most {number(row.null_high)} in 95% of samples"
         )
         by_chance = Claim(said, "by chance", metric=row.id, mean=row.null_mean, high=row.null_high)
         lines.append(_line("By chance", Sentence(said, by_chance, measured(said, rows=look.total))))
@@ -493,13 +493,16 @@ def _worst_class(decision: Decision, look: Look) -> int:
 
 
 def _range(found: Range, look: Look) -> Sentence:
-    noun = nouns(look.lens)
-    n = f"{found.count:,.0f} {noun.cases}"
-    place = f"between {found.low:.2g} and {found.high:.2g} ({n}, {noun.mean} {percent(found.confidence)}"
+    n = f"{found.count:,.0f} {nouns(look.lens).cases}"
+    right = look.lens in _NOUNS
+    stated = (
+        f"{'confidences' if right else 'predictions'} between {found.low:.2g} and {found.high:.2g} average "
+        f"{percent(found.confidence)}"
+    )
     said = (
-        f"{place}) {percent(found.label)} were right"
-        if look.lens in _NOUNS
-        else f"{place}) the event occurred in {percent(found.label)}"
+        f"{stated}, but {percent(found.label)} of these {n} were right"
+        if right
+        else f"{stated}, but the event occurred in {percent(found.label)} of these {n}"
     )
     return Sentence(said, Claim(said, "where", **vars(found)), Claim(said, "range", **vars(found)))
 

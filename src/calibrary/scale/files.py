@@ -141,7 +141,7 @@ def whole_column(column: Any, name: str) -> Integers:
         return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise OverflowError(
-            f"column {name!r} holds {column.type} values that are no whole numbers of 64 bits ({error}): use a finer "
+            f"column {name!r} holds {column.type} values that are not 64-bit integers ({error}): use a finer "
             "resolution=, or make one state per part of the data"
         ) from error
 

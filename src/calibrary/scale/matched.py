@@ -48,7 +48,7 @@ class CellMatches(Matches):
             if value != getattr(self, name, None):
                 raise RefusedError(
                     f"{name}={value!r}: a state keeps detections as they were matched ({name}="
-                    f"{getattr(self, name, None)!r}); make a state for each way of matching"
+                    f"{getattr(self, name, None)!r}); create a separate state for each matching"
                 )
         return self
 
@@ -190,8 +190,8 @@ def _refuse_other_features(
     if other or options.get("closed", "left") != view.closed:
         wrong = f"n_bins={other[0]}" if other else f"closed={options.get('closed', 'left')!r}"
         raise RefusedError(
-            f"{wrong}: the state keeps places and sizes of boxes in {view.feature_bins} bins, closed={view.closed!r}; "
-            "use these, or a number that divides it"
+            f"{wrong}: the state stores positions and sizes of boxes in {view.feature_bins} bins, "
+            f"closed={view.closed!r}; use these, or a number of bins that divides this one"
         )
 
 

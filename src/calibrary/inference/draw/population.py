@@ -28,16 +28,16 @@ _PAIRS = ("binary", "top-label", "class-wise", "rth", "within-top-r", "cumulativ
 
 
 class NoPopulationError(ValueError):
-    """The metric has no value for a known truth."""
+    """The true value of the metric cannot be computed from known true probabilities."""
 
 
 def population(statistic: Statistic, truth: Array) -> Array:
     """The true values of the metric if labels had the probabilities ``truth``, given the predictions."""
     entry = statistic.entry
     if entry is not None and (entry.weights == "none" or not entry.of_labels):
-        raise NoPopulationError(f"{entry.id} takes no weights, so it has no value for a known truth")
+        raise NoPopulationError(f"{entry.id} takes no weights, so its true value cannot be computed")
     if entry is None and statistic.listed:
-        raise NoPopulationError(f"{statistic.name} takes no sample_weight, so it has no value for a known truth")
+        raise NoPopulationError(f"{statistic.name} takes no sample_weight, so its true value cannot be computed")
     with collected_warnings(), np.errstate(all="ignore"):
         return statistic.flat(_of_pairs(statistic, truth) if _by_pairs(statistic) else _of_all(statistic, truth))
 
@@ -82,7 +82,7 @@ def _of_all(statistic: Statistic, truth: Array) -> Any:
     table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
     if p.n * p.k * (1 if p.binary else p.k) > _MOST_NUMBERS:
         raise NoPopulationError(
-            f"a table of {p.n:,} rows with each of {p.k} labels is too large: no value for a known truth"
+            f"a table of {p.n:,} rows with each of {p.k} labels is too large to compute the true value"
         )
     row = np.repeat(np.arange(p.n), p.k)
     weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))

@@ -401,7 +401,7 @@ def why_not(statistic: Statistic) -> str:
     if statistic.question.by is not None:
         return "it is a mean over parts of the data"
     if entry is None and statistic.listed:
-        return "the function takes no sample_weight, so it has no value for a known truth"
+        return "the function takes no sample_weight, so its true value cannot be computed"
     if statistic.undrawable or entry is None:
         return statistic.undrawable
     if not entry.null:
@@ -409,9 +409,13 @@ def why_not(statistic: Statistic) -> str:
     if not entry.of_labels:
         return "it depends on more than which detections are correct"
     if entry.weights == "none":
-        return "it takes no weights, so it has no value for a known truth"
+        return "it takes no weights, so its true value cannot be computed"
     if entry.weights == "rows" and "min_count" in entry.options:  # a known truth writes every row once for each label
-        return "its min_count is a number of rows, so it has no value for a known truth"
+        return "its min_count is a number of rows, so its true value cannot be computed"
     if not entry.order_free:
-        return "it depends on the order of the rows, so it has no value for a known truth"
-    return "" if statistic.sample.takes_truths else "weighted detections have no truth for each copy"
+        return "it depends on the order of the rows, so its true value cannot be computed"
+    return (
+        ""
+        if statistic.sample.takes_truths
+        else "true probabilities of weighted detections are not defined for each copy"
+    )

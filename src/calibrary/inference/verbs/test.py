@@ -38,7 +38,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
     y_true, y_prob
         As for every metric; or matched detections.
     method : "auto", "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
-        "auto" is the metric's own asymptotic formula if it keeps its level: if the rows are worth 50 coin tosses
+        "auto" is the metric's own asymptotic formula if it keeps its level: if the rows equal 50 coin tosses
         (the sum of 4 c (1 - c); 100 for ``pws``, as many informative pairs for ``skce_ul``), and for Hosmer-Lemeshow
         if every cell has 5 expected rows. Otherwise, and for metrics without a formula, labels are redrawn from the
         predictions ("monte-carlo"), which is valid for any metric and sample size. ``result.law`` is the choice.
