@@ -468,7 +468,7 @@ def test_a_class_predicted_too_often_is_flagged_and_no_other():
     rows = {row[0]: row for row in found.tables[0].rows}
     assert rows["0"][-1] == "too high"
     assert found.tables[0].rows[0][0] == "0"
-    assert f"0 expected {percent(q[:, 0].mean())}, occurred {percent((y == 0).mean())}" in found.sentences[0]
+    assert f"0 (expected {percent(q[:, 0].mean())}, observed {percent((y == 0).mean())})" in found.sentences[0]
     fair = affected.classes(context(cal.predictions(*several(1500, 4, seed=1)), draws=0))
     assert fair.sentences == (
         "For none of 4 classes does the observed share differ significantly from the mean confidence.",

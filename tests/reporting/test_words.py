@@ -162,7 +162,7 @@ PARAGRAPHS = [
     ),
     (
         "many classes", many_classes(), SMALL, None,
-        NOT + "class 39 was expected in 2.5% of cases and occurred in 10%. " + UNSURE,
+        NOT + "class 39 was expected in 2.5% of cases and observed in 10%. " + UNSURE,
     ),
     (
         "detector", (detections(40),), SIZE, None,
@@ -247,8 +247,8 @@ FINDINGS = [
     ),
     (
         "many classes", many_classes(),
-        "Classes: 39 expected 2.5%, occurred 10%; 0 expected 2.5%, occurred 0%; 1 expected 2.5%, occurred 0%; and 1 "
-        "more.",
+        "Classes: 39 (expected 2.5%, observed 10%), 0 (expected 2.5%, observed 0%), 1 (expected 2.5%, observed 0%) "
+        "and 1 more.",
     ),
     (
         "calibrated", CALIBRATED,
@@ -384,7 +384,7 @@ def test_where_and_classes_count_units_once():
     assert ranges(ten, units=np.repeat(np.arange(len(y)), 10)) == []
     y, p = several(140, 200, 0.8)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question())
-    assert words.classes(look)[0].startswith("Classes: 0 expected 80%, occurred 70%")
+    assert words.classes(look)[0].startswith("Classes: 0 (expected 80%, observed 70%)")
     units = np.repeat(np.arange(200) % 20, 5)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)).in_units(units), cal.Question())
     assert "Classes" in words.classes(look)[0]
@@ -417,7 +417,7 @@ def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_
         in answer.statements
     )
     y, p = several(120, 200, 0.9)
-    assert any(f.startswith("Classes: 0 expected 90%, occurred 60%") for f in cal.report(
+    assert any(f.startswith("Classes: 0 (expected 90%, observed 60%)") for f in cal.report(
         y, p, metrics=["ece"], n_resamples=0).statements)  # fmt: skip
 
 

@@ -274,7 +274,7 @@ def _assumption_fails(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return truth.of_metric.get("assumption holds") is False
 
 
-@_rule("truth is not the map", "evidence", "the true probabilities are not those that a map gives")
+@_rule("truth is not the map", "evidence", "the true probabilities differ from the recalibrated ones of a map")
 def _not_the_map(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return truth.of_metric.get("map is true") is False
 

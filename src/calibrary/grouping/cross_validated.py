@@ -141,7 +141,7 @@ class CrossValidated(Grouping):
         return np.asarray(total / test_below[0, -1])
 
     def _held_out_errors_of_lines(self, below: Array, held: Sorted, edges: Array) -> Array:
-        """The same for lines with a free slope; they are clipped to [0, 1], so that sums per bin are not enough."""
+        """Mean squared held-out error of lines with a free slope, row by row, because lines are clipped to [0, 1]."""
         n_bins, _ = _every_edge(self.max_bins)
         errors = np.empty(self.max_bins)
         for b in range(1, self.max_bins + 1):

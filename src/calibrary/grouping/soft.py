@@ -80,7 +80,7 @@ class SoftBins:
         return self._groups(c, w, w * y, 0.0)
 
     def quick_groups(self, view: Predictions) -> SoftGroups:
-        """The same for the rows of a view, to an absolute error of about 1e-15 in every share.
+        """The groups of a view, to an absolute error of about 1e-15 in every share.
 
         Memberships are smooth, so the nodes of a fine grid can represent many rows. Bins with almost no membership are
         left out: their means would be rounding errors.

@@ -38,26 +38,26 @@ class ReviewTable:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_pandas(self) -> Any:
-        """As a pandas data frame."""
+        """The table as a pandas data frame."""
         with extra("pandas", "a data frame"):
             import pandas as pd
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
     def to_markdown(self) -> str:
-        """As a table of Markdown."""
+        """The table as Markdown."""
         head = "| " + " | ".join(self.columns) + " |"
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in self.rows]
         return "\n".join([head, "|" + " --- |" * len(self.columns), *lines])
 
     def to_csv(self) -> str:
-        """As CSV with a header."""
+        """The table as CSV with a header."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([self.columns, *self.rows])
         return text.getvalue()
 
     def to_json(self) -> str:
-        """As a JSON list of records."""
+        """The table as a JSON list of records."""
         return json.dumps(self.records, ensure_ascii=False, indent=2)
 
 

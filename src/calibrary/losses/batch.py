@@ -94,7 +94,7 @@ class View:
 
     @property
     def wide(self) -> View:
-        """The same in double precision, for sums over many rows or pairs of rows that nearly cancel."""
+        """This view in double precision, for sums over many rows or pairs of rows in which terms nearly cancel."""
         dtype = widest(self.p.device)
         return replace(self, p=self.p.to(dtype), w=None if self.w is None else self.w.to(dtype))
 

@@ -68,7 +68,7 @@ def squared_kernel_calibration_error_uq(
     matrix: Any = None,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """The same over pairs of distinct rows: unbiased, so that the mean over batches estimates that of all data (SKCE).
+    """Squared kernel calibration error over pairs of distinct rows: unbiased, so that batches estimate the whole.
 
     Slightly negative values occur by chance. At least two rows are needed; with weights, the copies of a row are
     distinct rows.
@@ -92,7 +92,7 @@ def squared_kernel_calibration_error_ul(
     matrix: Any = None,
     **common: Unpack[LossKeywords],
 ) -> Tensor:
-    """The same over rows 1 and 2, 3 and 4, ...: unbiased in linear time, but noisier; shuffle the rows of a batch.
+    """Squared kernel calibration error over rows 1 and 2, 3 and 4, ...: unbiased and fast, but noisier; shuffle first.
 
     Parameters
     ----------

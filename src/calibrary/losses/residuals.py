@@ -119,7 +119,7 @@ def _fixed_point(cosines: Tensor) -> Tensor:
 
 
 def _width(cosines: Tensor) -> Tensor:
-    """The same up to rounding: bracketed by a few widths, then by Newton's method on logarithmic scales."""
+    """The fixed point up to rounding: bracketed by a few widths, then by Newton's method on logarithmic scales."""
     tried = torch.logspace(math.log10(_SMALLEST), 0.0, _TRIES, dtype=cosines.real.dtype, device=cosines.device).expand(
         len(cosines), -1
     )

@@ -58,7 +58,7 @@ class _Rows:
             yield self.only(fold != f), self.only(fold == f)
 
     def folds_of_copies(self, n_folds: int) -> Iterator[tuple[_Rows, _Rows]]:
-        """The same with copies assigned in turn along the rows, so that equal tables have equal folds."""
+        """The rows outside and inside each fold, with copies assigned in turn; equal tables have equal folds."""
         upto = np.cumsum(self.w)
         for f in range(n_folds):
             held = np.floor((upto - 1.0 - f) / n_folds) - np.floor((upto - self.w - 1.0 - f) / n_folds)

@@ -91,7 +91,8 @@ class SegmentGain:
         if not self.worth:
             text = (
                 f"There is no evidence that a map for each segment of {self.by} improves on one map for all: it would "
-                f"change the {spoken} by {number(-self.gain)} (se {number(self.se)})."
+                f"{'raise' if self.gain < 0.0 else 'lower'} the {spoken} by {number(abs(self.gain))} "
+                f"(se {number(self.se)})."
             )
             return Sentence(text, measured(text, **values))
         many = counted(len(self.rows), "segment")

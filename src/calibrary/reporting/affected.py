@@ -286,7 +286,8 @@ def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
     table, name = test.table, str(test.table["segment"][k])
     stated, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
     noise = float(table["kuiper"][k] / table["sigma"][k]) if math.isfinite(float(table["sigma"][k])) else 0.0
-    off = f"mean confidence {percent(stated)}, observed {percent(happened)}"
+    outcome = "precision" if things == "detections" else "observed"
+    off = f"mean confidence {percent(stated)}, {outcome} {percent(happened)}"
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
     said = f"{name} ({counted(float(table['n'][k]), things.removesuffix('s'))}), {off}"
@@ -353,7 +354,7 @@ def _figure(test: SegmentsTestResult) -> Figure:
 
     caption = (
         "Segments beyond the grey area are worse than the worst segment expected by chance; at most 15 are "
-        "shown. Beside each: mean outcome minus mean prediction, and rows."
+        "shown. Beside each: mean outcome minus mean prediction, and the number of rows."
     )
     return Figure("Segments, worst first", caption, partial(plot_segments, test, most=15, caption=False))
 
@@ -421,11 +422,11 @@ def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
         return Sentence(
             f"For none of {len(ranked)} {many} does the {share} differ significantly from the mean confidence."
         )
-    verb = ("stated", "right") if apart else ("expected", "occurred")
-    said = "; ".join(
-        f"{r.name} {verb[0]} {percent(r.mean_prediction)}, {verb[1]} {percent(r.frequency)}" for r in clear[:NAMED]
+    noun = ("mean confidence", "precision") if apart else ("expected", "observed")
+    said = ", ".join(
+        f"{r.name} ({noun[0]} {percent(r.mean_prediction)}, {noun[1]} {percent(r.frequency)})" for r in clear[:NAMED]
     )
-    more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
+    more = "" if len(clear) <= NAMED else f" and {len(clear) - NAMED} more"
     be = "is" if len(clear) == 1 else "are"
     claims = [
         Claim(said, "part is miscalibrated", part=r.name)

@@ -89,7 +89,7 @@ class Live:
 
     @property
     def text(self) -> str:
-        """The same as JSON for the page."""
+        """The data as JSON for the page."""
         return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
 
 

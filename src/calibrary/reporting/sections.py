@@ -39,7 +39,7 @@ class Table:
     folded: bool = False
 
     def without_empty(self, column: str) -> Table:
-        """The same without a column that is empty."""
+        """This table without the named column if that column is empty."""
         k = self.head.index(column)
         if any(row[k] not in (None, "") for row in self.rows):
             return self

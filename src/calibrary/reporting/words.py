@@ -196,7 +196,7 @@ def defect(
         predicted, occurred = look.classes.expected[k] / look.total, look.classes.occurred[k] / look.total
         rows = nouns(look.lens).cases
         said = (
-            f"class {decision.worst_class} was expected in {percent(predicted)} of {rows} and occurred in "
+            f"class {decision.worst_class} was expected in {percent(predicted)} of {rows} and observed in "
             f"{percent(occurred)}"
         )
         return _of_class(said, k, predicted, occurred)
@@ -434,10 +434,10 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
     named = [k for k in ranked if off[k]]
     told = []
     for k in named[:_MOST_NAMED]:
-        said = f"{look.classes.names[k]} expected {percent(predicted[k])}, occurred {percent(occurred[k])}"
+        said = f"{look.classes.names[k]} (expected {percent(predicted[k])}, observed {percent(occurred[k])})"
         told.append(_of_class(said, int(k), float(predicted[k]), float(occurred[k])))
-    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return [_line("Classes", Sentence.joined("; ", told), more)]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return [_line("Classes", Sentence.joined(", ", told), more)]
 
 
 def _of_class(said: str, k: int, expected: float, occurred: float) -> Sentence:

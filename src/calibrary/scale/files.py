@@ -228,7 +228,7 @@ class Saved:
 
     @property
     def digest(self) -> str:
-        """The same for states that hold the same."""
+        """A digest of the content: states with equal content have equal digests."""
         raise NotImplementedError
 
     def _about(self) -> dict[str, Any]:

@@ -191,7 +191,7 @@ def _judged(p: Array, mean: Array, column: Indices, labels: Array, cells: int) -
 
 
 def _expected(given: Members, asked: HowAsked) -> float:
-    """The mean error if the truth is a left-out member (draws), or the mean itself (mixture)."""
+    """The error expected by chance: the truth is a left-out member (draws), or the mean of the members (mixture)."""
     n, m, _ = given.p.shape
     draws = asked.kind == "draws"
     mean = given.p.mean(axis=1)

@@ -168,7 +168,7 @@ def outside_rows(
 
 
 def outside_of(rows: Members, prevalence: float | None, level: float, n_resamples: int, seed: int) -> OutsideResult:
-    """The result for checked rows, from the mean of their members."""
+    """The result for rows that were checked, from the mean prediction of the members."""
     if not len(rows.outside_p):
         raise RefusedError(
             "no row is outside: mark rows that belong to no class with outside=, or set their label to None"

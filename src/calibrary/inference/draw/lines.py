@@ -165,7 +165,7 @@ def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
 
 
 def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Array]:
-    """The same for n rows at each confidence, given the number of events at each."""
+    """The extreme shifts of log odds for n rows at each confidence, given the number of events at each."""
     found = []
     inside = (c > 0.0) & (c < 1.0)
     # rows of probability 0 or 1 have no log odds: their true error rate is bounded by the number of wrong ones

@@ -111,7 +111,7 @@ def _of_halved_widths() -> ReplicateForm:
 
 
 def _largest_power(eps: float, k_max: int | None) -> int:
-    """The largest k of the bin widths 2^-k."""
+    """The largest k, where 2^-k is the smallest bin width that is tried."""
     if k_max is None:
         if not 0.0 < eps <= 2.0:
             raise RefusedError(f"eps={eps!r} must be above 0 and at most 2")

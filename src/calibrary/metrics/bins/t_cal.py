@@ -253,7 +253,7 @@ class _Atoms:
         return self.count[None].astype(np.float64), label_counts(copies, self.p, rng)
 
     def resampled(self, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """The same, after the rows themselves are drawn with replacement."""
+        """Numbers of rows drawn with replacement, and of positive labels drawn for them, ``size`` times."""
         return rows_with_labels(self.count, self.p, size, rng)
 
 

@@ -51,7 +51,7 @@ class Overlapping(TypedDict, total=False):
 
 
 class Matching(Overlapping, total=False):
-    """The same keywords, and the smallest overlap of a matching box and object."""
+    """Keywords of the data, and the smallest overlap of a matching box and object."""
 
     iou_threshold: Any
 
@@ -91,7 +91,7 @@ by : "image", array-like or mapping of one value per image, optional
 
 
 class BinnedMatching(Matching, total=False):
-    """The same keywords for a metric with bins."""
+    """Keywords of a detection metric with bins."""
 
     bins: Any
 

@@ -139,7 +139,7 @@ def _of_scores(pairs: Overlaps, share: Array, category: Indices, k: int) -> tupl
 
 
 def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: Any) -> tuple[Array, Array]:
-    """The same from whole class vectors of the detections."""
+    """Squared length of every object's vector and its entry at the object's class, from whole class vectors."""
     p = as_array(probabilities, "probabilities").astype(np.float64)
     k = len(matches.categories)
     if p.ndim != 2 or p.shape[1] != k or p.shape[0] <= pairs.row.max(initial=-1):

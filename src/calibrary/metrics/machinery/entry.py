@@ -45,7 +45,7 @@ class Looked(_Named, total=False):
 
 
 class Averaged(Seen, total=False):
-    """The same keywords, and how views are combined."""
+    """Keywords of the data and the lens, and how views are combined."""
 
     average: Any
 

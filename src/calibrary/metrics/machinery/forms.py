@@ -89,9 +89,9 @@ _MOST_STACKED = {"weights": 8000, "labels": 60_000}
 
 
 def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> ReplicateForm:
-    """The formula itself, for a stack of replicates in place of the view: it works along the last axis.
+    """The formula itself as a replicate form: it takes a stack of replicates and works along the last axis.
 
-    A formula refuses the stacks that it cannot read with these options; replicates are then computed one by one. The
+    A formula refuses stacks that it cannot use with these options; replicates are then computed one by one. The
     replicates of ``stacks="labels"`` differ in their labels only, and so do those of a metric for which ``weights`` are
     not repetitions of rows.
     """

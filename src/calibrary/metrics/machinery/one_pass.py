@@ -31,7 +31,7 @@ def plain_arrays(y: Any, c: Any) -> bool:
 
 
 def plain_classes(y: Any, p: Any) -> bool:
-    """The same for one number per row and class, for three or more classes with numbered labels."""
+    """Whether the data are numpy arrays of three or more classes with numbered labels, and compiling is worthwhile."""
     return plain_vectors(y, p) and worth_compiling("width_bins.of_class", 40.0 + 0.005 * p.size)
 
 

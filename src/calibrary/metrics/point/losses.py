@@ -334,7 +334,9 @@ def huber_loss(
     use="Use this loss to ignore small differences and to be robust to large ones.",
     avoid="The loss is improper: any prediction within (1 - beta) eps of certainty may score 0.",
     corrections=(
-        Correction("shape", "linear for medium, quadratic for large errors", "quadratic for medium, linear for large"),
+        Correction(
+            "shape", "linear for medium errors, quadratic for large errors", "quadratic for medium, linear for large"
+        ),
     ),
     **_LOSS,
 )

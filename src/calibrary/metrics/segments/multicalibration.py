@@ -355,7 +355,7 @@ class Walks:
         return spans[0], sums[0]
 
     def of(self, residual: Array) -> tuple[Array, Array]:
-        """The same for rows of (weighted) residuals in order of confidence: one row for each draw."""
+        """Range and last value of the walk in every segment, for draws of residuals in order of confidence."""
         work = 0.02 * residual.size * len(self.splits)
         if len(residual) > 1 and residual.shape[1] > _MANY and worth_compiling("segment_walks.segment_walks", work):
             return self._side_by_side(residual)
@@ -363,7 +363,7 @@ class Walks:
         return np.hstack([span for span, _ in found]), np.hstack([total for _, total in found])
 
     def _side_by_side(self, residual: Array) -> tuple[Array, Array]:
-        """The same with compiled loops over a few draws at a time, which is five times faster."""
+        """The walks of ``of`` with compiled loops over a few draws at a time, which is five times faster."""
         from calibrary.numerics.compiled.segment_walks import segment_walks
 
         spans, sums = np.empty((2, len(residual), len(self.words)))

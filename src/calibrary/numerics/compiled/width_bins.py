@@ -63,7 +63,7 @@ def of_outcome(c: Array, y: NDArray[Any], out: Array) -> bool:  # pragma: no cov
 
 @jit
 def of_class(p: Array, y: NDArray[Any], tolerance: float, out: Array) -> bool:  # pragma: no cover - compiled
-    """The same for rows of one probability for each class: labels from 0, rows that sum to one."""
+    """Write the probability of each row's class; return whether labels are valid and rows of p sum to one."""
     n, k = p.shape
     for i in range(n):
         total = 0.0

@@ -424,7 +424,7 @@ def _cut(x: Array, low: int, high: int) -> int:
 
 
 def _cut_copies(ends: Indices, low: int, high: int) -> int:
-    """The same if ``ends`` is the cumulative number of copies up to each value: it may cut between copies."""
+    """Position of the cut if ``ends`` is the cumulative number of copies up to each value; it may separate copies."""
     middle = (low + high) // 2
     after = int(ends.searchsorted(middle))
     above = int(ends[after]) - middle if after < len(ends) else high

@@ -90,7 +90,7 @@ def _isotonic_cost(a: Array, w: Array) -> float:
 
 
 def _isotonic_cost_of_lists(a: list[float], w: list[float]) -> float:
-    """The same with the heap of the standard library, which is faster in interpreted code."""
+    """The isotonic cost by the heap of the standard library, which is faster in interpreted code."""
     heap: list[tuple[float, float]] = []  # minus the fitted value, and its mass
     cost = 0.0
     for value, weight in zip(a, w, strict=True):

@@ -235,7 +235,7 @@ def _applied(k: Array, mass: Array) -> Array:
 
 
 def _direct_windows(x: Array, mass: Array, h: float, rows: NDArray[np.intp]) -> tuple[Array, Array]:
-    """The same at some points that are nearly isolated or on the boundary, using only relevant centres.
+    """The direct sums at some points that are nearly isolated or on the boundary, using only relevant centres.
 
     log k(x; s) is concave in s, so that it falls on both sides of its maximum, and the terms within a given distance of
     the largest are one range of points, found by bisection.

@@ -99,7 +99,7 @@ def _middle_of_list(x: Array, m: Array, rank: float) -> tuple[float, float]:
 
 
 def _middle_by_searching(x: Array, m: Array, rank: float) -> tuple[float, float]:
-    """The same for a few thousand points, by binary searches: x[j] <= x[i] + t in place of x[j] - x[i] <= t.
+    """The middle distances of a few thousand points, by binary searches: x[j] <= x[i] + t, not x[j] - x[i] <= t.
 
     The two differ by rounding only, so that the pairs listed at the end reach a little beyond the bracket.
     """

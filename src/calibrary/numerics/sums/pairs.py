@@ -108,7 +108,7 @@ def _stretches(x: Array, h: float) -> list[int]:
 
 
 def _in_stretches(x: Array, a: Array, h: float, bounds: list[int]) -> Array:
-    """The same part by part; the sum of all earlier parts enters as one value."""
+    """The sums part by part; the sum of all earlier parts enters as one value."""
     total = np.zeros_like(a)
     for start, stop in pairwise(bounds):
         if start:  # decayed to the first point of the stretch
