@@ -122,7 +122,7 @@ def names_lead_here(entry, told):
         same = not simple(entry) or np.isclose(
             value(entry.id, (y, c)), value(base.id, (y, c), **entry.preset_of.settings), equal_nan=True
         )
-        return same and str(entry.preset_of) in told["told"]
+        return same and str(entry.preset_of) in told["stated"]
     carries = told["line"] == "names with settings"
     names = [a for a in entry.aliases if isinstance(a, Alias) == carries]
     also = explained._also(entry)
@@ -130,12 +130,14 @@ def names_lead_here(entry, told):
         found = cal.catalogue[name]
         if found.id != entry.id and also.get(str(name)) != f"means {found.id!r} here":
             return False
-    return all(str(name) in told["told"] and (not carries or name.words in told["told"]) for name in names) and names
+    return (
+        all(str(name) in told["stated"] and (not carries or name.words in told["stated"]) for name in names) and names
+    )
 
 
 def values_lie_in_the_range(entry, told):
     low, high = entry.range
-    if not told["told"].startswith(f"{low:g} to {high:g}"):
+    if not told["stated"].startswith(f"{low:g} to {high:g}"):
         return False
     make = rows if simple(entry) else found_boxes if entry.reads == "matches" and not entry.needs else None
     if make is None or entry.fields:
@@ -146,30 +148,30 @@ def values_lie_in_the_range(entry, told):
 
 def ideal(entry, told):
     ideals = {name: v for name, v in entry.fields if v is not None} or {"": entry.perfect}
-    if not all(v is None or f"{v:g}" in told["told"] for v in ideals.values()):
+    if not all(v is None or f"{v:g}" in told["stated"] for v in ideals.values()):
         return False
     few, many = finding(entry.id, 1000), finding(entry.id, 100_000)
     off = [f.strays if f.reads is None else abs(f.reads - (entry.perfect or 0.0)) for f in (few, many)]
     if entry.perfect is None or None in off or entry.range == (-np.inf, np.inf):  # a statistic of fixed scatter
-        return "still" not in told["told"]
-    return (off[1] > max(0.75 * off[0], 2e-3)) == ("still" in told["told"])
+        return "still" not in told["stated"]
+    return (off[1] > max(0.75 * off[0], 2e-3)) == ("still" in told["stated"])
 
 
 def propriety(entry, told):
     words = {"strictly": "strictly proper", "proper": "proper", "no": "no", "dataset": "not a score of single rows"}
-    if told["told"] != words[entry.proper]:
+    if told["stated"] != words[entry.proper]:
         return False
     if entry.proper not in ("strictly", "proper") or not simple(entry) or "reduction" not in entry.options:
         return True
     classes = 3 if "full" in entry.lenses else 2
     found = cal.check_propriety(entry.id, n_classes=classes).verdict
-    return found in (told["told"], "strictly proper")  # which is proper too
+    return found in (told["stated"], "strictly proper")  # which is proper too
 
 
 def has_its_test(entry, told):
     if not simple(entry) or entry.costly:
         return True
-    if told["told"].startswith("none"):
+    if told["stated"].startswith("none"):
         with pytest.raises(cal.RefusedError):
             cal.test(entry.id, *rows(60), n_resamples=9, rng=0)
         return True
@@ -178,7 +180,7 @@ def has_its_test(entry, told):
 
 
 def weights(entry, told):
-    if told["told"] != "a row of weight 2 counts as two equal rows" or not simple(entry) or entry.costly:
+    if told["stated"] != "a row of weight 2 counts as two equal rows" or not simple(entry) or entry.costly:
         return True
     y, c = rows(40)
     w = np.ones(40)
@@ -189,7 +191,7 @@ def weights(entry, told):
 
 
 def lenses(entry, told):
-    if told["told"] != ", ".join(entry.lenses):
+    if told["stated"] != ", ".join(entry.lenses):
         return False
     if entry.reads == "matches" or entry.needs or entry.costly:
         return True
@@ -210,16 +212,16 @@ def needs(entry, told):
         y, c = rows(60)
         certain = np.column_stack([1 - y, y]).astype(float)
         both = value(entry.id, (y, c)), value(entry.id, (certain, np.column_stack([1.0 - c, c])))
-        return "a single label counts as a distribution with all its mass there" in told["told"] and np.isclose(*both)
+        return "a single label counts as a distribution with all its mass there" in told["stated"] and np.isclose(*both)
     if not {"boxes", "order"} & set(entry.needs):
         with pytest.raises((ValueError, TypeError)):
             cal.compute(entry.id, *rows(60))
-    return told["told"] == ", ".join(entry.needs)
+    return told["stated"] == ", ".join(entry.needs)
 
 
 def options(entry, told):
     taken = set(inspect.signature(entry.function).parameters)
-    return set(told["told"].split(", ")) == set(entry.options) <= taken
+    return set(told["stated"].split(", ")) == set(entry.options) <= taken
 
 
 #: What neither truth nor confidence of binary rows moves in one direction: its sentence is that of the entry.
@@ -227,7 +229,7 @@ NOT_OF_ERRORS = ("ranking", "fit", "consistency")
 
 
 def turns(entry, told):
-    if told["told"] != entry.sign:
+    if told["stated"] != entry.sign:
         return False
     make = rows if simple(entry) else found_boxes if entry.reads == "matches" and not entry.needs else None
     if make is None or entry.measures in NOT_OF_ERRORS or entry.costly:
@@ -243,7 +245,7 @@ def turns(entry, told):
 
 def table_2(entry, told):
     row = cal.catalogue.table2().to_pandas().set_index("id").loc[entry.id]
-    return told["told"] in " ".join(map(str, row)).replace("\n", "; ") or told["told"] == "; ".join(
+    return told["stated"] in " ".join(map(str, row)).replace("\n", "; ") or told["stated"] == "; ".join(
         getattr(entry.table2, told["line"].split()[0])
     )
 
@@ -251,11 +253,11 @@ def table_2(entry, told):
 def coverage(entry, told):
     stored = json.loads(files("calibrary.lookup").joinpath("coverage.json").read_text(encoding="utf-8"))
     if entry.no_interval:
-        return entry.no_interval in told["told"]
+        return entry.no_interval in told["stated"]
     if entry.id not in stored:
-        return "was not measured" in told["told"]
+        return "was not measured" in told["stated"]
     row = stored[entry.id]
-    return all(text in told["told"] for text in (percent(row["mean"]), percent(row["worst"]), f"{row['samples']:,}"))
+    return all(text in told["stated"] for text in (percent(row["mean"]), percent(row["worst"]), f"{row['samples']:,}"))
 
 
 def line_of(entry):
@@ -419,7 +421,7 @@ def test_a_line_that_is_false_is_caught():
     assert not holds(cal.catalogue["bs"].meaning, KnownTruth.about(OfMetric("ece")))
     lines_of = {"table 2": "pros in Table 2", "names lead here": "also called"}
     for rule, (id, text) in said.items():
-        claim = Claim(text, rule, metric=id, line=lines_of.get(rule, rule), told=text)
+        claim = Claim(text, rule, metric=id, line=lines_of.get(rule, rule), stated=text)
         assert not holds(claim, KnownTruth.about(OfMetric(id))), rule
     old = Claim("calibrated models show -0.84", "values in the range", values=(-0.84,), range=cal.catalogue["sr"].range)
     assert not holds(old, KnownTruth.about({}))

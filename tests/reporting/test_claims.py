@@ -286,7 +286,8 @@ def test_every_rule_has_a_kind_and_can_fail():
         "direction": {"gap": 0.1}, "spread": {"slope": 0.5}, "parts add up": {"over": 1.0, "under": 1.0, "whole": 1.0},
         "where": {"low": 0.2, "high": 0.4, "confidence": 0.3, "label": 0.5, "count": 9.0},
         "class": {"index": 0, "expected": 0.1, "occurred": 0.2}, "in its range": {"value": -1.0, "range": (0.0, 1.0)},
-        "is the value": {"told": 1.0, "computed": 2.0}, "sureness": {"z": 1.0}, "part is miscalibrated": {"part": "a"},
+        "is the value": {"stated": 1.0, "computed": 2.0}, "sureness": {"z": 1.0},
+        "part is miscalibrated": {"part": "a"},
         "worth acting": {"threshold": 0.5, "default": "none", "sign": -1.0}, "decides better": {"threshold": 0.5},
         "ensemble is wrong": {"what": "mean"}, "trend": {"slope": 1.0},
     }  # fmt: skip
@@ -367,5 +368,5 @@ def test_the_two_numbers_of_0_2_0_are_caught():
     gain = cal.recalibration_gain(data, folds=5, maps=["temperature"], rng=0)
     drawn = cal.null_distribution("ece", gain.cross_fitted["temperature"], n_resamples=49, rng=1).mean
     exact = gain["temperature"].ece_calibrated
-    old = Claim("a calibrated model reads ...", "is the value", told=drawn, computed=exact)
+    old = Claim("a calibrated model reads ...", "is the value", stated=drawn, computed=exact)
     assert not holds(old, truth)

@@ -264,7 +264,7 @@ def test_the_sentences_of_a_validation_are_of_its_numbers():
     p = LogisticRegression().fit(x, y).predict_proba(x)[:, 1]
     told = {}
     for claim in found.sentence.claims:
-        for name in claim.values["told"]:
+        for name in claim.values["stated"]:
             metric = name.removeprefix("apparent ")
             told[name] = found.instability.overall if name == "instability" else number_of(metric, y, p)
     assert all(holds(claim, KnownTruth(p, p, measured=told)) for claim in found.sentence.claims)

@@ -70,9 +70,9 @@ def claims_of(text: str) -> tuple[Claim, ...]:
     return (text,) if isinstance(text, Claim) else ()
 
 
-def measured(text: str, **told: float) -> Claim:
+def measured(text: str, **stated: float) -> Claim:
     """A text whose numbers were computed from these rows, each with its name."""
-    return Claim(text, "measured", told=told)
+    return Claim(text, "measured", stated=stated)
 
 
 @dataclass(frozen=True)
@@ -324,15 +324,15 @@ def _parts(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 
 @_rule("is the value", "fact", "the stated number is the value on these rows")
 def _value(values: Mapping[str, Any], truth: KnownTruth) -> bool:
-    return bool(np.isclose(values["told"], values["computed"], rtol=1e-9, equal_nan=True))
+    return bool(np.isclose(values["stated"], values["computed"], rtol=1e-9, equal_nan=True))
 
 
 @_rule("measured", "fact", "every stated number equals its value on these rows, computed independently")
 def _measured(values: Mapping[str, Any], truth: KnownTruth) -> bool:
-    told = values.get("told", {"nothing": 0.0})
+    stated = values.get("stated", {"nothing": 0.0})
     return all(
         name in truth.measured and np.isclose(value, truth.measured[name], rtol=1e-6, atol=1e-9, equal_nan=True)
-        for name, value in told.items()
+        for name, value in stated.items()
     )
 
 
@@ -383,7 +383,7 @@ def _declared(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     said = {"id": values.get("metric"), **values.get("declared", {})}
     if "line" in values:  # for explain: the text is that of the field it quotes
         said["line"] = truth.of_metric["line of"](values["line"]) if "line of" in truth.of_metric else None
-        return bool(said["line"] == values["told"])
+        return bool(said["line"] == values["stated"])
     return "id" in truth.of_metric and all(truth.of_metric.get(name) == value for name, value in said.items())
 
 
@@ -429,9 +429,9 @@ def _small(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 def _above_by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     if "calibrated" not in truth.of_metric or values.get("metric") != truth.of_metric.get("id"):
         return False
-    told, n, k = values["shows"], values["n"], values["n_classes"]
+    stated, n, k = values["shows"], values["n"], values["n_classes"]
     perfect = truth.of_metric.get("perfect")
-    if perfect != truth.of_metric["range"][0] or (told is not None and told != truth.of_metric["study"](n, k)):
+    if perfect != truth.of_metric["range"][0] or (stated is not None and stated != truth.of_metric["study"](n, k)):
         return False
     # above 2,000 rows the number of the study is enough, and no models are simulated
     return n > 2000 or bool(truth.of_metric["calibrated"](n) > perfect + 1e-6)
@@ -469,8 +469,8 @@ def _two_sided(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 
 @_rule("shares", "fact", "shares of the study lie between 0 and 1 and are the study's own")
 def _shares(values: Mapping[str, Any], truth: KnownTruth) -> bool:
-    told = [share for share in values.get("shares", (-1.0,)) if share is not None]
-    return all(0.0 <= share <= 1.0 for share in told) and set(told) <= set(truth.of_metric.get("shares", told))
+    stated = [share for share in values.get("shares", (-1.0,)) if share is not None]
+    return all(0.0 <= share <= 1.0 for share in stated) and set(stated) <= set(truth.of_metric.get("shares", stated))
 
 
 @_rule("of the review", "fact", "the review says so in the stated place")

@@ -118,8 +118,8 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
 
 def facts_of(e: Entry) -> dict[str, Claim]:
     """The facts about a metric: each line of ``explain`` by its label, as a claim with the rule that checks it."""
-    told: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
-    return {name: _claim_of(e, name, text) for name, text in told.items() if text}
+    texts: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
+    return {name: _claim_of(e, name, text) for name, text in texts.items() if text}
 
 
 #: The rule that checks each line of ``explain``, where more than the entry's declaration can be checked.
@@ -136,7 +136,7 @@ def _claim_of(e: Entry, name: str, text: str) -> Claim:
     """A line as a claim; lines taken from the study are claims already."""
     if isinstance(text, Claim):
         return text
-    return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, told=text)
+    return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, stated=text)
 
 
 def _named(e: Entry) -> dict[str, str]:

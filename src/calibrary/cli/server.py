@@ -334,9 +334,9 @@ def _comparison_sentence(metric: str, c: Any) -> Sentence:
     """A sentence with both values, their difference, its interval and p-value; the models' names are the user's."""
     a, b = in_sentence(c.a, _LONGEST_NAME), in_sentence(c.b, _LONGEST_NAME)
     said = f"{metric}: {a} has {number(c.value_a)} and {b} has {number(c.value_b)}"
-    told = measured(said, **{f"{metric} of {c.a}": c.value_a, f"{metric} of {c.b}": c.value_b})
+    values = measured(said, **{f"{metric} of {c.a}": c.value_a, f"{metric} of {c.b}": c.value_b})
     p = f"adjusted {pvalue(c.pvalue_adjusted, c.n_resamples or EXACT)}"
-    return Sentence.joined("", [told, "; ", difference_sentence("the difference", metric, c, p), "."])
+    return Sentence.joined("", [values, "; ", difference_sentence("the difference", metric, c, p), "."])
 
 
 def _reasons_sentence(rank: int, r: Any) -> Sentence:

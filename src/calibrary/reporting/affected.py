@@ -291,8 +291,8 @@ def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
     said = f"{name} ({counted(float(table['n'][k]), things.removesuffix('s'))}), {off}"
-    told = measured(said, **{f"{name} confidence": stated, f"{name} outcome": happened})
-    return Sentence(said, Claim(said, "part is miscalibrated", part=name), told)
+    numbers = measured(said, **{f"{name} confidence": stated, f"{name} outcome": happened})
+    return Sentence(said, Claim(said, "part is miscalibrated", part=name), numbers)
 
 
 def _other(test: SegmentsTestResult) -> str:
@@ -434,8 +434,8 @@ def classes_words(ranked: list[ClassRow], many: str, apart: bool) -> Sentence:
         else Claim(said, "class", index=r.name, expected=r.mean_prediction, occurred=r.frequency)
         for r in clear[:NAMED]
     ]
-    told = f"{len(clear)} of {len(ranked)} {many} {be} significantly miscalibrated on average: {said}{more}."
-    return Sentence(told, *claims)
+    text = f"{len(clear)} of {len(ranked)} {many} {be} significantly miscalibrated on average: {said}{more}."
+    return Sentence(text, *claims)
 
 
 def class_rows(p: Predictions, question: Question, decision: Decision | None = None) -> tuple[ClassRow, ...]:

@@ -52,6 +52,6 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sent
             f"to {percent(row['own'])}; the observed frequency is {percent(row['frequency'])}. One map for all rows "
             f"would change it to {percent(row['common'])}."
         )
-        told = {f"{name} confidence": row["stated"], f"{name} outcome": row["frequency"]}
-        return [Sentence(said, measured(said, **told))]
+        numbers = {f"{name} confidence": row["stated"], f"{name} outcome": row["frequency"]}
+        return [Sentence(said, measured(said, **numbers))]
     return []

@@ -274,8 +274,8 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
 
 def _byline(report: Report) -> Markup | None:
     """Who made the page, when and for what."""
-    told = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
-    return element("p", [element("span", one) for one in told], class_="byline") if told else None
+    facts = [(element("b", f"{capital(name)}: "), said) for name, said in report.about.items() if said]
+    return element("p", [element("span", one) for one in facts], class_="byline") if facts else None
 
 
 def _signature(report: Report) -> Markup:
@@ -438,12 +438,12 @@ def _sorting_head(head: str, **more: object) -> Markup:
 
 def _numeric(column: Sequence[Any], texts: bool) -> bool:
     """Whether every cell of a column that is not empty is a number, or text of one (``texts``)."""
-    told = [key for key in column if key not in (None, "")]
-    return bool(told) and all(
+    filled = [key for key in column if key not in (None, "")]
+    return bool(filled) and all(
         _NUMBER.fullmatch(key) is not None
         if texts and isinstance(key, str)
         else isinstance(key, int | float) and not isinstance(key, bool)
-        for key in told
+        for key in filled
     )
 
 

@@ -163,11 +163,11 @@ def headline(
     start = f"{decision.calibrated} (overall test, {decision.pvalue_text})"
     if decision.rejected:
         why = defect(decision, look, way, spread, worst, against)
-        told = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
-        return Sentence.joined(" ", [told, size(row, decision, level)])
+        sentence = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
+        return Sentence.joined(" ", [sentence, size(row, decision, level)])
     but = _except(decision, look)
-    told = Sentence(f"{start}{but}.", *but.claims)
-    return Sentence.joined(" ", [told, size(row, decision, level), *found_out(decision, look)])
+    sentence = Sentence(f"{start}{but}.", *but.claims)
+    return Sentence.joined(" ", [sentence, size(row, decision, level), *found_out(decision, look)])
 
 
 def defect(
@@ -332,16 +332,16 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     noun = nouns(look.lens)
     means = _means(look)
     said = f"{noun.above if gap > 0 else noun.below} ({means})"
-    told = Sentence(said, Claim(said, "direction", gap=gap), *means.claims)
+    sentence = Sentence(said, Claim(said, "direction", gap=gap), *means.claims)
     clear = error > 0 and abs(gap) > float(ndtri(1.0 - alpha / 2.0)) * error and look.unit is None
     if decision is None:
-        return Direction(gap, error, told, clear)
+        return Direction(gap, error, sentence, clear)
     against = doubt(deciding(table, "mean"))
     clear = _rejects(decision, "mean", alpha)
     if clear and against:
         said = f"{means}, further apart than expected of a calibrated model{against}"
-        told = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
-    return Direction(gap, error, told, clear and not against, clear and bool(against))
+        sentence = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
+    return Direction(gap, error, sentence, clear and not against, clear and bool(against))
 
 
 def both_ways(look: Look, question: Question, decision: Decision | None) -> Sentence:
@@ -397,12 +397,12 @@ def spread_of(
     else:
         how = "too extreme, too close to 0 and 1" if found.slope < 1.0 else "not extreme enough, too far from 0 and 1"
         words = f"{how} {slope}"
-    told = [measured(words, slope=found.slope)]
+    claims = [measured(words, slope=found.slope)]
     if clear:
-        told.append(Claim(words, "spread", slope=found.slope, reversed=high < 0.0))
+        claims.append(Claim(words, "spread", slope=found.slope, reversed=high < 0.0))
     elif against:
-        told.append(Claim(words, "miscalibrated"))
-    return Spread(found.slope, low, high, found.lr_slope_pvalue, Sentence(words, *told), clear, bool(against))
+        claims.append(Claim(words, "miscalibrated"))
+    return Spread(found.slope, low, high, found.lr_slope_pvalue, Sentence(words, *claims), clear, bool(against))
 
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
@@ -432,18 +432,18 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
         return [_line("Classes", "for no class does the expected share differ significantly from the observed share")]
     ranked = np.argsort(-np.abs(predicted - occurred), kind="stable")
     named = [k for k in ranked if off[k]]
-    told = []
+    parts = []
     for k in named[:_MOST_NAMED]:
         said = f"{look.classes.names[k]} (expected {percent(predicted[k])}, observed {percent(occurred[k])})"
-        told.append(_of_class(said, int(k), float(predicted[k]), float(occurred[k])))
+        parts.append(_of_class(said, int(k), float(predicted[k]), float(occurred[k])))
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return [_line("Classes", Sentence.joined(", ", told), more)]
+    return [_line("Classes", Sentence.joined(", ", parts), more)]
 
 
 def _of_class(said: str, k: int, expected: float, occurred: float) -> Sentence:
     """A sentence about a miscalibrated class, with its expected and its observed share."""
-    told = measured(said, **{f"expected {k}": expected, f"occurred {k}": occurred})
-    return Sentence(said, Claim(said, "class", index=k, expected=expected, occurred=occurred), told)
+    numbers = measured(said, **{f"expected {k}": expected, f"occurred {k}": occurred})
+    return Sentence(said, Claim(said, "class", index=k, expected=expected, occurred=occurred), numbers)
 
 
 def off_classes(data: Data, question: Question, decision: Decision | None = None) -> NDArray[np.bool_] | None:

@@ -139,12 +139,12 @@ def given(
             single_label.append(here)
     w = np.ones(len(again)) if whole else weight[kept]
     out_again = np.repeat(gone, times[gone])
-    told = {name: (x[kept][again], x[out_again]) for name, x in score_columns(scores, n).items()}
+    by_score = {name: (x[kept][again], x[out_again]) for name, x in score_columns(scores, n).items()}
     return Members(
         probability[kept][again], counts[again], number[again],
         (np.concatenate(single_row).astype(np.intp), np.concatenate(single_label)), w,
         probability[out_again], np.ones(len(out_again)) if whole else weight[gone], checked.classes,
-        None if x is None else x[kept][again], told,
+        None if x is None else x[kept][again], by_score,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ class EnsembleResult(Result):
     def rows(self) -> list[tuple[str, str, str, str]]:
         """The numbers by name, formatted for display: value, interval, p-value."""
         s, d = self.spread, self.decomposition
-        told: list[tuple[str, Any]] = [
+        answers: list[tuple[str, Any]] = [
             ("calibration error of the mean", self.mean),
             ("mean slope of the members", self.members),
             ("calibration error of the best mixture", self.mixture),
@@ -73,7 +73,7 @@ class EnsembleResult(Result):
                 ends(x.low, x.high),
                 pvalue_cell(x.pvalue),
             )
-            for name, x in told
+            for name, x in answers
         ]
         return [*rows[:3], ("claimed variance", number(s.claimed), "", ""), *rows[3:]]
 

@@ -426,12 +426,12 @@ def _contradiction(r: ShiftResult, spoken: str) -> tuple[Sentence, str]:
         "covariate": ["add features in which the two sets differ", "assume label shift"],
     }[r.assume]
     said = Claim(f"{found[0].upper()}{found[1:]}.", "assumption fails", assume=r.assume)
-    told = measured(str(said), distance=r.distance)
+    numbers = measured(str(said), distance=r.distance)
     page = (
         f"{said} No estimate of the {spoken} at the target is given. {_either(['Label rows of the target', *other])}."
     )
     anyway = "pass check=False to compute the value anyway"
-    return Sentence(page, said, told), f"{found}; {_either(['label rows of the target', *other, anyway])}"
+    return Sentence(page, said, numbers), f"{found}; {_either(['label rows of the target', *other, anyway])}"
 
 
 def _either(ways: list[str]) -> str:

@@ -179,7 +179,7 @@ def _on_threads(
                     drawn = [draw() for _ in places]
                 if not places:
                     return
-                progress.done(report, len(places), told=evaluate(places, drawn))
+                progress.done(report, len(places), evaluated=evaluate(places, drawn))
 
     helpers = [threading.Thread(target=work, args=(False,), daemon=True) for _ in range(threads - 1)]
     try:
@@ -222,10 +222,10 @@ def _in_processes(
         with collected_warnings(), np.errstate(all="ignore"):
             for k, places in enumerate(blocks):
                 drawn = [draw() for _ in places]
-                told = k % processes == number and evaluate(places, drawn)
+                evaluated = k % processes == number and evaluate(places, drawn)
                 mine += places if k % processes == number else []
                 if number == 0:
-                    progress.done(True, len(places), told)
+                    progress.done(True, len(places), evaluated)
         return mine
 
     def answer(number: int) -> tuple[list[int], Array, str, dict[str, str]]:
@@ -278,10 +278,10 @@ class ProgressBar:
         self.bar: Any = None
         self.wanted = (sys.stderr.isatty() if shown is None else shown) and self.watch is None
 
-    def done(self, report: bool, replicates: int = 1, told: bool = False) -> None:
+    def done(self, report: bool, replicates: int = 1, evaluated: bool = False) -> None:
         self.count += replicates
         if (
-            self.watch is not None and self.numbers > 1 and not told
+            self.watch is not None and self.numbers > 1 and not evaluated
         ):  # an interval that is inverted separately is a small part of many draws
             self.watch.drew(self.numbers * replicates)
         if not (report and self.wanted):

@@ -53,12 +53,12 @@ class ReadingBand(Result):
         """The result in words for a metric with one value; empty for several values."""
         if np.ndim(self.estimate):
             return Sentence("")
-        told = measured(f"The value on these data is {number(self.estimate)}", value=self.estimate)
+        value = measured(f"The value on these data is {number(self.estimate)}", value=self.estimate)
         band = (
             f"{percent(self.confidence_level)} of the values for {self.around} lie between {number(self.low)} and "
             f"{number(self.high)}, and their mean is {number(self.mean)}."
         )
-        return Sentence.joined("; ", [told, Claim(band, "by chance", mean=self.mean, high=self.high)])
+        return Sentence.joined("; ", [value, Claim(band, "by chance", mean=self.mean, high=self.high)])
 
 
 def reading_band(

@@ -66,14 +66,14 @@ def sentence(result: Any) -> Sentence:
 def estimate_sentence(name: str, result: Any) -> Sentence:
     """A sentence with an estimate and the interval of the true value."""
     said = f"The {name} is {number(float(result.estimate))}"
-    told = measured(said, **{name: float(result.estimate)})
-    return Sentence.joined("", [told, *_interval(name, result), "."])
+    value = measured(said, **{name: float(result.estimate)})
+    return Sentence.joined("", [value, *_interval(name, result), "."])
 
 
 def difference_sentence(said: str, name: str, result: Any, p: str) -> Sentence:
     """A sentence with the difference of two models, its interval if it has one, and its p-value."""
-    told = measured(f"{said} is {number(result.difference)}", **{name: result.difference})
-    return Sentence.joined("", [told, *_interval(name, result, f"; {p}")] if _has_ends(result) else [told, f" ({p})"])
+    value = measured(f"{said} is {number(result.difference)}", **{name: result.difference})
+    return Sentence.joined("", [value, *_interval(name, result, f"; {p}")] if _has_ends(result) else [value, f" ({p})"])
 
 
 def _interval(name: str, result: Any, more: str = "") -> list[str]:
@@ -91,15 +91,15 @@ def _has_ends(result: Any) -> bool:
 def _of_test(result: Any) -> Sentence:
     """The result of a test in words; if labels were drawn from a calibration map, the map is the tested hypothesis."""
     p, statistic = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT)), float(result.statistic)
-    told = measured(f" The statistic is {number(statistic)}.", statistic=statistic)
+    value = measured(f" The statistic is {number(statistic)}.", statistic=statistic)
     of_map = getattr(result, "around", CALIBRATED) != CALIBRATED
     what = f"that the true probabilities are not those of {result.around}" if of_map else "of miscalibration"
     if result.pvalue > _LEVEL:
-        return Sentence.joined("", [f"There is no evidence {what} ({p}).", told])
+        return Sentence.joined("", [f"There is no evidence {what} ({p}).", value])
     words = getattr(result, "words", "")
     fits = f"; the alternative that fits best: {words}" if words else ""
     found = Claim(f"There is evidence {what} ({p}{fits}).", "truth is not the map" if of_map else "miscalibrated")
-    return Sentence.joined("", [found, told])
+    return Sentence.joined("", [found, value])
 
 
 def _of_draws(draws: np.ndarray[Any, np.dtype[np.float64]] | None) -> Sentence:
