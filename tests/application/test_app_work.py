@@ -152,7 +152,7 @@ def test_the_lines_of_python_for_models_and_for_states():
     scope = {}
     lines = python_lines(asked).splitlines()
     exec("\n".join(lines[:4]), scope)
-    assert scope["asked"] == ReportCommand(files=["a.csv", "b.csv"], label="y", as_json=True)
+    assert scope["command"] == ReportCommand(files=["a.csv", "b.csv"], label="y", as_json=True)
 
 
 @pytest.mark.parametrize(("given", "said"), [

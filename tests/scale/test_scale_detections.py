@@ -80,7 +80,7 @@ def test_places_and_sizes_are_exact_in_the_bins_they_were_kept_in() -> None:
         )
     with pytest.raises(ValueError, match=r"n_bins=7: the state stores positions and sizes of boxes in 40 bins"):
         cal.compute("d_ece", state, features="cx", n_bins=[10, 7])
-    with pytest.raises(ValueError, match="closed='right': the state keeps"):
+    with pytest.raises(ValueError, match="closed='right': the state stores"):
         cal.compute("d_ece", state, features="cx", closed="right")
     alone = DetectionState(shown.categories).update(shown)
     with pytest.raises(ValueError, match="features='location': the state was made with the scores alone"):

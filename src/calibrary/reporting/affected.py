@@ -401,8 +401,8 @@ def classes(context: Context) -> Section | None:
     if rest:
         tables.append(Table(head, tuple(rest), f"The other {len(rest)} {many}", folded=True))
     return Section(
-        "classes", f"The single {many}", (classes_words(ranked, many, apart is not None),), tuple(tables),
-        data={"classes": [asdict(r) for r in rows]},
+        "classes", f"Calibration by {data.class_noun}", (classes_words(ranked, many, apart is not None),),
+        tuple(tables), data={"classes": [asdict(r) for r in rows]},
     )  # fmt: skip
 
 

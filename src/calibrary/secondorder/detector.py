@@ -197,7 +197,7 @@ def _exchanged(s: Scored) -> Scored:
 
 
 def _halves(s: Scored, seed: int) -> tuple[Scored, Scored]:
-    """Two random halves of both groups; a single row is in both halves."""
+    """Two random halves of each group; the row of a group with one row is in both halves."""
     orders = [shuffled(len(x), seed, "halves") for x in (s.found, s.others)]
     parts = [[order[k::2] if len(order) > 1 else order for k in (0, 1)] for order in orders]
     first, second = (

@@ -80,7 +80,7 @@ def variance_parts(p: Array) -> Array:
 
 
 def decomposition_of(given: Members, asked: HowAsked) -> EnsembleDecomposition:
-    """Both decompositions, and the epistemic part by entropy as a detector."""
+    """Both decompositions of the uncertainty, and how well the epistemic part (by entropy) detects wrong rows."""
     parts = [_parts(of(given.p), given.weight, asked.level) for of in (entropy_parts, variance_parts)]
     epistemic = parts[0].rows[:, 2]
     wrong = wrong_rows(given)
