@@ -46,7 +46,7 @@ class Views:
     known: Mapping[str, float] = field(default_factory=dict)
 
     def read_by(self, facts: Any, options: Mapping[str, Any]) -> Views:
-        """The views as a metric with these options uses them."""
+        """The views in the version that a metric with these options needs."""
         if self.reading is None:
             return self
         return replace(self, views=tuple(self.reading(view, facts, options) for view in self.views))

@@ -328,7 +328,7 @@ def _get(row: dict[str, Any], path: tuple[str, ...]) -> float | None:
 
 
 def _at(n: int, known: dict[int, float | None], most: float = np.inf) -> float | None:
-    """The value at n rows, interpolated linearly in the logarithm of the rows; beyond the ends that of the end.
+    """The value at n rows, interpolated linearly in the logarithm of n; outside the studied sizes, at the nearest.
 
     None where n is more than ``most`` times the largest size.
     """
