@@ -126,6 +126,20 @@ def test_intermediate_results_are_not_shared_between_metrics_on_many_rows(monkey
     assert all(not view.__dict__.get("_memory") for view in each)
 
 
+def test_classes_of_very_many_rows_keep_no_intermediate_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    z = np.exp(rng.normal(size=(400, 3)))
+    y, prob = rng.integers(0, 3, 400), z / z.sum(axis=1, keepdims=True)
+    ids = ["cece", "calbin", "hl", "ace", "ece_knn", "sice"]
+    kept = {id: cal.compute(id, y, prob, lens="class-wise") for id in ids}
+    monkeypatch.setattr("calibrary.metrics.machinery.measure._MOST_KEPT", 1)
+    p = cal.predictions(y, prob)
+    assert {id: cal.compute(id, p, lens="class-wise") for id in ids} == kept
+    views = [view for views in p._views.values() for view in views.views]
+    assert len(views) == 3
+    assert not any(name in view.__dict__ for view in views for name in ("sorted", "ties", "_memory", "residual"))
+
+
 @pytest.mark.parametrize("error", [IndexError("out of range"), KeyError("c"), AttributeError("no attribute")])
 def test_a_fault_is_shown_as_one_and_not_as_a_metric_that_does_not_apply(error, monkeypatch):
     def broken(view, **options):

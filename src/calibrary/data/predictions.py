@@ -98,6 +98,8 @@ class Predictions:
     counted: bool = False
     #: Whether these are many replicates of a view (see :mod:`calibrary.data.stacked`).
     stacked: bool = False
+    #: What the formula of a metric computed for this class and leaves for the combination of all classes.
+    handed_over: Any = None
     #: Nouns for one and several rows; for the prediction; for the observed mean at a stated confidence.
     noun, nouns = "row", "rows"
     class_noun, class_nouns = "class", "classes"
@@ -136,17 +138,22 @@ class Predictions:
     def _memory(self) -> dict[Hashable, Any]:
         return {}
 
-    def forget(self) -> None:
-        """Drop cached results except the order of the rows: with many rows they need far more memory than the rows."""
+    def forget(self, everything: bool = False) -> None:
+        """Drop cached results, which are larger than the rows themselves: all, or all except the order of the rows."""
+        kept = ("_views",) if everything else ("_views", "sorted")
         for name in list(self.__dict__):
-            if isinstance(getattr(type(self), name, None), once) and name not in ("_views", "sorted"):
+            if isinstance(getattr(type(self), name, None), once) and name not in kept:
                 del self.__dict__[name]
         same = {lens: views for lens, views in self._views.items() if _unchanged(views, self)}
+        for views in self._views.values():
+            for view in views.views:
+                if isinstance(view, Predictions) and view is not self:
+                    view.release()
         self._views.clear()
         self._views.update(same)
         for views in same.values():
             if views.views[0] is not self:
-                views.views[0].forget()
+                views.views[0].forget(everything)
 
     def release(self) -> None:
         """Drop the views: views and predictions refer to each other, and would stay until garbage collection."""

@@ -35,8 +35,7 @@ from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 #: For a group with a mean confidence this close to 1, computing 1 - mean loses digits.
 _FEW_DIGITS = 1e-4
-#: Under this name a class keeps its result until the classes are combined.
-_RESULT = "hosmer-lemeshow"
+#: The options by default, except ``fitted``.
 _USUAL: dict[str, Any] = {
     "n_bins": 10,
     "binning": "mass",
@@ -138,8 +137,11 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
 
 def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemeshowResult | None:
     """The result that the metric has just computed for this class with the same options; None if there is none."""
-    kept: tuple[dict[str, Any], HosmerLemeshowResult | None] = view._memory.pop(_RESULT, ({}, None))
+    kept: tuple[dict[str, Any], HosmerLemeshowResult] | None = view.handed_over
+    if kept is None:
+        return None
     asked, result = kept
+    view.handed_over = None
     wanted = {**_USUAL, **{name: value for name, value in options.items() if name != "fitted" or value}}
     same = asked.keys() == wanted.keys() and all(asked[name] is value for name, value in wanted.items())
     return result if same else None
@@ -232,7 +234,7 @@ def hosmer_lemeshow(
     }  # fmt: skip
     result = _chi_squared(view, **asked)
     if view.seen_through == "class-wise" and not fitted:  # the result is that of fitted=False
-        view._memory[_RESULT] = asked, result
+        view.handed_over = asked, result
     return float(result.statistic)
 
 
