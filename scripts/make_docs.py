@@ -71,7 +71,10 @@ def main(figures: bool = True) -> None:
     shutil.copytree(ROOT / "docs", OUT)
     for page in sorted(OUT.rglob("*.md")):
         above = "../" * (len(page.relative_to(OUT).parts) - 1)
-        page.write_text(with_names(wrapped(page.read_text("utf-8")), above), "utf-8")
+        text = wrapped(page.read_text("utf-8"))
+        if page.name != "code-map.md":  # its words are modules, some of which are called like metrics
+            text = with_names(text, above)
+        page.write_text(text, "utf-8")
     (OUT / "figures").mkdir(exist_ok=True)
     write("math.css", math_style())
     write("contributing.md", with_names(linked((ROOT / "CONTRIBUTING.md").read_text())))
@@ -574,13 +577,19 @@ def _text_of(row: Name) -> str:
     return ast.get_docstring(ast.parse(Path(str(found and found.origin)).read_text(encoding="utf-8"))) or ""
 
 
-#: A terminal of 100 columns without colors.
-PLAIN = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "TERM": "dumb"}
+#: A terminal without colors whose lines fit the page.
+PLAIN = {"COLUMNS": "86", "TERMINAL_WIDTH": "86", "NO_COLOR": "1", "TERM": "dumb"}
 
 
 def command_line_page() -> str:
     os.environ.update(PLAIN)  # read when the help's console is first imported
-    lines = ["# Command line", "", "Installed as `calibrary`; `python -m calibrary.cli.main` does the same.", ""]
+    lines = [
+        "# Command line",
+        "",
+        "This page has the help of every command. The program is called `calibrary`; `python -m calibrary` does the "
+        "same. [Files](files.md) says what the commands read and write, and [gates](gates.md) how they fail a build.",
+        "",
+    ]
     for command in _commands(()):
         lines += [f"## calibrary {' '.join(command)}".rstrip(), "", "```text", _help(command), "```", ""]
     return "\n".join(lines)

@@ -3,7 +3,8 @@
 #
 # *Data: 160 of 569 needle biopsies of the breast (Wisconsin, from scikit-learn).* You have developed a risk model on your own patients and
 # want to report how good its risks will be in new patients. We go from a data frame to the paragraph of the paper: calibration and
-# discrimination corrected for optimism, the stability of the model, and the items of TRIPOD+AI that numbers can answer.
+# discrimination corrected for optimism, the stability of the model, and the items of TRIPOD+AI that numbers can answer. The last parts
+# are about a published model: external validation in your own patients, and another prevalence.
 
 # %%
 import textwrap
@@ -107,6 +108,32 @@ page = cal.validation_page(found, "validation.html", thresholds=[0.3])
 print(f"{len(page) // 1000} kB")
 
 # %% [markdown]
+# ## A published model in your own patients
+#
+# External validation needs no refitting: the predicted risks and the outcomes are enough. Here they come from 3,000 simulated patients of four
+# hospitals.
+
+# %%
+event, risk, _, hospital = cal.datasets.risks()
+measures = ("calibration-in-the-large", "calibration slope", "oe", "auroc")
+for measure in measures:
+    part = cal.interval(measure, event, risk, n_resamples=199, rng=0)
+    print(f"{measure:24s} {part.estimate:.2f} (95% CI {part.low:.2f} to {part.high:.2f})")
+
+# %% [markdown]
+# Calibration-in-the-large above 0, and observed over expected events (`oe`) above 1, mean that events are more frequent than predicted. A slope
+# below 1 means that the risks are too extreme. The c statistic (`auroc`) says how well the risks separate patients with and without the event,
+# and nothing about calibration.
+#
+# The decision curve shows at which thresholds acting on the risks is better than treating everybody or nobody:
+
+# %%
+plots.plot_decision(event, risk, thresholds=[0.2])
+
+# %% [markdown]
+# `cal.report(event, risk, by={"hospital": hospital}, thresholds=[0.2])` makes a page of all this, with each hospital and with what would
+# help. The page can have a title, a purpose, an author and a date, and ends with a line to sign.
+#
 # ## In a hospital where the disease is rarer
 #
 # If 5% instead of 36% of the patients have the disease, and nothing else differs, all log odds are shifted by the same number. The inverse of
