@@ -106,4 +106,4 @@ for found in cal.recommend("binary", "measure", n=500)[:3]:
 
 # %% [markdown]
 # `ece` is an id, the short name of a metric; ids, full names and the names of other packages all work. The [catalogue](catalogue.md)
-# lists every metric, [choosing a metric](tutorials/choosing.md) helps to decide, and `calibrary explain ece` prints one.
+# lists every metric, [choosing a metric](tutorials/choosing.md) helps to decide, and `calibrary explain ece` describes one.

@@ -45,7 +45,7 @@ assert np.isclose(theirs, by_us, rtol=1e-12)
 assert not np.isclose(theirs, ours, rtol=1e-6)
 
 # %% [markdown]
-# Two confidences of exactly 0, one of them wrong, and ten bins of equal width:
+# Here two confidences are exactly 0, and one of them is wrong; there are ten bins of equal width:
 
 # %%
 zeros_c, zeros_y = np.array([0.0, 0.0, 0.3, 0.9]), np.array([1, 0, 0, 1])
