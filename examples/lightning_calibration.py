@@ -2,8 +2,8 @@
 
     python examples/lightning_calibration.py
 
-``CalibrationOfRun`` is a ``torchmetrics.Metric``: it sums up over batches and ranks, resets after each epoch, and can
-stand in a ``MetricCollection``. It keeps a table of fixed size (``calibrary.scale``), not the predictions, so that
+``CalibrationOfRun`` is a ``torchmetrics.Metric``: it adds up batches and ranks, resets after each epoch, and works
+in a ``MetricCollection``. It keeps a table of fixed size (``calibrary.scale``), not the predictions, so that
 memory does not grow with the data. Needs ``pip install calibrary lightning torchmetrics`` and PyTorch.
 """
 
