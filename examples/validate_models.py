@@ -22,7 +22,7 @@ def followed(n: int = 600, seed: int = 0):
 
 
 def within_two_years(n_resamples: int = 200):
-    """``horizon`` gives labels and weights, so that patients who were followed also stand for those who were censored."""
+    """``horizon`` gives labels and weights: patients who were followed also stand for those who were censored."""
     X, time, event = followed()
     y, weight = cal.horizon(time, event, t=2.0)
     return cal.validate(
