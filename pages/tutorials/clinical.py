@@ -42,9 +42,9 @@ print(found)
 # *Apparent* is the value on the rows to which the model was fitted, and *corrected* the value to expect in new patients. The two numbers to
 # report first:
 #
-# - The **calibration slope** of 0.85 says that risks will be too extreme in new patients: high risks too high, low risks too low. Its interval
-#   contains 1, so that 160 patients leave open how much.
-# - **Observed over expected events** (`oe`) of 1.00 says that risks will be right on average.
+# - The **calibration slope** of 0.85 suggests that risks will be too extreme in new patients: high risks too high, low risks too low. Its
+#   interval contains 1, so that 160 patients are too few to be sure.
+# - **Observed over expected events** (`oe`) of 1.00 suggests that risks will be right on average.
 #
 # The other rows are the mean error of the risks (expected calibration error `ece`, its smooth form `smece`, the integrated calibration index
 # `ici`, its maximum `emax`), scores of the whole prediction (Brier score `bs`, log loss `nll`) and the c statistic (`auroc`).
