@@ -270,6 +270,7 @@ _SHAPES = {
 }
 _DETECTION_ROWS = 1000  # at this size, or the largest at which the metric was studied
 _OFTEN, _SELDOM = 0.9, 0.3
+_RARE = {"any of these, 5% events": "errors of all shapes where 5% of the rows are events"}
 
 
 def _detects(e: Entry) -> list[str]:
@@ -310,20 +311,25 @@ def _shapes(row: dict[str, Any]) -> list[pictures.Row]:
         if by.get(family) is not None
     ]
     rare = (row.get("power_by_law") or {}).get("rare")
-    return rows if rare is None else [*rows, ("any of these, 5% events", None, rare)]
+    return rows if rare is None else [*rows, (next(iter(_RARE)), None, rare)]
 
 
 def _in_words(rows: list[pictures.Row]) -> str:
     """Which errors it nearly always detects, and which it mostly misses."""
-    detects = [words for words, _, share in rows if share >= _OFTEN]
-    misses = [words for words, _, share in rows if share < _SELDOM]
-    said = [f"it nearly always detects: {'; '.join(detects)}"] * bool(detects)
-    said += [f"it mostly misses: {'; '.join(misses)}"] * bool(misses)
+    detects = [_RARE.get(words, words) for words, _, share in rows if share >= _OFTEN]
+    misses = [_RARE.get(words, words) for words, _, share in rows if share < _SELDOM]
+    said = [f"it nearly always detects {_listed(detects)}"] if detects else []
+    said += [f"it mostly misses {_listed(misses)}"] if misses else []
     text = (
         ". ".join(part[0].upper() + part[1:] for part in said)
         or "It detects every shape of error in some of the samples"
     )
     return f"{text}."
+
+
+def _listed(words: list[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _studied_names(e: Entry) -> list[str]:

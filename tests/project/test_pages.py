@@ -112,7 +112,8 @@ def test_the_page_of_a_metric_opens_with_what_it_tells_and_what_it_detects(make_
     by = stored_study().row("mce", 1000)["power_by_family"]
     assert f"over-confidence: {by['over-confident']:.0%};" in page  # read out with the picture
     assert page.count('class="bar"') == len(by) + 1  # every shape of error, and all of them where events are rare
-    assert "fast wave" in page.partition("It mostly misses: ")[2].partition("\n")[0]
+    misses = page.partition("It mostly misses ")[2].partition("\n")[0]
+    assert "a fast wave and errors of all shapes where 5% of the rows are events." in misses
     assert "## What it detects" not in make_docs.metric_page(cal.catalogue["knn_reliability"])
     grows = make_docs.metric_page(cal.catalogue["ece"]).index("## How its value grows")
     assert grows > make_docs.metric_page(cal.catalogue["ece"]).index("## Definition")
