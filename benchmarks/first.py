@@ -2,7 +2,8 @@
 
 ``python benchmarks/first.py`` starts one new process for each job and each package, with an empty folder for compiled
 loops, and measures user and system time of that process. It writes ``first.json`` and prints the table. A package that
-is not installed, or has no such job, is left out.
+is not installed, or has no such job, is left out. The size of an installation is that of the files which the installed
+packages list, without bytecode.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +28,18 @@ rng = np.random.default_rng(0)
 p = rng.beta(1.0, 1.0, {rows})
 y = (rng.random({rows}) < p**1.3).astype(np.int64)
 """
-#: What each job does with calibrary; the last two need figures.
+#: Jobs on more rows than the others.
+ROWS = {"page of 20,000 rows": 20_000}
+#: The packages that an installation consists of, beside calibrary.
+INSTALLED = {"plain": ("numpy", "scipy"), "fast": ("numba", "llvmlite")}
+#: What each job does with calibrary; the last three need figures.
 OURS = {
     "import": "import calibrary",
     "one metric": DATA + "import calibrary as cal; cal.compute('ece', y, p)",
     "interval": DATA + "import calibrary as cal; cal.interval('ece', y, p, rng=0)",
     "evaluate": DATA + "import calibrary as cal; cal.evaluate(y, p)",
     "page": DATA + "import calibrary as cal; cal.report(y, p).save('page.html')",
+    "page of 20,000 rows": DATA + "import calibrary as cal; cal.report(y, p).save('page.html')",
     "demo": "import sys; sys.argv = ['calibrary', 'demo']; from calibrary.cli import main; main()",
 }
 #: The nearest thing that other packages do.
@@ -85,10 +92,31 @@ def measured(code: str, again: bool) -> list[float | None]:
         return [cpu_seconds(code, folder) for _ in range(2 if again else 1)]
 
 
+def megabytes() -> dict[str, int]:
+    """The size of a plain installation (with calibrary itself), and of what ``calibrary[fast]`` adds."""
+    own = sum(
+        path.stat().st_size for path in (HERE.parent / "src").rglob("*") if path.is_file() and not _bytecode(path)
+    )
+    sizes = {
+        kind: sum(path.stat().st_size for name in names for path in _files(name)) for kind, names in INSTALLED.items()
+    }
+    return {"plain": round((own + sizes["plain"]) / 1e6), "fast adds": round(sizes["fast"] / 1e6)}
+
+
+def _files(package: str) -> list[Path]:
+    listed = distribution(package)
+    return [path for file in listed.files or () if (path := Path(str(listed.locate_file(file)))).is_file()
+            and not _bytecode(path)]  # fmt: skip
+
+
+def _bytecode(path: Path) -> bool:
+    return "__pycache__" in path.parts
+
+
 def table(result: dict[str, Any]) -> str:
     """The table of the README: a row for each job, a column for each package; a dash where a package has no such."""
     jobs = result["cpu_seconds"]
-    packages = [name for name in dict.fromkeys(name for job in jobs.values() for name in job) if "again" not in name]
+    packages = list(dict.fromkeys(name for job in jobs.values() for name in job))
     head = ["CPU seconds", *packages]
     rows = [
         [job, *("-" if (s := found.get(name)) is None else f"{s:g}" for name in packages)]
@@ -101,12 +129,13 @@ def table(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1000)
-    parser.add_argument("--jobs", nargs="+", default=list(OURS))
+    parser.add_argument("--jobs", nargs="+", default=list(OURS), help="the other jobs keep their stored times")
     parser.add_argument("--out", type=Path, default=HERE / "first.json")
     asked = parser.parse_args()
+    stored = json.loads(asked.out.read_text())["cpu_seconds"] if asked.out.exists() else {}
     found: dict[str, dict[str, float | None]] = {}
     for job in asked.jobs:
-        code = OURS[job].format(rows=asked.rows)
+        code = OURS[job].format(rows=ROWS.get(job, asked.rows))
         cold, warm = measured(code, True)
         (plain,) = measured(WITHOUT + code, False)
         found[job] = {"calibrary, fresh cache": cold, "calibrary, again": warm, "calibrary without numba": plain}
@@ -116,7 +145,12 @@ def main() -> None:
                 if seconds is not None:
                     found[job][peer] = seconds
         print(job, found[job], flush=True)
-    result = {"rows": asked.rows, "python": platform.python_version(), "cpu_seconds": found}
+    result = {
+        "rows": asked.rows,
+        "python": platform.python_version(),
+        "megabytes": megabytes(),
+        "cpu_seconds": {job: times for job in OURS if (times := found.get(job, stored.get(job)))},
+    }
     asked.out.write_text(json.dumps(result, indent=1) + "\n")
     print(table(result))
 

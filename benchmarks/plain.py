@@ -2,7 +2,7 @@
 
 ``python benchmarks/plain.py`` computes the whole catalogue twice, each time in a process of its own: once without
 numba, and once with every loop compiled. It writes ``plain.json`` with the largest relative difference of each metric,
-and prints which metrics differ most and which take longest without numba.
+and prints the table of docs/policy.md, which metrics differ most, and which take longest without numba.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 #: Fits a map with a coefficient for each pair of classes: a hundred of them take gigabytes, with and without numba.
@@ -69,6 +70,19 @@ def computed(rows: int, classes: int, only: str) -> dict[str, list[float]]:
     return found
 
 
+def shown(result: dict[str, Any]) -> str:
+    """The table of docs/policy.md: how many metrics agree how closely, and which of them differ at all."""
+    apart = result["largest relative difference"]
+    kinds: dict[str, list[str]] = {"none": [], "at most 1e-15": [], "more": []}
+    for id, difference in sorted(apart.items(), key=lambda item: (item[1], item[0])):
+        kinds["none" if difference == 0.0 else "at most 1e-15" if difference <= 1e-15 else "more"].append(id)
+    rows = [["largest relative difference", "metrics", ""], ["---", "---:", "---"]]
+    for kind, ids in kinds.items():
+        named = "" if kind == "none" else ", ".join(f"`{id}`" for id in ids)
+        rows.append([f"at most {max(apart.values()):.0e}" if kind == "more" else kind, str(len(ids)), named])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[300, 2000, 20_000])
@@ -119,6 +133,7 @@ def main() -> None:
         "largest relative difference": by_metric,
     }
     asked.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(shown(result))
     worst = sorted(table.items(), key=lambda item: -item[1]["apart"])[:20]
     for key, row in worst:
         print(f"{row['apart']:.1e}  {key}  {row['plain']}")

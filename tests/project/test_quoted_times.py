@@ -27,3 +27,23 @@ def test_the_readme_holds_the_stored_table_of_the_first_answer(monkeypatch):
 
     stored = json.loads((ROOT / "benchmarks/first.json").read_text(encoding="utf-8"))
     assert table(stored) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_size_of_an_installation_is_the_stored_one():
+    stored = json.loads((ROOT / "benchmarks/first.json").read_text(encoding="utf-8"))["megabytes"]
+    for place in ("README.md", "docs/policy.md"):
+        said = (ROOT / place).read_text(encoding="utf-8")
+        assert re.findall(r"(\d+) MB", said) == [str(stored["plain"]), str(stored["fast adds"])], place
+
+
+def test_the_policy_holds_the_stored_table_of_numbers_with_and_without_the_compiler(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
+    from plain import shown
+
+    stored = json.loads((ROOT / "benchmarks/plain.json").read_text(encoding="utf-8"))
+    apart = stored["largest relative difference"]
+    said = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
+    assert shown(stored) in said
+    compared = re.search(r"Of the (\d+) metrics .*?, (\d+) numbers were compared", said, re.S)
+    assert compared.groups() == (str(len(apart)), str(stored["numbers"]))
+    assert max(apart.values()) < 1e-12
