@@ -44,7 +44,9 @@ def main() -> None:
     this, base = Worker(ROOT), Worker(Path(asked.base))
     ids = [id for id in base.ask({"list": True})["ids"] if not asked.only or id in asked.only]
     known = set(this.ask({"list": True})["ids"])
-    calls = [(kind, id, n) for n in asked.sizes for kind in KINDS for id in ids if id in known]
+    calls = [
+        (kind, id, n) for n in asked.sizes for kind in KINDS for id in ids if id in known and (id, n) not in MINUTES
+    ]
     calls += [("call", name, n) for n in asked.sizes for name in WHOLE if not asked.only or name in asked.only]
     found: dict[tuple[str, str, int], list[float]] = {}
     for turn in range(asked.rounds):
@@ -64,6 +66,8 @@ def main() -> None:
 
 
 KINDS = ("compute", "keyword", "weights", "classes", "interval", "test", "interval by default", "test by default")
+#: One call takes minutes.
+MINUTES = [("lower_distance", 10_000)]
 #: Calls of no single metric.
 WHOLE: dict[str, Callable[..., Any]] = {
     "evaluate": lambda cal, y, c: cal.evaluate(y, c),
