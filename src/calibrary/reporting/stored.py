@@ -185,11 +185,18 @@ def _figures_of(saved: Any) -> tuple[Figure, ...]:
     return tuple(stored(**typed(_SavedFigure, one, "a figure")) for one in _list(saved, "figures"))
 
 
+def _table_of(saved: Any) -> Table:
+    table = Table(**typed(Table, saved, "a table"))
+    if any(len(row) != len(table.head) for row in table.rows):
+        raise SavedFileError(f"a table with {len(table.head)} columns has a row of another length")
+    return table
+
+
 def _section_of(saved: Any) -> Section:
     found = _SavedSection(**typed(_SavedSection, saved, "a section"))
     if found.key not in ORDER:
         raise SavedFileError(f"no section is called {found.key[:40]!r}")
-    tables = tuple(Table(**typed(Table, t, "a table")) for t in _list(found.tables, "tables"))
+    tables = tuple(map(_table_of, _list(found.tables, "tables")))
     return Section(found.key, found.title, found.sentences, tables, _figures_of(found.figures), found.data)
 
 

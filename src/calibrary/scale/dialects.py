@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = re.compile(r"[^\W\d]\w*( \w+)*\Z")
 #: Reserved words, which must be quoted as names of columns.
@@ -57,7 +59,7 @@ class Dialect:
         if _PLAIN.match(name) and name.lower() not in _RESERVED:
             return name
         if "\x00" in name:
-            raise ValueError(f"{name!r} is not a valid column name: it contains the character NUL")
+            raise RefusedError(f"{name!r} is not a valid column name: it contains the character NUL")
         first, last = self.quotes[0], self.quotes[1]
         if first == last == "`":  # a backslash begins an escape there
             return f"`{name.replace(chr(92), chr(92) * 2).replace('`', chr(92) + '`')}`"
@@ -77,16 +79,15 @@ class Dialect:
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, str):
             if "\x00" in value or (self.text is None and "\\" in value):
-                raise ValueError(
+                raise RefusedError(
                     f"labels: {value!r} contains a character that databases interpret differently: pass dialect=, or "
-                    "map it "
-                    "to a number"
+                    "map it to a number"
                 )
             return _doubled(value) if self.text is None else self.text(value)
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if not isinstance(value, int | float) or not math.isfinite(value):
-            raise ValueError(
+            raise RefusedError(
                 f"labels: {value!r} cannot be written in SQL; use text, whole numbers, finite numbers or booleans"
             )
         return repr(value)

@@ -187,7 +187,7 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
     except pa.ArrowInvalid as error:
         raise SavedFileError(f"{name} is not a Parquet file ({_first_line(error)})") from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise SavedFileError(f"{name} is damaged: {_first_line(error)}") from error
+        raise SavedFileError(f"{name} is damaged and cannot be read: {_first_line(error)}") from error
     text = (table.schema.metadata or {}).get(b"calibrary")
     if text is None:
         raise SavedFileError(f"{name} is not a saved state: read predictions with calibrary.scale.scan")

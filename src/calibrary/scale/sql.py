@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.checks import ROW_SUM
 from calibrary.scale.dialects import DIALECTS, Dialect
@@ -144,7 +144,7 @@ class _Text:
 
     def _binary(self, label: str, prob: str, labels: tuple[Any, ...] | None, pos_label: Any) -> str:
         if labels is not None and len(labels) != 2:
-            raise ValueError(f"labels={list(labels)!r} must name the two classes: negative, positive")
+            raise RefusedError(f"labels={list(labels)!r} must name the two classes: negative, positive")
         inside = f"CASE WHEN {self._inside([prob])} THEN {self.dialect.as_double(prob)} END"
         return f"{inside} AS cal_c, {self._class(label, 2, labels, pos_label)} AS cal_y"
 
@@ -173,11 +173,11 @@ class _Text:
         """The largest probability, and whether the first class that has it is the label."""
         k, d = len(columns), self.dialect
         if k < 2:
-            raise ValueError(f"prob={columns!r}: name one column, or one for each of at least two classes")
+            raise RefusedError(f"prob={columns!r}: name one column, or one for each of at least two classes")
         if labels is not None and len(labels) != k:
-            raise ValueError(f"labels={list(labels)!r} must name the {k} classes in the order of the columns")
+            raise RefusedError(f"labels={list(labels)!r} must name the {k} classes in the order of the columns")
         if pos_label is not None:
-            raise ValueError(f"pos_label={pos_label!r} is for one column of probabilities: pass labels=[...]")
+            raise RefusedError(f"pos_label={pos_label!r} is for one column of probabilities: pass labels=[...]")
         total = " + ".join(d.as_double(c) for c in columns)
         low, high = d.number(1.0 - ROW_SUM), d.number(1.0 + ROW_SUM)
         valid = f"{self._inside(columns)} AND {total} >= {low} AND {total} <= {high}"
