@@ -374,10 +374,11 @@ def page(kept: dict[str, Any]) -> str:
         "coverage is known to about 2 sqrt(0.05 / n): 0.02 with 400 samples, 0.10 with 20. `!` marks a coverage below "
         "0.92 in 50 samples or more; the documentation of such a metric says so.",
         "Binned metrics were measured before their intervals also used the metric's own bins, which only makes the "
-        "intervals wider; `edges_inversion.py` measures waves, rare events and certain predictions. For metrics whose "
-        "draws take long, samples of 100 rows have 39 draws. For a calibrated truth, an interval by inversion or "
-        "triangle contains the true value exactly when the Monte Carlo test does not reject, in 95% of samples, so "
-        "such combinations are not always simulated.",
+        "intervals wider; `EDGES.md` has waves, rare events, certain predictions and dependent rows. `bs`, `oe` and "
+        "`eo` were measured with their present formulas. For metrics whose draws take long, samples of 100 rows have "
+        "39 draws. For a calibrated truth, an interval by inversion or triangle contains the true "
+        "value exactly when the Monte Carlo test does not reject, in 95% of samples, so such combinations are not "
+        "always simulated.",
         table(kept),
     ]
     known = by_metric(kept)

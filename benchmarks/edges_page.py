@@ -154,6 +154,11 @@ def page() -> str:
         "units are effective), and a 95% interval contains the true value in at least 93% of samples. A setting fails "
         "if its 99% binomial interval excludes the requirement; if only the share itself misses it, the setting is "
         "doubtful and needs more samples.",
+        "In the names of settings, `half`, `low` and `high` are confidences near 0.5, 0.04 and 0.985; `icc` is the "
+        "correlation of the outcomes of a unit; `many` and `one` are the number of probabilities in a unit; `level` is "
+        "the share of calibrated samples that a test at 5% rejects, `cover` the share of intervals that contain the "
+        "true value, and `bent` an over-confident model. Some settings have only 20 to 60 samples: they can show a "
+        "gross fault, but not that a requirement is met.",
         "## Fifteen wrong answers of version 0.2.0, before and now",
         "\n".join(["| what | setting | 0.2.0 | now |", "| --- | --- | --- | --- |",
                    *("| " + " | ".join(row) + " |" for row in answers())]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import sys
 import warnings
 from pathlib import Path
 
@@ -68,3 +69,17 @@ def test_no_stored_cell_fails(edges):
         for key, found in cell.items():
             if key != "cpu_seconds":
                 assert edges.judged(key, found["count"], found["n"], found["effective"]) != "fails", (name, key)
+
+
+def test_the_page_is_made_from_the_stored_results(monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(FOLDER)])
+    import edges_page
+
+    page = (FOLDER / "EDGES.md").read_text(encoding="utf-8")
+    assert page == edges_page.page()
+    assert "FAILS" not in page
+    assert edges_page.told([("one", 190, 200)]) == "0.950 ± 0.015 (200 samples)"
+    assert edges_page.told([("one", 190, 200), ("two", 100, 100)]) == (
+        "0.950 ± 0.015 to 1.000 ± 0.007 (2 settings of 100 to 200 samples)"
+    )
+    assert edges_page.told([]) == "not measured"
