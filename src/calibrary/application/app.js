@@ -28,9 +28,9 @@ async function ask(path, method = "GET", body) {
 }
 
 // -- files -----------------------------------------------------------------------------------------
-let files = [];      // {id, name, said}, or {name, share} while a file is on its way
-let most = Infinity; // bytes of a file that are taken
-let seen = null;     // what the preview found
+let files = [];      // {id, name, said}, or {name, share} while a file is being uploaded
+let most = Infinity; // the largest size of a file in bytes
+let seen = null;     // the result of the preview
 let current = null;  // the id of the report that is shown
 
 function send(file) {
@@ -85,7 +85,7 @@ function drawFiles() {
   }));
 }
 
-// -- what the columns are ----------------------------------------------------------------------------
+// -- the roles of the columns ----------------------------------------------------------------------------
 let looking = 0;
 async function look() {
   const ready = files.filter((file) => file.id).map((file) => file.id), turn = ++looking;
@@ -115,7 +115,7 @@ function drawPreview() {
   show("for-logs", seen.kind === "log");
   show("for-samples", seen.kind === "log");
   const rows = seen.rows === null || seen.rows === undefined ? "" : `${seen.rows.toLocaleString("en")} rows, `;
-  const of = seen.files.length > 1 ? `${seen.name}: ` : ""; // its columns stand for those of the others
+  const of = seen.files.length > 1 ? `${seen.name}: ` : ""; // its columns are those of the other files
   $("rows").textContent = table ? `${of}${rows}${seen.n_columns.toLocaleString("en")} columns. Correct any wrong guess.` : "";
   fill($("label"), columns, seen.label, [NONE]);
   const one = seen.prob.length === 1 ? seen.prob[0] : seen.prob.length ? SEVERAL : NONE;
@@ -232,7 +232,7 @@ function draw(run) {
   $("answer-name").textContent = run.names.join(", ");
   $("headline").textContent = run.headline;
   $("statements").replaceChildren(...run.statements.map((text) => make("li", text)));
-  show("statements", run.status !== "done"); // the page says them again
+  show("statements", run.status !== "done"); // the page of the report repeats them
   if (run.status === "failed") say("trouble", run.error);
   if (run.status === "cancelled") say("trouble", "The report was cancelled, and nothing was stored.");
   if (run.status === "done") finish(run);
@@ -251,7 +251,7 @@ function finish(run) {
   }
 }
 
-// A PDF is printed by a browser of this machine when it is asked for, and may be refused: say why.
+// A PDF is printed by a browser of this machine on request; if that fails, show the reason.
 async function printed(event) {
   event.preventDefault();
   const link = event.currentTarget, name = link.textContent;
@@ -307,9 +307,9 @@ function besideEachOther() {
   $("pair").scrollIntoView();
 }
 
-// -- what a person does ------------------------------------------------------------------------------
+// -- actions of the user ------------------------------------------------------------------------------
 function begin() {
-  if (location.search) history.replaceState(null, "", "/"); // the token stays in no history
+  if (location.search) history.replaceState(null, "", "/"); // so that the token does not stay in the history
   $("file").onchange = () => { take($("file").files).then(() => { $("file").value = ""; }); };
   const drop = $("drop");
   for (const name of ["dragenter", "dragover"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });

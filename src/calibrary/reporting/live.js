@@ -1,6 +1,6 @@
 
-// == figures that are drawn here, from cells in the page ===========================================
-// The names of what is computed (binsOf, eceOf, chanceOf, shownNumber, shownPercent) are used by the tests.
+// == interactive figures, drawn from the cells in the page ===========================================
+// The tests call binsOf, eceOf, chanceOf, shownNumber and shownPercent by these names.
 
 // -- numbers as base/numbers.py writes them ---------------------------------------------------------
 function shownNumber(x) {
@@ -87,7 +87,7 @@ function wilsonOf(bin, z) {
   const half = z * Math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n);
   return [Math.max(center - half, 0), Math.min(center + half, 1)];
 }
-// the quantile of the normal law (Acklam's approximation, off by less than 2e-9 relative)
+// the quantile of the normal distribution (Acklam's approximation, off by less than 2e-9 relative)
 function normalQuantile(p) {
   if (p < 0.5) return -normalQuantile(1 - p);
   const rational = (x, over, under) => over.reduce((s, a) => s * x + a, 0) / under.reduce((s, a) => s * x + a, 0);
@@ -136,7 +136,7 @@ function oddsTicks(from, to) {
   return chosen.map(p => ({ at: logOdds(p), text: named(p) }));
 }
 
-// whether a label at x keeps clear of the last one that did
+// whether a label at x does not overlap the last one that was drawn
 function labelRoom() {
   let end = -Infinity;
   return (x, text) => {
@@ -216,7 +216,7 @@ function drawReliability() {
   const z = normalQuantile(0.5 + data.level / 2);
   const position = AXES[axis].of, [from, to] = rangeOf(series.length ? series : every, axis, position, z);
   const ticks = axis === "probability" ? linearTicks(from, to) : oddsTicks(from, to);
-  // the words of the vertical axis keep clear of its numbers
+  // the title of the vertical axis does not overlap its numbers
   const left = Math.max(58, 34 + 7 * Math.max(...ticks.map(tick => tick.text.length))), below = 64, top = 10;
   const wide = Math.max(Math.min(stage.clientWidth || 560, 640), 260), side = wide - left - 12, high = side + top + below;
   const inside = t => Math.max(from, Math.min(to, t));
@@ -322,7 +322,7 @@ function startReliability() {
   }).observe(one(".stage", reliability));
 }
 
-// -- acting from a threshold on --------------------------------------------------------------------------
+// -- acting at or above a threshold --------------------------------------------------------------------------
 const decision = one("figure.live[data-figure=decision]");
 const perThousand = x => { const k = 1000 * x; return Math.abs(k) >= 10 || k === 0 ? Math.round(k).toLocaleString("en-US") : k.toFixed(1); };
 const decisionOff = new Set(["after"]);

@@ -88,9 +88,9 @@ for (const table of all("table.sortable")) {
   }));
 }
 
-// -- a place of a figure says its numbers ------------------------------------------------------------
+// -- tooltips of figures ------------------------------------------------------------
 const tip = document.getElementById("tip");
-// The place that is meant: the one under the pointer, or of those that lie on a curve the nearest.
+// The selected point: the one under the pointer, or the nearest one on a curve.
 const NEAR = 32;
 function meant(event) {
   const spots = event.clientX === undefined ? [] : all("circle.tip:not([hidden])", event.target.closest?.("figure > svg") ?? tip);
@@ -117,7 +117,7 @@ const hideTip = () => { tip.hidden = true; for (const lit of all("circle.lit")) 
 for (const kind of ["pointerover", "pointermove", "focusin", "click"]) document.addEventListener(kind, showTip);
 for (const kind of ["pointerout", "focusout"]) document.addEventListener(kind, hideTip);
 
-// One of the places can be reached by Tab; the arrow keys go on from it.
+// One of the points can be reached by Tab; the arrow keys move to the others.
 function focusOn(places, k) {
   places.forEach((place, i) => place.setAttribute("tabindex", i === k ? "0" : "-1"));
   return places[k];
@@ -158,7 +158,7 @@ for (const picture of all("figure > svg")) {
   }
 }
 
-// -- which curve is which --------------------------------------------------------------------------
+// -- highlighting of curves --------------------------------------------------------------------------
 const overlay = one(".overlay");
 for (const element of overlay ? all("[data-curve]") : []) {
   const light = on => {
@@ -245,7 +245,7 @@ foldButton.addEventListener("click", () => {
 addEventListener("beforeprint", () => { for (const details of all("details")) { if (!details.open) { details.dataset.shut = ""; details.open = true; } } });
 addEventListener("afterprint", () => { for (const details of all("details[data-shut]")) { details.open = false; delete details.dataset.shut; } });
 
-// -- what scrolls says so, and can be scrolled by the keyboard ----------------------------------------------------
+// -- scrolling frames have a hint and can be scrolled by the keyboard ----------------------------------------------------
 function reachScrollers() {
   for (const frame of all(".scroll, figure")) {
     const wide = frame.scrollWidth > frame.clientWidth + 1;
