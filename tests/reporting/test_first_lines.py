@@ -37,7 +37,7 @@ def test_the_worst_segment_and_its_remedy_stand_below_the_headline(one_wrong):
     assert worst.startswith("Worst of 3 segments: site = C (")
     inside = site == "C"
     assert f"from {percent(p[inside].mean())} to" in remedy
-    assert f"with {percent(y[inside].mean())} observed" in remedy
+    assert f"the observed frequency is {percent(y[inside].mean())}." in remedy
     assert {c.rule for c in claims_of(worst)} == {"part is miscalibrated", "measured"}
     assert everyone.startswith("What would help: ")
     page = one_wrong.to_html()
