@@ -107,7 +107,8 @@ def ratio(a: Any, b: Any) -> Any:
     """a / b for totals; 0 in a replicate where b is zero, because nothing is there."""
     if np.ndim(b) == 0:
         return a / b
-    a, b = np.broadcast_arrays(a, b)
+    if np.shape(a) != b.shape:
+        a, b = np.broadcast_arrays(a, b)
     return np.divide(a, b, out=np.zeros(b.shape), where=b > 0.0)
 
 
