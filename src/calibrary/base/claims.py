@@ -220,7 +220,7 @@ def _sureness(values: Mapping[str, Any], truth: KnownTruth) -> bool:
 @_rule(
     "claimed spread",
     "evidence",
-    "the true spread is larger (sign > 0) or smaller than the members state, or lies elsewhere (0)",
+    "the true spread is larger (sign > 0) or smaller (sign < 0) than that of the members, or has another center (0)",
 )
 def _claimed_spread(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     more = truth.of_metric.get("true less claimed spread")

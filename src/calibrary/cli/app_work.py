@@ -136,7 +136,7 @@ def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the system end this copy when the original process ends, which means that the app has ended."""
+    """Ask the operating system to end this process when its parent, the app, ends."""
     if sys.platform == "linux":
         import ctypes
 

@@ -1,4 +1,4 @@
-"""The reliability map: at which confidences do rows of equal confidence have equal true probability."""
+"""The reliability of each confidence: how nearly rows of that confidence have one true probability."""
 
 from __future__ import annotations
 

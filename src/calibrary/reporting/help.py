@@ -68,7 +68,9 @@ def recalibration(context: Context) -> Section:
 def too_little(p: Predictions, weight_type: str = "frequency") -> str:
     """The reason why no map can be judged on these predictions; empty if one can."""
     if p.fractional or p.y.ndim == 2:
-        return "the labels are shares or several a row, and a map is fitted to single outcomes"
+        return (
+            "the labels are shares, or a row has several outcomes, but a map can be fitted only to one outcome per row"
+        )
     if p.counted or not p.exchangeable:
         return "a state keeps sums of many predictions; recalibrate with a sample of the rows"
     if weight_type == "frequency" and p.w is not None and np.any(p.w != np.rint(p.w)):
@@ -132,7 +134,7 @@ class PageError:
         return None
 
     def read(self, data: Any) -> float:
-        """The error of other probabilities for the same rows."""
+        """The metric of the same rows with other probabilities."""
         with collected_warnings():
             return float(measure(catalogue[self.id], data, self.question))
 

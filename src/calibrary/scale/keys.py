@@ -171,7 +171,7 @@ class KeyColumn:
         return found
 
     def numbers(self, column: Any, n: int, kept: NDArray[np.bool_] | None) -> tuple[Integers, Integers]:
-        """The numbers of the distinct values of a column, and the index of each row's value among them."""
+        """The codes of the distinct values of a column, and for each row the position of its value among them."""
         if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
             rows = n if kept is None else int(kept.sum())
             return np.array([self.number(column)]), np.zeros(rows, dtype=np.int64)

@@ -164,7 +164,8 @@ def decided(given: Members, p: Array, asked: HowAsked) -> float:
 def judged_mean(p: Array, labels: Array) -> list[Judged]:
     """The statistics that compare labels with the left-out member, given the mean of the other members.
 
-    There is one set for the predicted class and, with several classes, one for each (the most frequent of very many).
+    There is one set for the predicted class and, with several classes, one for each class (of very many classes only
+    for the most frequent).
     """
     m, columns = p.shape[1:]
     mean = (p.sum(axis=1, keepdims=True) - p) / (m - 1)

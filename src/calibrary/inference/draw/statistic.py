@@ -236,7 +236,7 @@ def _fixed(entry: Entry, question: Question, sample: Sample, redrawn: bool) -> Q
 
 
 def _same_confidences(entry: Entry, views: Views, sample: Sample, question: Question) -> bool:
-    """Whether the confidences of this lens are independent of the labels."""
+    """Whether this lens computes its confidences without the labels."""
     if not entry.of_labels:
         return True
     p = sample.p

@@ -441,7 +441,7 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
     name="e-value of Hosmer and Lemeshow",
     aliases=("eHL", "safe Hosmer-Lemeshow test"),
     weights="rows",
-    weights_note="rows are divided into halves: a row of weight 2 counts as two equal rows in the same half",
+    weights_note="the rows are divided into halves; a row of weight 2 counts as two equal rows of the same half",
     order_free=False,
     order_note="rows are assigned to halves by their order; train= fixes the halves",
     cost="n_splits sorts of half the rows",

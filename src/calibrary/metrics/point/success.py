@@ -115,7 +115,7 @@ def success_rate(
     aliases=("zero_one_loss", "error_rate"),
     range_note="[min cost, max cost] with cost",
     range_with=lambda options, k: _costs(options),
-    sign="lower is better, 0 is always right",
+    sign="lower is better; at 0 every predicted class is right",
     **_DECISION,
 )
 def misclassification_loss(

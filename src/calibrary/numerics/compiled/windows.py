@@ -1,4 +1,4 @@
-"""The compiled walk of ``numerics.sums.windows``; imported only when needed."""
+"""The compiled loop over windows of ``numerics.sums.windows``; imported only when needed."""
 
 from __future__ import annotations
 
