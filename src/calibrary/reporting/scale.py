@@ -38,7 +38,7 @@ class Scale:
 
 
 def scale_of(k: KeyNumber) -> Scale | None:
-    """The axis below a key number, from the ideal value (or a calibrated model's) outwards; None if neither is known."""
+    """The axis below a key number, from the ideal value or a calibrated model's outwards; None if neither is known."""
     start = k.ideal if k.ideal is not None else k.calibrated
     if start is None or not math.isfinite(k.value):
         return None
