@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import calibrary as cal
+from calibrary.inference.draw.lines import directions
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -83,3 +86,10 @@ def test_the_page_is_made_from_the_stored_results(monkeypatch):
         "0.950 ± 0.015 to 1.000 ± 0.007 (2 settings of 100 to 200 samples)"
     )
     assert edges_page.told([]) == "not measured"
+
+
+def test_a_line_of_truths_is_wrong_only_where_predictions_are_certain():
+    view = cal.predictions([0, 1, 0, 0, 1, 0, 1], [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.4])
+    found = dict(directions(view, 7.0))["certain"]
+    assert found.tolist() == [0.25, 0.25, 0.25, 0.25, -0.5, -0.5, 0.0]
+    assert "certain" not in dict(directions(cal.predictions([0, 1, 1], [0.0, 1.0, 0.4]), 3.0))

@@ -3,8 +3,10 @@
 A *truth* is a set of true probabilities from which labels could have been drawn: one for each prediction, or one row of
 them. At t = 0 the truth is the prediction itself, at t = 1 what the data show. There are a few directions: the gaps of
 equal-mass bins, which follow any shape coarsely; the gaps of the metric's own bins, which follow errors that alternate
-from bin to bin; and a logistic map, which follows the usual shapes finely. For several columns (class-wise, or the
-whole row of probabilities) there are also the gaps that noise does not explain, which follow errors of few classes.
+from bin to bin; a logistic map, which follows the usual shapes finely; and the gaps of the predictions of exactly 0 and
+1 alone, which hardly vary by chance and so add more to the estimate than gaps elsewhere. For several columns
+(class-wise, or the whole row of probabilities) there are also the gaps that noise does not explain, which follow errors
+of few classes.
 """
 
 from __future__ import annotations
@@ -71,12 +73,24 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     found = [("gaps", _gaps(view, total, EqualMass(n_bins)))]
     if own is not None:
         found.append(("own bins", _gaps(view, total, own, _shrunk_to_mean)))
-    if not view.binary:
+    if view.binary:
+        found.append(("certain", _of_certain(view)))
+    else:
         found.append(("clear gaps", _gaps(view, total, EqualMass(n_bins), _clear)))
     logistic = _logistic(view)
     if logistic is not None:
         found.append(("logistic", logistic))
     return [(name, e) for name, e in found if np.isfinite(e).all() and np.abs(e).max(initial=0.0) > 0]
+
+
+def _of_certain(view: Predictions) -> Array:
+    """The gaps of the predictions of exactly 0 and 1, with all other predictions right."""
+    found = np.zeros_like(view.c)
+    for end in (0.0, 1.0):
+        at = view.c == end
+        if at.any():
+            found[at] = np.average(view.y[at], weights=view.weight[at]) - end
+    return found
 
 
 def own_bins(statistic: Statistic) -> Grouping | None:
