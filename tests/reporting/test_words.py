@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from typer.testing import CliRunner
 
 import calibrary as cal
@@ -518,3 +519,20 @@ def test_a_ranking_is_not_called_miscalibrated():
         "as its own probabilities imply", "better than its own probabilities imply",
         "worse than its own probabilities imply",
     }  # fmt: skip
+
+
+def test_a_shift_of_units_is_no_claim_about_the_slope():
+    """Log odds that are all too high by the same amount have slope 1, whatever units share."""
+    rng, wrong, rejected = np.random.default_rng(7), 0, 0
+    question = cal.Question(rng=0)
+    for _ in range(40):
+        units = np.repeat(np.arange(100), 4)
+        z = rng.normal(1.2, 0.8, 400)
+        y = (rng.random(400) < expit(z - 1.0)).astype(int)
+        look = look_at(cal.predictions(y, expit(z)).in_units(units), question)
+        decision = decide(cal.predictions(y, expit(z)).in_units(units), question, detectable=False)
+        found = words.spread_of(look, decision)
+        rejected += decision.pvalue <= 0.05
+        wrong += found.clear
+    assert rejected >= 38  # the shift is found
+    assert wrong <= 6  # 5% of 40 are 2; 7 or more have probability 0.3%

@@ -368,14 +368,17 @@ def spread_of(
 ) -> Spread | None:
     """Too extreme or not extreme enough, by the row of Cox's slope on the same page.
 
-    Without such a row: if the overall test and the likelihood-ratio test of the slope both reject.
+    Without such a row: if the overall test and the likelihood-ratio test of the slope both reject. Rows of one unit
+    depend on each other, so with units the interval of the slope, widened by the design effect, takes the place of that
+    test.
     """
     found = _cox(look)
     if found is None:
         return None
-    reach = float(ndtri(1.0 - alpha / 2.0)) * found.se_slope
+    wider = 1.0 if look.unit is None else math.sqrt(max(look.design_effect, 1.0))
+    reach = float(ndtri(1.0 - alpha / 2.0)) * found.se_slope * wider
     low, high = found.slope - reach, found.slope + reach
-    clear, against = found.lr_slope_pvalue <= alpha and look.unit is None, ""
+    clear, against = found.lr_slope_pvalue <= alpha if look.unit is None else not low <= 1.0 <= high, ""
     rows = deciding(table, "slope")
     if rows:
         low, high = (end if shown is None else shown for end, shown in ((low, rows[0].low), (high, rows[0].high)))
@@ -384,7 +387,7 @@ def spread_of(
         if rejects and not clear:
             against = f", further from 1 than expected by chance, but its interval, {ends(low, high)}, includes 1"
     elif decision is not None:
-        clear = _rejects(decision, "slope", alpha) and (clear or look.unit is not None)
+        clear = clear and _rejects(decision, "slope", alpha)
     left = look.total - found.n_used
     out = f"; {left:,.0f} {nouns(look.lens).cases} with probability 0 or 1 left out" if left > 0.5 else ""
     slope = f"(Cox slope {number(found.slope)}; 1 is ideal{out})"
