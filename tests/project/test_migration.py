@@ -14,6 +14,8 @@ from paths import ROOT
 RNG = np.random.default_rng(0)
 P = RNG.random(300)
 Y = (RNG.random(300) < P).astype(int)
+CORNERS = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+PLATT = cal.maps.as_map("platt").fit(Y, P)
 
 
 def _verdict(**options):
@@ -34,6 +36,22 @@ CALLS = [
     (lambda: cal.brownian_abs_max_sf(1.0), lambda: cal.numerics.laws.brownian.brownian_abs_max_sf(1.0), "brownian"),
     (lambda: cal.Data, lambda: cal.data.Data, "calibrary.data"),
     (lambda: cal.as_data, lambda: cal.data.as_data, "calibrary.data"),
+    (
+        lambda: cal.metrics.cumulative.brownian_range_sf(1.0),
+        lambda: cal.numerics.laws.brownian.brownian_range_sf(1.0),
+        "calibrary.numerics.laws.brownian.brownian_range_sf",
+    ),
+    (
+        lambda: cal.kernels.beta_log_kernel(P[:2], centres=P[:3], h=0.1).tolist(),
+        lambda: cal.kernels.beta_log_kernel(P[:2], centers=P[:3], h=0.1).tolist(),
+        "centers=",
+    ),
+    (
+        lambda: cal.kernels.dirichlet_log_kernel(CORNERS, centres=CORNERS, h=0.1).tolist(),
+        lambda: cal.kernels.dirichlet_log_kernel(CORNERS, CORNERS, 0.1).tolist(),
+        "centers=",
+    ),
+    (lambda: vars(PLATT.kept()), lambda: vars(PLATT.for_refit()), "for_refit"),
     (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
 ]
 
@@ -62,3 +80,27 @@ def test_every_name_of_the_page_on_migration_exists():
             found = cal
             for part in name.split(".")[1:]:
                 found = getattr(found, part)
+
+
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+def test_the_names_of_metrics_that_mean_another_number_are_those_of_the_page():
+    text = (ROOT / "docs/migration.md").read_text(encoding="utf-8")
+    cox, square, loss = (cal.compute(metric, Y, P) for metric in ("cis", "ce2_db", "nll"))
+    now = {
+        "calibration intercept": cox.intercept,
+        "calibration slope": cox.slope,
+        "calibration-in-the-large": cox.calibration_in_the_large,
+        "ECE-DEBIAS": np.sign(square) * abs(square) ** 0.5,
+        "multinomial logistic loss": loss / 2,
+    }
+    for name, value in now.items():
+        assert f'"{name}"' in text
+        assert cal.compute(name, Y, P) == pytest.approx(value)
+    for name in ("ACE", "MSCE", "ECCE"):
+        assert f'"{name}"' in text
+        assert np.isfinite(cal.compute(name, Y, P))
+
+
+def test_a_state_takes_no_keys_as_the_page_says():
+    with pytest.raises(TypeError, match="keys"):
+        cal.scale.State().add(None, keys=((),))
