@@ -100,7 +100,7 @@ def test_the_tripod_table_of_a_validation_and_of_a_report():
     found = cal.validate(newton, X, Y, metrics=["bs", "calibration slope"], n_resamples=5, rng=0)
     table = found.tripod()
     assert "300 rows (197 of class 0, 103 of class 1)" in table["21"]
-    assert "12.875 rows of the rarest class per predictor" in table["10"]
+    assert "12.9 rows of the rarest class per predictor" in table["10"]
     assert "calibration slope" in table["23a"]
     assert table["23b"] == table["12d"] == "not given"
     by_unit = cal.validate(newton, X, Y, metrics="bs", units=np.arange(300) // 2, n_resamples=3, rng=0).tripod()

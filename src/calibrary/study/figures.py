@@ -167,7 +167,7 @@ def bias_figure(found: StudyResult, theme: str = "light") -> Any:
         ax, colors, "Bias over standard deviation",
         "settings with a true error of 0.03 to 0.08; bias from the metric's own limit",
         "Above the dashed line the bias of a metric is larger than its standard deviation: an interval around the "
-        "estimate misses the true value. Compare such a metric with its value for a calibrated model.",
+        "estimate covers the true value too seldom. Compare such a metric with its value for a calibrated model.",
         legend="above",
     )  # fmt: skip
     return ax.figure

@@ -256,7 +256,7 @@ class Validation:
         per = (
             ""
             if not self.n_features
-            else f"; {number(rarest / self.n_features)} rows of the rarest class per predictor"
+            else f"; {rarest / self.n_features:.1f} rows of the rarest class per predictor"
         )
         held = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
         use = (
