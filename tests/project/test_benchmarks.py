@@ -190,7 +190,7 @@ def test_the_page_of_results_names_slower_rows_and_unexplained_values() -> None:
         "versions": {"netcal": "1"}, "missing": {"relplot": "no wheel"},
     }  # fmt: skip
     page = results.markdown({"about": about, "rows": [slow], "limits": {}})
-    assert "| ece | netcal | 100 | 1 s | 500 ms | 0.50 |" in page
+    assert "| expected calibration error, 15 bins | netcal | 100 | 1 s | 500 ms | 0.50 |" in page
     assert "Values without an explanation" in page
     assert "Left out: relplot" in page
 

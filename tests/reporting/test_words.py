@@ -153,7 +153,7 @@ PARAGRAPHS = [
     ),
     (
         "rare class", RARE, SIZE, None,
-        NOT + "the probabilities are too extreme on average; the squared error of the predictions is larger "
+        NOT + "the squared error of the predictions is larger "
         "than their probabilities imply (Spiegelhalter's z 6.356). " + SIZED,
     ),
     (

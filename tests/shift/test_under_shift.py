@@ -179,7 +179,7 @@ def test_sentences_claim_what_is_so(found):
     assert all(holds(claim, truth) for claim in found.sentence.claims)
     assert RULES["assumption fails"].kind == "evidence"
     assert "20" in found.sentence
-    assert "worth" in found.sentence
+    assert "effective sample size" in found.sentence
     again = pickle.loads(pickle.dumps(found))
     assert again.sentence == found.sentence
     assert json.dumps(found.to_dict())
@@ -255,7 +255,7 @@ def test_bad_input_is_one_sentence():
         "target_features has the shape": lambda: cal.under_shift(
             "ece", y, p, target, assume="covariate", features=p, target_features=target[:-1]
         ),
-        "worth": lambda: cal.under_shift(
+        "effective sample size": lambda: cal.under_shift(
             "ece", y, p, target, assume="covariate", features=rng.normal(size=300),
             target_features=rng.normal(size=len(target)) + 9.0,
         ),

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, as_floats
 
+#: With more rows than this in all classes together, a class does not keep its intermediate results, to save memory.
+_MOST_KEPT = 4_000_000
+
 
 class Looks(Protocol):
     """The interface of a lens that data use: its name, and its views."""
@@ -50,6 +53,14 @@ class Views:
         if self.reading is None:
             return self
         return replace(self, views=tuple(self.reading(view, facts, options) for view in self.views))
+
+    def done_with(self, view: Any) -> None:
+        """A metric has used this view: if there are very many rows, drop what the view has cached.
+
+        The sorted rows of ten classes take ten times the memory of one.
+        """
+        if self.several and hasattr(view, "forget") and len(self.views) * view.n > _MOST_KEPT:
+            view.forget(everything=True)
 
     def weights(self, average: Any) -> Array:
         """Weights of the views, summing to one, for ``average="uniform" | "prevalence" | array``."""

@@ -212,11 +212,10 @@ def defect(
     whose = " of the predicted class" if look.lens == "top-label" else ""
     value = decision.row("spiegelhalter").value
     z = f"Spiegelhalter's z{whose} {number(value)}"
-    extreme = decision.defect == "too extreme"
-    start = "" if against else f"{noun.things} are {decision.defect} on average; "
-    larger = "larger" if extreme else "smaller"
-    said = f"{start}the squared error of the predictions is {larger} than their probabilities imply ({z}){against}"
-    return Sentence(said, Claim(said, "sureness", z=1.0 if extreme else -1.0))
+    larger = decision.defect == "larger errors"
+    how = "larger" if larger else "smaller"
+    said = f"the squared error of the predictions is {how} than their probabilities imply ({z}){against}"
+    return Sentence(said, Claim(said, "sureness", z=1.0 if larger else -1.0))
 
 
 def size(row: Row, decision: Decision | None, level: float) -> Sentence:

@@ -253,11 +253,7 @@ class Validation:
             f"{row.name} {with_interval(row.corrected, row.low, row.high)}, apparent {number(row.apparent)}"
             for row in self.table
         )
-        per = (
-            ""
-            if not self.n_features
-            else f"; {rarest / self.n_features:.1f} rows of the rarest class per predictor"
-        )
+        per = "" if not self.n_features else f"; {rarest / self.n_features:.1f} rows of the rarest class per predictor"
         held = f"{counted(self.n_held_out, 'row')} were held out for the evaluation"
         use = (
             held

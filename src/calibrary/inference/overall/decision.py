@@ -102,8 +102,8 @@ class Decision(Result):
     rejected : the same result as a bool
     pvalue, pvalue_text : the overall p-value, and its printed form ("p < 0.005" if no redraw was nearly as extreme)
     decisive : the id of the statistic that deviates most from chance
-    defect : the type of miscalibration, if calibration is rejected: "where", "spread", "direction", "too extreme",
-        "not extreme enough", "class bias" or "certain"; else ""
+    defect : the type of miscalibration, if calibration is rejected: "where", "spread", "direction", "larger errors",
+        "smaller errors", "class bias" or "certain"; else ""
     rows : one for each statistic, in a fixed order
     n_resamples, level, lens : redraws, confidence level, and the lens for several classes ("detections" for matches)
     path : what was drawn: "rows", "cells" of nearly equal confidence, or "units" with all their rows
@@ -356,7 +356,7 @@ def _worst_class(classes: Classes, read: _Reading) -> str:
 
 def _defect(id: str, away: float) -> str:
     if id == "spiegelhalter":
-        return "too extreme" if away > 0.0 else "not extreme enough"
+        return "larger errors" if away > 0.0 else "smaller errors"
     return {"smooth": "where", "slope": "spread", "mean": "direction", "classes": "class bias", "certain": "certain"}[
         id
     ]

@@ -14,16 +14,12 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data
-from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.by import Parts, over_parts
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.question import PLAIN, Question
 
 Array = NDArray[np.float64]
-
-#: With more rows than this in all classes together, a class does not keep its intermediate results, to save memory.
-_MOST_KEPT = 4_000_000
 
 
 def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
@@ -74,12 +70,10 @@ def views_of(entry: Entry, data: Data, question: Question) -> Views:
 def each_view(formula: Callable[..., Any], views: Views, question: Question) -> list[Any]:
     """The value of a formula for every view; ``question.fixed`` may contain options for each view."""
     options, fixed = question.options, question.fixed
-    large = views.several and sum(view.n for view in views.views if isinstance(view, Predictions)) > _MOST_KEPT
     values = []
     for key, view in zip(views.keys, views.views, strict=True):
         values.append(formula(view, **{**options, **fixed.get(key, {})} if fixed else options))
-        if large and isinstance(view, Predictions):  # the sorted rows of ten classes take ten times those of one
-            view.forget(everything=True)
+        views.done_with(view)
     return values
 
 
