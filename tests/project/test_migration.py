@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.public import RENAMED
 from paths import ROOT
 
 RNG = np.random.default_rng(0)
@@ -68,6 +69,19 @@ def test_an_old_call_gives_what_the_new_one_gives_and_names_it_once(old, new, na
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         assert found == new()
+
+
+@pytest.mark.parametrize("name", sorted(RENAMED))
+def test_a_name_with_another_spelling_works_and_its_warning_has_the_new_one(name):
+    with pytest.warns(DeprecationWarning, match=f"calibrary.{name} is an old name: use calibrary.{RENAMED[name]}$"):
+        found = getattr(cal, name)
+    assert found is getattr(cal, RENAMED[name])
+
+
+def test_predictions_are_relabelled_under_the_old_name():
+    with pytest.warns(DeprecationWarning, match="relabeled"):
+        old = cal.predictions(Y, P).relabelled(1 - Y)
+    assert cal.brier_score(old) == cal.brier_score(1 - Y, P)
 
 
 def test_every_name_of_the_page_on_migration_exists():
