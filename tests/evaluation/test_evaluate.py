@@ -132,7 +132,7 @@ def test_classes_of_very_many_rows_keep_no_intermediate_results(monkeypatch: pyt
     y, prob = rng.integers(0, 3, 400), z / z.sum(axis=1, keepdims=True)
     ids = ["cece", "calbin", "hl", "ace", "ece_knn", "sice"]
     kept = {id: cal.compute(id, y, prob, lens="class-wise") for id in ids}
-    monkeypatch.setattr("calibrary.metrics.machinery.measure._MOST_KEPT", 1)
+    monkeypatch.setattr("calibrary.data.views._MOST_KEPT", 1)
     p = cal.predictions(y, prob)
     assert {id: cal.compute(id, p, lens="class-wise") for id in ids} == kept
     views = [view for views in p._views.values() for view in views.views]
