@@ -7,6 +7,7 @@ import json
 import pytest
 
 from paths import REFERENCE
+from same import assert_same
 from saved_old import BINARY_MAPS, CLASS_MAPS, FILES
 
 OLD = REFERENCE / "files_0_2"
@@ -22,19 +23,4 @@ def test_every_kind_of_file_is_kept():
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 def test_a_file_of_0_2_is_read_with_the_same_content(name):
     _, read = FILES[name]
-    _assert_same(json.loads(json.dumps(read(OLD / name))), TOLD[name])
-
-
-def _assert_same(now, before):
-    if isinstance(before, dict):
-        assert set(now) == set(before)
-        for key, value in before.items():
-            _assert_same(now[key], value)
-    elif isinstance(before, list):
-        assert len(now) == len(before)
-        for one, other in zip(now, before, strict=True):
-            _assert_same(one, other)
-    elif isinstance(before, float):
-        assert now == pytest.approx(before, rel=1e-9, abs=1e-12, nan_ok=True)
-    else:
-        assert now == before
+    assert_same(json.loads(json.dumps(read(OLD / name))), TOLD[name])
