@@ -63,7 +63,7 @@ class BlockPAVA(Intervals):
             return np.zeros(1, dtype=np.intp)
         largest = int(min(self.n_max, size.sum()))
         starts: Indices
-        if worth_compiling("pava.pool", 1.0 * kept):
+        if worth_compiling("pava.pool", 2.0 * kept):
             starts = compiled(pool)(size[:kept], positive[:kept], self.n_min, largest)
         else:
             starts = pool(size[:kept].tolist(), positive[:kept].tolist(), self.n_min, largest)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -141,12 +141,17 @@ def _prepared(
     entry: Entry, question: Question, scheme: Scheme, rows: Predictions, weights: str, labels: str
 ) -> Path | None:
     """The metric's declared path, prepared for these rows."""
-    assert entry.replicate is not None
-    if entry.replicate.whole:
-        return _of_whole(entry.replicate, question, scheme.relabels, rows, attrgetter(labels), attrgetter(weights))
+    form = entry.replicate
+    assert form is not None
+    if form.whole:
+        return _of_whole(form, question, scheme.relabels, rows, attrgetter(labels), attrgetter(weights))
     lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
     if any(view.n != rows.n for view in views.views):
         return None
+    if form.combine is not None and views.several:
+        if question.average is None:
+            return None  # the form's values are for its own ``combine`` only
+        entry = replace(entry, combine=form.combine)
     if not scheme.relabels:
         return _with_weights(entry, question, views, attrgetter(weights))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
@@ -154,7 +159,7 @@ def _prepared(
         return _class_by_class(entry, question, views, attrgetter(labels), rows is scheme.rows)
     if not (as_drawn or lens.name == "top-label"):
         return None
-    value, drawn = entry.replicate.prepare(views.views[0], **question.options), attrgetter(labels)
+    value, drawn = form.prepare(views.views[0], **question.options), attrgetter(labels)
     if value is None:
         return None
     seen: Callable[[Any], Any] = (lambda y: y) if as_drawn else functools.partial(np.equal, rows.top)

@@ -108,21 +108,32 @@ def _over_classes(
     results: list[HosmerLemeshowResult], views: Views, average: Any, options: dict[str, Any]
 ) -> ClassWiseHosmerLemeshowResult:
     """Mean statistic; smallest p-value times the number of classes. Two classes need only the test of class 1."""
-    tested = [i for i, result in enumerate(results) if not math.isnan(result.pvalue)]
-    if views.n_classes == 2 and len(results) == 2:
-        tested = [1]
+    tested = _tested([not math.isnan(result.pvalue) for result in results], views)
+    statistic = _mean_of_tested([r.statistic for r in results], tested, views, average)
     if not tested:
-        reason = (
+        return ClassWiseHosmerLemeshowResult(statistic, math.nan)
+    used = [results[i] for i in tested]
+    keys = tuple(views.keys[i] for i in tested)
+    pvalue = min(1.0, len(used) * min(r.pvalue for r in used))
+    return ClassWiseHosmerLemeshowResult(statistic, pvalue, tuple(used), keys, tuple(r.df for r in used))
+
+
+def _tested(has_pvalue: list[bool], views: Views) -> list[int]:
+    """The classes that are tested: those with a p-value; of two classes only class 1."""
+    if views.n_classes == 2 and len(has_pvalue) == 2:
+        return [1]
+    return [i for i, one in enumerate(has_pvalue) if one]
+
+
+def _mean_of_tested(statistics: list[float], tested: list[int], views: Views, average: Any) -> float:
+    if not tested:
+        return undefined(
             "no class has a p-value: in every class all groups have probabilities of 0 or 1, or there are too few "
             "groups"
         )
-        return ClassWiseHosmerLemeshowResult(undefined(reason), math.nan)
-    used = [results[i] for i in tested]
     keys = tuple(views.keys[i] for i in tested)
     seen = Views(tuple(views.views[i] for i in tested), keys, views.prevalence[tested], True, views.n_classes)
-    statistic = seen.average(np.array([r.statistic for r in used]), average)
-    pvalue = min(1.0, len(used) * min(r.pvalue for r in used))
-    return ClassWiseHosmerLemeshowResult(statistic, pvalue, tuple(used), keys, tuple(r.df for r in used))
+    return seen.average(np.array([statistics[i] for i in tested]), average)  # type: ignore[no-any-return]
 
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
@@ -133,6 +144,11 @@ def _mean_statistic(values: list[float], views: Views, average: Any, options: di
         for view, result in zip(views.views, handed, strict=True)
     ]
     return _over_classes(results, views, average, options).statistic
+
+
+def _mean_of_replicate(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
+    """The mean statistic of a replicate, in which the value of a class without a p-value is NaN."""
+    return _mean_of_tested(values, _tested([not math.isnan(value) for value in values], views), views, average)
 
 
 def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemeshowResult | None:
@@ -188,6 +204,7 @@ def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemesho
         ),
     ),
     combine=_mean_statistic,
+    combine_stacks=_mean_of_replicate,
 )
 def hosmer_lemeshow(
     view: Predictions,
@@ -227,7 +244,11 @@ def hosmer_lemeshow(
     3.5492
     """
     if view.stacked:
-        return _compared(_groups(view, binning, n_bins, options), variance, weight_type)[0]
+        statistic, used = _compared(group(view, binning, n_bins=n_bins, **options), variance, weight_type)
+        if view.seen_through != "class-wise":
+            return statistic
+        untested = (_degrees_of_freedom(used, variance, fitted) <= 0) & (statistic < math.inf)
+        return as_number(np.where(untested, math.nan, statistic))
     asked: dict[str, Any] = {
         "n_bins": n_bins, "binning": binning, "variance": variance, "reference_class": reference_class,
         "weight_type": weight_type, **options,
@@ -236,12 +257,6 @@ def hosmer_lemeshow(
     if view.seen_through == "class-wise" and not fitted:  # the result is that of fitted=False
         view.handed_over = asked, result
     return float(result.statistic)
-
-
-def _groups(view: Predictions, binning: str | Grouping, n_bins: int, options: Any) -> Groups:
-    if view.seen_through == "class-wise":
-        view.refuse_stack("the choice of the tested classes")
-    return group(view, binning, n_bins=n_bins, **options)
 
 
 def _enough_expected(view: Predictions, options: Mapping[str, Any]) -> bool:
@@ -377,7 +392,7 @@ def _chi_squared(
     one_of("variance", variance, ("pooled", "exact"))
     one_of("weight_type", weight_type, ("frequency", "importance"))
     if view.binary:
-        return _binary(_groups(view, binning, n_bins, options), variance, fitted, weight_type)
+        return _binary(group(view, binning, n_bins=n_bins, **options), variance, fitted, weight_type)
     if whole("reference_class", reference_class, 0) >= view.k:
         raise RefusedError(f"reference_class={reference_class} is outside the {view.k} classes 0..{view.k - 1}")
     found = group(_not_class(view, reference_class), binning, n_bins=n_bins, **options)
@@ -391,8 +406,13 @@ def _binary(groups: Groups, variance: str, fitted: bool, weight_type: str) -> Ho
         "expected": groups.confidence * groups.weight,
     }
     statistic, used = _compared(groups, variance, weight_type)
-    df = int(used.sum()) - (0 if not fitted else 2 if variance == "pooled" else 1)
+    df = int(_degrees_of_freedom(used, variance, fitted))
     return HosmerLemeshowResult(statistic, _tail(statistic, df), df, table)
+
+
+def _degrees_of_freedom(used: NDArray[np.bool_], variance: str, fitted: bool) -> Any:
+    """The number of groups that have a variance, less what a fit to the same rows takes."""
+    return used.sum(axis=-1) - (0 if not fitted else 2 if variance == "pooled" else 1)
 
 
 def _compared(groups: Groups, variance: str, weight_type: str) -> tuple[float, Any]:

@@ -152,14 +152,14 @@ def smoothed_size(
 ) -> float:
     """Size of the residuals at width sigma, or at the width that equals the size; ``unsmoothed()`` is for width 0."""
 
-    def size(s: float) -> float:
+    def size(s: float) -> Size:
         if grid is None:
-            return flow.absolute_mass(s)
+            return flow.mass_and_slope(s)
         # widths much smaller than the grid spacing would need more cosines than fit in memory
-        return float(np.abs(flow.density(max(s, flow.scales[-1]), grid)[1:]).mean())
+        return float(np.abs(flow.density(max(s, flow.scales[-1]), grid)[1:]).mean()), None
 
     if sigma is not None:
-        return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST)), 1.0)
+        return min(size(max(positive_width(sigma, (), "sigma") or 0.0, _SMALLEST))[0], 1.0)
     search = _own_width(flow, unsmoothed, grid is None, tolerance)
     try:
         s = next(search)
@@ -176,7 +176,7 @@ def _found_together(flows: Diffusions, searches: list[Search]) -> list[float]:
 
     def go_on(k: int, size: float | None) -> None:
         try:
-            requested[k] = next(searches[k]) if size is None else searches[k].send(size)
+            requested[k] = next(searches[k]) if size is None else searches[k].send((size, None))
         except StopIteration as end:
             found[k] = float(end.value)
 
@@ -190,15 +190,19 @@ def _found_together(flows: Diffusions, searches: list[Search]) -> list[float]:
     return found
 
 
+#: The size at a width, and its derivative by the width where that is known.
+Size = tuple[float, float | None]
 #: A search for a width is a generator: it yields a width, receives the size at that width, and returns the final size.
-Search = Generator[float, float, float]
+Search = Generator[float, Size, float]
+#: A width that was tried: its logarithm, the logarithm of size / width, and the derivative of the second by the first.
+Tried = tuple[float, float, float | None]
 
 
 def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, tolerance: float) -> Search:
     """The size of the smoothed residuals at the width that equals this size; ``exact``: sizes are integrals."""
-    if exact and flow.gap > 0.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
-        return limit  # at that width no two points influence each other, so that nothing cancels
     least, most = (abs(float(flow.a.sum())), float(np.abs(flow.a).sum())) if exact else (0.0, 1.0)
+    if exact and least < flow.gap / 16.0 and 0.0 < (limit := unsmoothed()) < flow.gap / 16.0:
+        return limit  # at that width no two points influence each other, so that nothing cancels
     if most - least <= 1e-14:
         return min(least, 1.0)  # all residuals have one sign: nothing cancels at any width
     found = yield from _fixed_point(flow.scales, least, min(_FIRST, most), exact, tolerance)
@@ -212,7 +216,7 @@ def _own_width(flow: Diffusion, unsmoothed: Callable[[], float], exact: bool, to
 
 def _fixed_point(
     scales: list[float], least: float, first: float, falls: bool, tolerance: float
-) -> Generator[float, float, float | None]:
+) -> Generator[float, Size, float | None]:
     """The s with size(s) = s, if it is above the last of the scales; the search starts at ``first``.
 
     It yields widths and receives sizes, as a :data:`Search` does. An integral never grows with s and never falls below
@@ -221,9 +225,10 @@ def _fixed_point(
     costs more.
     """
     low, high = max(least, 0.0), 1.0
-    s, before = min(max(first, scales[0], low), high), None
+    s: float = min(max(first, scales[0], low), high)
+    before: Tried | None = None
     for _ in range(200):
-        found = yield s
+        found, slope = yield s
         if abs(found - s) <= tolerance * max(s, 1.0) or (s == high == 1.0 and found >= 1.0):
             return min(found, 1.0)
         if falls:
@@ -232,9 +237,9 @@ def _fixed_point(
             low, high = (s, high) if found > s else (low, s)
         if high <= scales[-1]:
             return None
-        here = math.log(s), math.log(max(found, _SMALLEST**2) / s)
-        # the error of the line through two points is about an eighth of the product of their distances from zero
-        close = falls and before is not None and abs(here[1] * before[1]) <= tolerance
+        known = None if slope is None or found < _SMALLEST else s * slope / found - 1.0
+        here: Tried = math.log(s), math.log(max(found, _SMALLEST**2) / s), known
+        close = falls and before is not None and _error(here, before) <= tolerance
         s, before = _next_width(here, before, low, high), here
         if close and abs(math.log(s) - here[0]) <= abs(here[1]):
             return min(s, 1.0)
@@ -243,11 +248,27 @@ def _fixed_point(
     return s
 
 
-def _next_width(here: tuple[float, float], before: tuple[float, float] | None, low: float, high: float) -> float:
-    """Where the line through the last two points (log s, log size/s) is zero; the midpoint if that is no new point."""
-    x, gap = here
-    # the size of pure noise falls as s^(-1/2)
-    slope = -1.5 if before is None or before[0] == x else (gap - before[1]) / (x - before[0])
+def _error(here: Tried, before: Tried) -> float:
+    """A generous estimate of the error of the next width, from the distances of the last two from the solution."""
+    far = abs(here[1] * before[1])  # eight times the error of the line through two points
+    # the error of the cubic through two points with slopes contains both distances squared
+    return far if here[2] is None or before[2] is None else far * abs(here[1])
+
+
+def _next_width(here: Tried, before: Tried | None, low: float, high: float) -> float:
+    """Where the curve through the last two points (log s, log size/s) is zero; the midpoint if that is no new point.
+
+    The curve is a cubic if both slopes are known (log s as a function of log size/s), and a line otherwise.
+    """
+    x, gap, slope = here
+    if before is None or before[0] == x:
+        slope = -1.5 if slope is None else slope  # the size of pure noise falls as s^(-1/2)
+    elif slope is None or before[2] is None or gap == before[1]:
+        slope = (gap - before[1]) / (x - before[0])
+    else:
+        rise, run = before[1] - gap, before[0] - x
+        start, end, u = rise / slope, rise / before[2], -gap / rise
+        slope = -gap / (u * (start + u * (3.0 * run - 2.0 * start - end + u * (start + end - 2.0 * run))))
     s = min(max(math.exp(x - gap / min(slope, -1.0)), low), high)
     known = (x,) if before is None else (x, before[0])
     return math.sqrt(max(low, _SMALLEST**2) * high) if s <= 0.0 or math.log(s) in known else s

@@ -90,14 +90,16 @@ def metric(
     ``facts`` are the fields of :class:`Entry`. ``stacks="weights"`` says that the formula also reads a stack of
     replicates with other labels or weights (see :mod:`calibrary.data.stacked`), and makes that its ``replicate`` form;
     ``stacks="labels"`` that replicates may differ in their labels only. ``combine(values, views, average, options)``
-    replaces the weighted mean over the views of a lens that has several.
+    replaces the weighted mean over the views of a lens that has several; ``combine_stacks`` does so for replicates, if
+    ``combine`` needs their views.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
         if id in ENTRIES:
             raise RefusedError(f"the catalogue already has a metric {id!r}")
         if stacks := facts.pop("stacks", ""):
-            facts["replicate"] = of_stacks(formula, stacks, facts.get("weights", "repetition"))
+            combine = facts.pop("combine_stacks", None)
+            facts["replicate"] = of_stacks(formula, stacks, facts.get("weights", "repetition"), combine)
         entry = Entry(id=id, family=family, formula=formula, front=front, **_named(formula, facts))
         ENTRIES[id] = entry
         function = FUNCTIONS[id] = public(formula, entry, _computing(entry), front)

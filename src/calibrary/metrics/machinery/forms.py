@@ -74,6 +74,8 @@ class ReplicateForm:
     of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
     whole : whether ``prepare`` reads the whole predictions instead of one view, because the rows of a view change with
         the labels; the value is then that of all views together
+    combine : ``combine(values, views, average, options)`` of a replicate's values, for a metric whose own ``combine``
+        reads the views, which a replicate does not have; None if the metric's own one is used
     """
 
     prepare: Prepare
@@ -81,6 +83,7 @@ class ReplicateForm:
     cheap: bool = True
     of_field: Callable[[str], ReplicateForm] | None = None
     whole: bool = False
+    combine: Callable[..., Any] | None = None
 
 
 #: With more rows than this, a block has so few replicates that they are computed faster one by one; metrics that sort
@@ -88,7 +91,9 @@ class ReplicateForm:
 _MOST_STACKED = {"weights": 8000, "labels": 60_000}
 
 
-def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> ReplicateForm:
+def of_stacks(
+    formula: Callable[..., Any], stacks: str, weights: str, combine: Callable[..., Any] | None = None
+) -> ReplicateForm:
     """The formula itself as a replicate form: it takes a stack of replicates and works along the last axis.
 
     A formula refuses stacks that it cannot use with these options; replicates are then computed one by one. The
@@ -119,7 +124,7 @@ def of_stacks(formula: Callable[..., Any], stacks: str, weights: str) -> Replica
 
         return InBlocks(one, many, weighted, labels_only=weighted is None)
 
-    return ReplicateForm(prepare, labels_only, cheap=False)
+    return ReplicateForm(prepare, labels_only, cheap=False, combine=combine)
 
 
 def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:

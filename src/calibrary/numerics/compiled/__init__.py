@@ -18,7 +18,7 @@ from calibrary.base.errors import installed, warn
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Seconds needed to compile a loop, to import the compiler, and to load a compiled loop from disk.
-COMPILE, IMPORT, LOAD = 2.5, 0.7, 0.1
+COMPILE, IMPORT, LOAD = 2.5, 0.7, 0.02
 #: Seconds from which a user without the compiler is informed that it exists.
 _LONG = 3.0
 

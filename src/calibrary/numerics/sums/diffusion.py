@@ -10,6 +10,8 @@ transform. Widths too small for that (below 1e-4) are summed locally, within the
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,7 +55,7 @@ class Diffusion:
         self._often = False
         self._gap: float | None = None
         # noise of n points is as large as a width of about n^(-1/3): resolve that at once
-        first = 1 << int(np.clip(np.log2(100.0 * len(x) ** (1.0 / 3.0)) + 1.0, 10, 15))
+        first = 1 << min(max(int(math.log2(100.0 * len(x) ** (1.0 / 3.0)) + 1.0), 10), 15)
         self._sizes = [first, *(size for size in (_FINEST >> 3, _FINEST) if size > first)]
 
     def carrying(self, a: Array) -> Diffusion:
@@ -72,8 +74,8 @@ class Diffusion:
     def gap(self) -> float:
         """Smallest distance of two different points if they are few; 0 if there are many."""
         if self._gap is None:
-            few = np.unique(self.x) if len(self.x) <= _FEW_POINTS else np.zeros(0)
-            self._gap = 0.0 if len(self.x) > _FEW_POINTS else float(np.diff(few).min(initial=1.0))
+            gaps = np.diff(np.sort(self.x)) if len(self.x) <= _FEW_POINTS else np.zeros(0)
+            self._gap = 0.0 if len(self.x) > _FEW_POINTS else float(gaps[gaps > 0.0].min(initial=1.0))
         return self._gap
 
     @property
@@ -83,9 +85,13 @@ class Diffusion:
 
     def absolute_mass(self, s: float) -> float:
         """Integral over [0, 1] of the absolute density after diffusion of width s."""
+        return self.mass_and_slope(s)[0]
+
+    def mass_and_slope(self, s: float) -> tuple[float, float | None]:
+        """The same integral, and its derivative by s where this costs nothing."""
         if s < PER_WIDTH / _FINEST:
-            return self._locally(s)
-        cells = _fast(max(int(np.ceil(PER_WIDTH / s)), 64))
+            return self._locally(s), None
+        cells = _fast(max(math.ceil(PER_WIDTH / s), 64))
         if cells <= _FEW_CELLS:
             found = self._between_turns(s, 4 * cells)
             if found is not None:
@@ -93,20 +99,21 @@ class Diffusion:
         density = self.density(s, cells)
         # the density is even about both ends
         nodes = np.concatenate((density[_LEFT:0:-1], density, density[-2 : -ORDER // 2 - 2 : -1]))
-        return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum())
+        return float(absolute_integral(nodes, 1.0 / cells)[:cells].sum()), None
 
-    def _between_turns(self, s: float, cells: int) -> float | None:
-        """The same integral from the mass between sign changes of the density; None if there are many sign changes.
+    def _between_turns(self, s: float, cells: int) -> tuple[float, float] | None:
+        """The same two from the mass between sign changes of the density; None if there are many sign changes.
 
-        The mass up to t is a series of sines. An error in the place of a sign change enters squared.
+        The mass up to t is a series of sines. An error in the place of a sign change enters squared. Mass diffuses
+        through a sign change at s times the density's slope there, and cancels on the other side.
         """
         faded = self._faded(s)
         density = _at_cells(faded, cells)
         # where only rounding errors are left, the sign changes without meaning
         size = np.abs(density)
-        seen = np.flatnonzero(size > _ROUNDING * size.max())
+        seen = (size > _ROUNDING * size.max()).nonzero()[0]
         below = density[seen] < 0.0
-        turns = np.flatnonzero(below[1:] != below[:-1])
+        turns = (below[1:] != below[:-1]).nonzero()[0]
         if len(turns) * len(faded) > _FEW_TERMS:
             return None
         at, after = seen[turns], seen[turns + 1]
@@ -114,14 +121,16 @@ class Diffusion:
         chord = (density[after] - density[at]) / (after - at)
         t = (at - density[at] / chord) / cells
         angle = np.multiply.outer(t, k)
-        sine, value = np.sin(angle), faded[0] + 2.0 * (np.cos(angle) @ faded[1:])
+        sine, cosine = np.sin(angle), np.cos(angle)
+        value, bend = faded[0] + 2.0 * (cosine @ faded[1:]), -2.0 * (cosine @ (faded[1:] * k * k))
         slope = -2.0 * (sine @ (faded[1:] * k))
         slope = np.where(slope * chord > 0.0, slope, cells * chord)  # flat: use the chord's direction
         mass = np.zeros(len(t) + 2)
         # to second order, the mass between t and the sign change next to it
         mass[1:-1] = faded[0] * t + 2.0 * (sine @ (faded[1:] / k)) - value * value / (2.0 * slope)
         mass[-1] = faded[0]
-        return float(np.abs(mass[1:] - mass[:-1]).sum())
+        flow = -2.0 * s * np.abs(slope - value * bend / slope).sum()
+        return float(np.abs(mass[1:] - mass[:-1]).sum()), float(flow)
 
     def _faded(self, s: float) -> Array:
         """The coefficients of the cosines after diffusion of width s."""
@@ -139,13 +148,11 @@ class Diffusion:
 
     def _transform(self, s: float) -> Array:
         """Sums of a cos(k pi x), accurate for every k that is not negligible at the width s."""
-        from scipy.fft import dct
-
         cells = next((size for size in self._sizes if size >= PER_WIDTH / s), _FINEST)
         if len(self._cosines) < cells + 1:
             grid = self._grid(cells)
             nodes = grid.spread @ self.a if self._often else grid.node_weights(self.a)
-            self._cosines = dct(_folded(nodes, cells), type=1)
+            self._cosines = _cosine_sums(_folded(nodes, cells), cells)
         return self._cosines
 
     def _grid(self, cells: int) -> Cells:
@@ -192,17 +199,12 @@ class Diffusions:
         return [found[k] for k in which]
 
     def _together(self, some: list[tuple[int, float]]) -> list[float]:
-        from scipy.fft import dct
-
         which, widths = [k for k, _ in some], np.array([s for _, s in some])
         smallest = float(widths.min())
         cells = _fast(max(int(np.ceil(PER_WIDTH / smallest)), 64))
         k = np.arange(Diffusion._needed(smallest))
         faded = self._transformed()[which, : len(k)] * np.exp(-0.5 * (np.pi * widths[:, None] * k) ** 2)
-        times = -(-len(k) // cells)
-        padded = np.zeros((len(some), times * cells + 1))
-        padded[:, : len(k)] = faded
-        density = dct(padded, type=1, axis=1)[:, ::times]
+        density = _at_cells(faded, cells)
         nodes = np.concatenate((density[:, _LEFT:0:-1], density, density[:, -2 : -ORDER // 2 - 2 : -1]), axis=1)
         # one after the other on one axis: the cells between two of them have no meaning
         area = np.zeros(nodes.size)
@@ -211,24 +213,26 @@ class Diffusions:
         return sums
 
     def _transformed(self) -> Array:
-        from scipy.fft import dct
-
         if not len(self._cosines):
             first = self._points._sizes[0]
             nodes = (self._points._grid(first).spread @ self._a.T).T
-            self._cosines = dct(_folded(nodes, first), type=1, axis=1)
+            self._cosines = _cosine_sums(_folded(nodes, first), first)
         return self._cosines
 
 
 def _at_cells(cosines: Array, cells: int) -> Array:
-    """The sum of cosines at 0, 1/cells, ..., 1."""
-    from scipy.fft import dct
+    """The sums of cosines, along the last axis, at 0, 1/cells, ..., 1."""
+    times = -(-cosines.shape[-1] // cells)
+    return _cosine_sums(cosines, times * cells)[..., ::times]
 
-    times = -(-len(cosines) // cells)
-    padded = np.zeros(times * cells + 1)
-    padded[: len(cosines)] = cosines
-    found: Array = dct(padded, type=1)[::times]
-    return found
+
+def _cosine_sums(a: Array, cells: int) -> Array:
+    """The sums a_0 + 2 a_1 cos(pi t) + 2 a_2 cos(2 pi t) + ..., along the last axis, at t = 0, 1/cells, ..., 1.
+
+    The cosine of number ``cells`` counts once. numpy's transform has less overhead than ``scipy.fft.dct``.
+    """
+    sums: Array = np.fft.irfft(a, 2 * cells, norm="forward")[..., : cells + 1]
+    return sums
 
 
 def _similar_widths(requests: list[tuple[int, float]]) -> list[list[tuple[int, float]]]:
