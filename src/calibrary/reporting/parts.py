@@ -21,7 +21,7 @@ from calibrary.inference.draw.look import headline_view
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import as_statistic
-from calibrary.inference.verbs.interval import as_way, chosen
+from calibrary.inference.verbs.interval import as_way, prepared
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.reporting.sections import Context
@@ -150,11 +150,10 @@ def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, floa
     settings = {"n_resamples": question.n_resamples, "rng": question.rng}
     with collected_warnings():
         statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
-        method = chosen(statistic)[0]
-        if method == "inversion" and not takes_cells(statistic):
+        drawn, method, _ = prepared(statistic)
+        if method == "inversion" and drawn.sample.p.n > _INVERTED_ROWS and not takes_cells(drawn):
             method = "triangle"
-        way, note = as_way(method, statistic, **settings)
-        found = way.interval(statistic, question.confidence_level, note=note)
+        found = as_way(method, drawn, **settings).interval(drawn, question.confidence_level)
     return float(found.low), float(found.high)
 
 

@@ -27,7 +27,7 @@ from calibrary.inference.draw.resampling import (
     replicate,
 )
 from calibrary.inference.draw.statistic import Statistic
-from calibrary.inference.draw.unit_law import laws_of, unit_signs, widest
+from calibrary.inference.draw.unit_law import UnitLaw, laws_of, unit_signs, widest
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.studentized import why_not as studentized_refuses
@@ -116,34 +116,42 @@ class Units:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        drawn_by = "basic" if self.kind in ("auto", "triangle", "studentized") else self.kind
-        bootstrap = Bootstrap(drawn_by, self.n_resamples, self.rng, self.workers)
-        entry = statistic.entry
-        fits = statistic.one_sided and entry is not None and entry.residual_only
+        kind, why = unit_way(statistic) if self.kind == "auto" else (self.kind, note)
         law = widest(laws_of(statistic))
-        smooth = self.kind == "auto" and not statistic.one_sided and not studentized_refuses(statistic)
-        if smooth or self.kind == "studentized":
-            law.say_few()
-            return Studentized().interval(
-                statistic, confidence_level, clip, note or "one unit at a time is left out (jackknife)"
-            )
-        if not (fits and self.kind in ("auto", "triangle")):
-            law.say_few()
-        if self.kind == "auto" and not fits:
-            why = "whole units are resampled"
-            if statistic.one_sided:
-                why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"
-            return bootstrap.interval(statistic, confidence_level, clip, why)
-        if self.kind not in ("auto", "triangle"):
-            return bootstrap.interval(statistic, confidence_level, clip, note)
+        if kind == "triangle":
+            return self._triangle(statistic, confidence_level, clip, law, why or _FLIPPED)
+        law.say_few()
+        if kind == "studentized":
+            return Studentized().interval(statistic, confidence_level, clip, why or _JACKKNIFE)
+        return Bootstrap(kind, self.n_resamples, self.rng, self.workers).interval(
+            statistic, confidence_level, clip, why
+        )
+
+    def _triangle(
+        self, statistic: Statistic, confidence_level: float, clip: bool, law: UnitLaw, note: str
+    ) -> IntervalResult:
         check_draws(self.n_resamples, alpha_of(confidence_level))
         null = flips(statistic, self.n_resamples, self.rng)
-        observed, drawn = bootstrap.resample([statistic])
+        observed, drawn = Bootstrap("basic", self.n_resamples, self.rng, self.workers).resample([statistic])
         drawn.say_failures()
-        note = "the residuals of whole units change sign at random, and units are resampled"
         return triangle_result(
             statistic, observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
         )
+
+
+_FLIPPED = "the residuals of whole units change sign at random, and units are resampled"
+_JACKKNIFE = "one unit at a time is left out (jackknife)"
+
+
+def unit_way(statistic: Statistic) -> tuple[str, str]:
+    """The method that "auto" selects for a metric with units, and why."""
+    why = "whole units are resampled"
+    if not statistic.one_sided:
+        return ("studentized", _JACKKNIFE) if not studentized_refuses(statistic) else ("basic", why)
+    if statistic.entry is not None and statistic.entry.residual_only:
+        return "triangle", _FLIPPED
+    why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"
+    return "basic", why
 
 
 def unit_test(

@@ -25,7 +25,6 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.draw.unit_law import laws_of, widest
-from calibrary.inference.methods import studentized
 from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.bootstrap import Bootstrap, ends
 from calibrary.inference.methods.inversion import Inversion, Stream
@@ -40,7 +39,7 @@ from calibrary.inference.methods.multiplicity import (
 from calibrary.inference.methods.triangle import triangle_ends, with_rare_truths
 from calibrary.inference.methods.units import flips
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.verbs.interval import as_way, chosen
+from calibrary.inference.verbs.interval import as_way, prepared
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -108,7 +107,7 @@ def infer_many(
     if work is not None:
         work.part(_SHARE, (0.6 * intervals + tests) * question.n_resamples * sum(len(s.named) for s in statistics))
     drawn = _Drawn(question, intervals, tests)
-    left = drawn.on_cells(statistics)
+    left = drawn.on_cells(drawn.prepared(statistics))
     if named is not None and left and very_large(left[0].sample.p.n):
         left = [s for s in left if s.name in named]
     drawn.on_rows(left)
@@ -138,7 +137,15 @@ class _Drawn:
         self.labels: Columns = {}
         self.ways: dict[str, str] = {}
         self.notes: dict[str, str] = {}
+        self.untested: set[str] = set()
         self.streams: dict[str, Stream] = {}
+
+    def prepared(self, statistics: list[Statistic]) -> list[Statistic]:
+        """The statistics on the rows that their intervals draw; those whose labels cannot be drawn have no test."""
+        undrawable = [s for s in statistics if self._testable(s) and not s.sample.grouped and s.undrawable]
+        self.untested |= {s.name for s in undrawable}
+        self.notes |= {s.name: f"no test: {s.undrawable}" for s in undrawable}
+        return [prepared(s, of_many=True)[0] for s in statistics] if self.intervals else statistics
 
     def on_cells(self, statistics: list[Statistic]) -> list[Statistic]:
         """Draw the statistics that agree on cells and rows; return the others."""
@@ -177,9 +184,13 @@ class _Drawn:
 
     def on_rows(self, statistics: list[Statistic]) -> None:
         """Draw the statistics by rows, or by units of rows."""
-        rows, labels = self._draw(statistics)
+        of_data: dict[int, list[Statistic]] = {}
         for statistic in statistics:
-            self._keep(statistic, rows, labels)
+            of_data.setdefault(id(statistic.sample.data), []).append(statistic)
+        for together in of_data.values():
+            rows, labels = self._draw(together)
+            for statistic in together:
+                self._keep(statistic, rows, labels)
 
     def _keep(self, statistic: Statistic, rows: Columns, labels: Columns) -> None:
         self.of.append(statistic)
@@ -201,7 +212,7 @@ class _Drawn:
     def _ways(self, statistics: list[Statistic]) -> dict[str, str]:
         """The method of each statistic's interval, for those that have one."""
         bounded = [s for s in statistics if self.intervals and not (s.entry is not None and s.entry.no_interval)]
-        return {s.name: _way(s) for s in bounded}
+        return {s.name: prepared(s, of_many=True)[1] for s in bounded}
 
     def _resampled(self, statistics: list[Statistic], ways: dict[str, str]) -> Columns:
         """All resamples if quantiles are needed, half of them if only a standard error is needed."""
@@ -233,7 +244,8 @@ class _Drawn:
         return found
 
     def _testable(self, statistic: Statistic) -> bool:
-        return self.tests and statistic.entry is not None and statistic.entry.null
+        named = statistic.entry is not None and statistic.name not in self.untested
+        return self.tests and named and statistic.entry.null
 
     def tested(self, statistic: Statistic) -> bool:
         """Whether the statistic has a test in the table."""
@@ -251,16 +263,6 @@ class _Drawn:
             said = filter(None, (known.note, self.notes.get(statistic.name, ""), failed))
             found[key] = replace(known, note="; ".join(said))
         return found
-
-
-def _way(statistic: Statistic) -> str:
-    """The method of a value's interval in a table of many metrics."""
-    if statistic.sample.grouped:
-        if not statistic.one_sided and not studentized.why_not(statistic):
-            return "studentized"
-        if statistic.entry is None or not statistic.entry.residual_only:
-            return "basic"
-    return chosen(statistic, of_many=True)[0]
 
 
 def _keys(statistic: Statistic) -> list[Key]:
@@ -300,7 +302,7 @@ def _ends(
         return {_keys(statistic)[0]: {**{name: getattr(result, name) for name in names}, "note": note}}
     if way in ("studentized", "asymptotic"):
         with collected_warnings():  # the overall test warns once about few units
-            return _closed(statistic, as_way(way, statistic)[0].interval(statistic, level))
+            return _closed(statistic, as_way(way, statistic).interval(statistic, level))
     estimate, drawn = rows[statistic.name]
     if way == "triangle":
         law = widest(laws_of(statistic)) if statistic.sample.grouped else None

@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.columns import takes_table
-from calibrary.data.sample import RowSample
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
@@ -20,7 +19,7 @@ from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
 from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.triangle import Triangle
-from calibrary.inference.methods.units import Units
+from calibrary.inference.methods.units import Units, unit_way
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 
@@ -154,11 +153,9 @@ def interval(
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     if statistic.entry is not None and statistic.entry.no_interval:
         raise RefusedError(f"{statistic.name} has no confidence interval: {statistic.entry.no_interval}")
-    statistic = in_single_labels(statistic)
-    cells = celled(statistic) if statistic.one_sided and method in ("auto", "inversion", "triangle") else None
-    way, note = as_way(method, cells or statistic, **settings)
-    result = way.interval(cells or statistic, level, clip, note)
-    if cells is not None:
+    drawn, method, note = prepared(statistic, method)
+    result = as_way(method, drawn, **settings).interval(drawn, level, clip, note)
+    if drawn.sample.p.n < statistic.sample.p.n:
         result = replace(result, estimate=float(statistic.observed[0]), path="cells")
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
@@ -173,35 +170,44 @@ def _not_of_readings(method: str) -> None:
         )
 
 
-def in_single_labels(statistic: Statistic) -> Statistic:
+def prepared(statistic: Statistic, method: Any = "auto", *, of_many: bool = False) -> tuple[Statistic, Any, str]:
+    """The metric on the rows that its interval draws, the method of the interval, and why "auto" selected it.
+
+    ``interval``, tables ``of_many`` metrics and the parts of a page all use this function, so that they use the same
+    rows and the same method. A table draws large samples in cells of its own.
+    """
+    drawn = _in_single_labels(statistic)
+    if not of_many and drawn.one_sided and method in ("auto", "inversion", "triangle"):
+        drawn = celled(drawn) or drawn
+    if isinstance(method, str) and method == "auto":
+        return drawn, *chosen(drawn, of_many=of_many)
+    return drawn, method, ""
+
+
+def _in_single_labels(statistic: Statistic) -> Statistic:
     """The metric for labels that are shares, on rows that can be redrawn: a share q becomes rows of weight q and 1 - q.
 
     A share is then at least as uncertain as two labels of half the weight, so that intervals are somewhat too wide for
     the mean of many votes. Metrics that use shares differently (a score of the share itself) are not changed.
     """
     sample = statistic.sample
-    p = sample.p
-    if not (statistic.one_sided and p.fractional and p.exclusive) or not sample.row_by_row:
+    if not (statistic.one_sided and sample.p.fractional and sample.p.exclusive) or not sample.row_by_row:
         return statistic
-    share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
-    row, label = np.nonzero(share > 0.0)
-    single = p.subset(row, label, p.probability[row], classes=p._classes, origin=p.origin)
-    single.w = p.weight[row] * share[row, label]
     try:
-        again = as_statistic(statistic.entry, RowSample(single, "importance"), statistic.question)
+        again = as_statistic(statistic.entry, sample.single, statistic.question)
         same = np.allclose(again.observed, statistic.observed, rtol=1e-6, atol=1e-9)
     except RefusedError:  # a metric that takes no weights
         return statistic
     return again if same else statistic
 
 
-def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str]:
-    """The method from its name, or as an object with its own settings; and the reason, if "auto" chose it."""
+def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
+    """The method from its name, or as an object with its own settings."""
     grouped = statistic.sample.grouped
     if hasattr(method, "interval"):
         if grouped and not isinstance(method, Bootstrap | Units):
             raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
-        return method, ""
+        return method  # type: ignore[no-any-return]
     one_of("method", method, METHODS)
     if grouped:
         if method == "inversion":
@@ -210,25 +216,24 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> tuple[Way, str
             )
         if method == "asymptotic":
             raise RefusedError("method='asymptotic' assumes independent rows: with units or blocks use 'auto'")
-        return Units(kind=method, **settings), ""
-    note = ""
-    if method == "auto":
-        method, note = chosen(statistic)
+        return Units(kind=method, **settings)
     if method == "inversion":
-        return Inversion(**settings), note
+        return Inversion(**settings)
     if method == "triangle":
-        return Triangle(**settings), note
+        return Triangle(**settings)
     if method in ("studentized", "asymptotic"):
         generator(settings.get("rng"), "rows")  # nothing is drawn, but an invalid seed is refused as everywhere
     if method == "studentized":
-        return Studentized(), note
+        return Studentized()
     if method == "asymptotic":
-        return Asymptotic(), note
-    return Bootstrap(method, **settings), note
+        return Asymptotic()
+    return Bootstrap(method, **settings)
 
 
 def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
     """The method that "auto" selects for a metric, and why; in a table ``of_many`` metrics draws must be fast."""
+    if statistic.sample.grouped:
+        return unit_way(statistic)
     if not statistic.one_sided:
         return _of_score(statistic)
     why = triangle.why_not(statistic)
