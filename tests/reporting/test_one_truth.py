@@ -151,7 +151,7 @@ def table(rows=(), **settings) -> Evaluation:
 def test_the_verdict_reads_the_interval_the_level_and_the_decision():
     assert verdict(row(), table()) == "miscalibrated"
     assert verdict(row(low=0.9), table()) == "unclear: p = 0.004, but its interval includes 1"
-    refused = table(decision="No evidence of miscalibration")
+    refused = table(rejected=False)
     assert verdict(row(), refused) == "unclear: p = 0.004, but the overall test finds no evidence"
     within = {"pvalue": 0.2, "pvalue_adjusted": 0.3}
     assert (

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import json
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import calibrary as cal
 from calibrary.base.saved import SavedFileError, parse_json, read_json
+from calibrary.reporting.agreement import not_decided
 from calibrary.reporting.html import page
 from calibrary.reporting.model import Report
 from calibrary.reporting.safe_svg import safe_svg
@@ -31,6 +33,22 @@ def test_a_saved_report_comes_back_with_its_figures(saved):
     again = Report.from_dict(saved)
     assert again.headline == saved["headline"]
     assert [f.name for f in again.figures] == [f["name"] for f in saved["figures"]]
+
+
+@pytest.mark.parametrize(("rejected", "color"), [(True, "bad"), (False, "ok"), (None, "none")])
+def test_the_color_of_the_headline_follows_its_test_not_its_words(saved, rejected, color):
+    decision = None if rejected is None else {**saved["decision"], "rejected": rejected}
+    again = Report.from_dict({**saved, "headline": "Other words.", "decision": decision})
+    assert again.rejected is rejected
+    assert f'class="headline {color}"' in again.to_html(interactive=False)
+
+
+def test_a_report_of_version_0_2_keeps_the_result_of_its_test():
+    old = Path(__file__).parents[1] / "reference" / "files_0_2" / "report.json"
+    report = Report.from_dict(json.loads(old.read_text(encoding="utf-8")))
+    assert report.rejected is False
+    assert not_decided(report.evaluation)
+    assert not not_decided(cal.evaluate([0, 1], [0.2, 0.7], metrics=["ece"]))
 
 
 def test_a_notebook_shows_the_page_that_can_be_changed_in_a_frame_without_an_origin(saved):

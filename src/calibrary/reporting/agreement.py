@@ -17,7 +17,7 @@ from calibrary.data import Data
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.overall.decision import NO_EVIDENCE, Decision, headline_view
+from calibrary.inference.overall.decision import Decision, headline_view
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question
@@ -37,7 +37,7 @@ def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, que
         return evaluation
     p = data.read_as("predictions", "report")
     rows = tuple(as_decided(row, _decides(row), decision, p, question) for row in evaluation.rows)
-    return replace(evaluation, rows=rows, settings={**evaluation.settings, "decision": decision.calibrated})
+    return replace(evaluation, rows=rows, settings={**evaluation.settings, "rejected": decision.rejected})
 
 
 def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, question: Question) -> Row:
@@ -97,7 +97,7 @@ def standing(row: Row, evaluation: Evaluation | None = None) -> str:
 
 def not_decided(evaluation: Evaluation | None) -> bool:
     """Whether the overall test of the page does not reject."""
-    return evaluation is not None and evaluation.settings.get("decision") == NO_EVIDENCE
+    return evaluation is not None and evaluation.settings.get("rejected") is False
 
 
 def holds_ideal(row: Row) -> bool:

@@ -225,7 +225,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
     return element(
         "tr",
         element("td", together.swatch(i), link),
-        element("td", _verdict(said, _mood(report.headline))),
+        element("td", _verdict(said, _mood(report))),
         tds,
         data_curve=f"m{i}",
         class_="reference" if i == 0 and comparisons else None,
@@ -291,7 +291,7 @@ def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False)
 
 def _answer(report: Report) -> Markup:
     first, mark, rest = _opening(report.headline)
-    said = element("p", element("strong", first, mark), rest, class_=f"headline {_mood(report.headline)}")
+    said = element("p", element("strong", first, mark), rest, class_=f"headline {_mood(report)}")
     return markup(said, _statements([*first_lines(report.sections, alpha_for(report.evaluation)), *report.statements]))
 
 
@@ -301,10 +301,8 @@ def _opening(headline: str) -> tuple[str, str, str]:
     return first, mark, rest
 
 
-def _mood(headline: str) -> str:
-    if headline.startswith(("Not calibrated", "The probabilities are not")):
-        return "bad"
-    return "ok" if headline.startswith("No evidence") else "none"
+def _mood(report: Report) -> str:
+    return "none" if report.rejected is None else "bad" if report.rejected else "ok"
 
 
 def _statements(said: Sequence[str]) -> Markup:

@@ -8,6 +8,7 @@ from typing import Any
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.overall.decision import NO_EVIDENCE, NOT_CALIBRATED
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
 #: The first sentence below the headline of a report of sampled answers.
@@ -21,13 +22,17 @@ def sampled_headline(found: Any) -> Sentence:
     """The headline of a report of sampled answers: the result of their test, and the size of the error."""
     level = percent(found.confidence_level)
     p = pvalue(found.pvalue, found.n_resamples)
-    said = "Not calibrated" if found.pvalue <= alpha_of(found.confidence_level) else "No evidence of miscalibration"
+    said = NOT_CALIBRATED if _rejected(found) else NO_EVIDENCE
     text = (
         f"{said} ({found.method} test of sampled answers, {p}). The calibration error without sampling noise is "
         f"{number(found.error)} ({level} interval {number(found.low)} to {number(found.high)}); about "
         f"{number(found.expected_error)} is expected by chance."
     )
     return Sentence(text, *(claim for claim in found.sentence.claims if claim.rule in ("interval", "miscalibrated")))
+
+
+def _rejected(found: Any) -> bool:
+    return bool(found.pvalue <= alpha_of(found.confidence_level))
 
 
 @section("sampled")
@@ -57,7 +62,8 @@ def sampled(context: Context) -> Section | None:
         partial(found.plot, caption=False),
     )
     table = Table(("number", "value", "what it is"), rows)
-    return Section("sampled", "Sampled answers", sentences, (table,), (figure,), found.to_dict())
+    data = {**found.to_dict(), "rejected": _rejected(found)}
+    return Section("sampled", "Sampled answers", sentences, (table,), (figure,), data)
 
 
 @section("judge")

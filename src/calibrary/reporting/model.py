@@ -117,6 +117,14 @@ class Report:
         deprecated("Report.findings", "Report.statements")
         return self.statements
 
+    @property
+    def rejected(self) -> bool | None:
+        """Whether the test in the headline rejects calibration; None if no test was made."""
+        sampled = next((s.data for s in self.sections if s.key == "sampled"), {})
+        found = self.decision if isinstance(self.decision, Mapping) else vars(self.decision) if self.decision else {}
+        rejected: bool | None = sampled.get("rejected", found.get("rejected"))
+        return rejected
+
     def tripod(self) -> TripodTable:
         """The items of the TRIPOD+AI checklist that this report answers; the others are "not given"."""
         table: TripodTable = FORMS["tripod"](self)

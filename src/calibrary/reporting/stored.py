@@ -116,11 +116,12 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
     def each(name: str, kind: type) -> tuple[Any, ...]:
         return tuple(kind(**typed(kind, one)) for one in _list(saved.get(name, []), name))
 
+    decision = value_of(dict[str, Any] | None, saved.get("decision"), "decision")
     return Report(
         title=of("title", str),
         headline=of("headline", str),
         statements=of("findings", tuple[str, ...]),
-        evaluation=_evaluation(of("evaluation", dict[str, Any])),
+        evaluation=_evaluation(of("evaluation", dict[str, Any]), decision),
         primary=of("primary", str),
         data=of("data", dict[str, Any]),
         settings=of("settings", dict[str, Any]),
@@ -132,7 +133,7 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         short_list=each("short_list", KeyNumber),
         figures=_figures_of(saved.get("figures", [])),
         curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
-        decision=value_of(dict[str, Any] | None, saved.get("decision"), "decision"),
+        decision=decision,
         about=value_of(dict[str, str], saved.get("about", {}), "about"),
         live=None if saved.get("live") is None else value_of(Live, saved["live"], "live"),
     )
@@ -144,8 +145,10 @@ def _list(value: Any, what: str) -> list[Any]:
     return list(value)
 
 
-def _evaluation(saved: Mapping[str, Any]) -> Evaluation:
+def _evaluation(saved: Mapping[str, Any], decision: Mapping[str, Any] | None) -> Evaluation:
     facts = _filled(Evaluation, {k: v for k, v in saved.items() if k in _FACTS})
+    if decision is not None:  # earlier versions saved the words of the decision with the table
+        facts["settings"] = {"rejected": decision.get("rejected"), **facts.get("settings", {})}
     rows = tuple(Row(**typed(Row, row)) for row in _list(saved.get("metrics"), "metrics"))
     settings = facts.get("settings", {})
     draws, level = settings.get("n_resamples", 0), settings.get("confidence_level", 0.95)
