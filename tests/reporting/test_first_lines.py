@@ -61,6 +61,7 @@ def test_the_remedy_is_of_the_segment_that_the_worst_one_lies_in():
         "no evidence that a separate map for site = C helps" in remedy_words("site = C", [{**gain, "worth": False}])[0]
     )
     assert remedy_words("age = up to 40", [gain]) == []
+    assert remedy_words("website = C and age = up to 40", [gain]) == []
 
 
 def test_the_table_of_segments_begins_with_the_worst(one_wrong):

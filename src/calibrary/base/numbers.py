@@ -46,22 +46,31 @@ def percent(x: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if digits else text}%"
 
 
-def pvalue(p: float, draws: int = EXACT) -> str:
+def pvalue(p: float, draws: int = EXACT, *, at_most: bool = False) -> str:
     """A p-value in a sentence: two digits, never smaller than "p < 0.001", and a bound if draws cannot say more.
 
-    Two-sided ranks among ``draws`` give no value below 2 / (draws + 1).
+    Two-sided ranks among ``draws`` give no value below 2 / (draws + 1). ``at_most`` says that the value is a bound.
     """
     if math.isnan(p):
         return "no test"
-    if p < _BOUNDS[0] or p <= 2.0 / (draws + 1.0):
-        return f"p < {next((b for b in _BOUNDS if b > p), 1.0):g}"
-    text = f"{p:.2g}"
-    return f"p = {f'{p:.3g}' if float(text) == _USUAL else text}"  # shows on which side of the level it is
+    sign, digits = _sign_and_digits(p, draws, at_most)
+    return f"p {sign} {digits}"
 
 
-def pvalue_cell(p: float | None, draws: int = EXACT) -> str:
+def pvalue_cell(p: float | None, draws: int = EXACT, *, at_most: bool = False) -> str:
     """A p-value as a table shows it."""
-    return "" if p is None or math.isnan(p) else pvalue(p, draws).removeprefix("p ").removeprefix("= ")
+    if p is None or math.isnan(p):
+        return ""
+    sign, digits = _sign_and_digits(p, draws, at_most)
+    return digits if sign == "=" else f"{sign} {digits}"
+
+
+def _sign_and_digits(p: float, draws: int, at_most: bool) -> tuple[str, str]:
+    if p < _BOUNDS[0] or p <= 2.0 / (draws + 1.0):
+        return "<", f"{next((b for b in _BOUNDS if b > p), 1.0):g}"
+    text = f"{p:.2g}"
+    # the third digit shows on which side of the level it is
+    return "≤" if at_most else "=", f"{p:.3g}" if float(text) == _USUAL else text
 
 
 def ends(low: float | None, high: float | None) -> str:

@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 
+#: What a metric of boxes says of other data, after its name.
+NEEDS_DETECTIONS = "needs matched detections: pass a Matches object"
 #: Largest number of copies of rows that can be counted exactly: beyond it, neighbouring whole numbers are equal as
 #: floats.
 MOST_COPIES = 2.0**53
@@ -467,7 +469,7 @@ class Predictions:
     def read_as(self, kind: str, reader: str) -> Predictions:
         """These predictions; an error for metrics that need matched detections."""
         if kind != "predictions":
-            raise RefusedError(f"{reader} needs matched detections: pass a Matches object")
+            raise RefusedError(f"{reader} {NEEDS_DETECTIONS}")
         return self
 
     def usual_lens(self, facts: Any, average: Any) -> str:

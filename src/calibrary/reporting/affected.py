@@ -70,7 +70,7 @@ def affected(context: Context) -> Section | None:
     own = own_maps(columns, context)
     name, alpha = metric_words(metric.id, metric.name), alpha_of(context.question.confidence_level)
     sentences = [
-        *([] if test is None else [worst_words(test, context.data.nouns, alpha)]),
+        *([] if test is None else [worst_words(test, context.data.noun, alpha)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
         segments_words(parts, name, test is not None and bool(test.pvalue < alpha)),
         *(gain.sentence for gain in own),
@@ -258,39 +258,39 @@ def _own_table(gain: SegmentGain) -> Table:
 # -- sentences -------------------------------------------------------------------------------------------
 
 
-def worst_words(test: SegmentsTestResult, things: str = "rows", alpha: float = 0.05) -> Sentence:
+def worst_words(test: SegmentsTestResult, thing: str = "row", alpha: float = 0.05) -> Sentence:
     """Which segment deviates most, and whether it is worse than the worst segment expected by chance."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
-    allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {things}"
+    allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {thing}s"
     if test.pvalue >= alpha:
         return Sentence(
             f"The worst-segment test finds no evidence that any segment is miscalibrated ({allowing}); "
             f"{_other(test)} deviates most."
         )
     if test.worst != "all rows":
-        named = _segment_words(test, 0, things)
+        named = _segment_words(test, 0, thing)
         return Sentence(f"Worst of {counted(n, 'segment')}: {named} ({allowing}).", *named.claims)
-    whole = f"The evidence of miscalibration is strongest for all {things} together ({allowing})"
+    whole = f"The evidence of miscalibration is strongest for all {thing}s together ({allowing})"
     second = list(table["segment"]).index(_other(test))
     if not table["pvalue"][second] < alpha:
         said = f"{whole}; no single one of {counted(n, 'segment')} is significant."
         return Sentence(said, Claim(said, "miscalibrated"))
-    named = _segment_words(test, second, things)
+    named = _segment_words(test, second, thing)
     of = f"; of {counted(n, 'segment')} it is strongest for "
     return Sentence.joined("", [Claim(whole, "miscalibrated"), of, named, "."])
 
 
-def _segment_words(test: SegmentsTestResult, k: int, things: str) -> Sentence:
+def _segment_words(test: SegmentsTestResult, k: int, thing: str) -> Sentence:
     """A miscalibrated segment of the test's table: rows, mean confidence and observed frequency."""
     table, name = test.table, str(test.table["segment"][k])
     stated, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
     noise = float(table["kuiper"][k] / table["sigma"][k]) if math.isfinite(float(table["sigma"][k])) else 0.0
-    outcome = "precision" if things == "detections" else "observed"
+    outcome = "precision" if thing == "detection" else "observed"
     off = f"mean confidence {percent(stated)}, {outcome} {percent(happened)}"
     if abs(happened - stated) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
-    said = f"{name} ({counted(float(table['n'][k]), things.removesuffix('s'))}), {off}"
+    said = f"{name} ({counted(float(table['n'][k]), thing)}), {off}"
     numbers = measured(said, **{f"{name} confidence": stated, f"{name} outcome": happened})
     return Sentence(said, Claim(said, "part is miscalibrated", part=name), numbers)
 
@@ -341,7 +341,7 @@ def worst_first(parts: Iterable[Part]) -> list[Part]:
 def _table(parts: list[Part], metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
-         ends(p.low, p.high), p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
+         ends(p.low, p.high), p.p_cell, p.note)
         for p in worst_first(parts)
     )  # fmt: skip
     head = ("segment", data.nouns, "mean confidence", data.outcome, metric, "interval", "p adjusted", "note")

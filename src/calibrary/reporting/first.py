@@ -39,7 +39,9 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sent
     """Whether a separate map would help the worst segment or a segment that contains it."""
     for gain in own_maps:
         rows = {f"{gain['by']} = {row['segment']}": row for row in gain["segments"]}
-        inside = [name for name in rows if name == worst or f"{name} and " in worst or worst.endswith(f" and {name}")]
+        inside = [
+            name for name in rows if name == worst or worst.startswith(f"{name} and ") or worst.endswith(f" and {name}")
+        ]
         if not inside:
             continue
         name = max(inside, key=len)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from calibrary.data.predictions import NEEDS_DETECTIONS
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 
@@ -17,9 +18,6 @@ GROUPS = {
     "fit": "Fit of a map",
     "consistency": "Consistency of repeated predictions",
 }
-
-#: Reasons written for a function call, with their wording for the reader of a page.
-_DETECTIONS = "needs matched detections: pass a Matches object"
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ def left_out(evaluation: Evaluation) -> dict[str, list[str]]:
     """The metrics that were not computed, grouped by the reason."""
     by_reason: dict[str, list[str]] = {}
     for id, why in evaluation.skipped.items():
-        reason = why.removeprefix(f"{id} ").replace(_DETECTIONS, "is about the boxes of a detector")
+        # a reason for a function call, in words for the reader of a page
+        reason = why.removeprefix(f"{id} ").replace(NEEDS_DETECTIONS, "is about the boxes of a detector")
         by_reason.setdefault(reason, []).append(id)
     return by_reason
 

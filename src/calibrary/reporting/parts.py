@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
-from calibrary.base.numbers import number, pvalue
+from calibrary.base.numbers import number, pvalue, pvalue_cell
 from calibrary.data.checks import Indices
 from calibrary.data.sample import sample_of
 from calibrary.evaluation import Row, evaluate_data
@@ -70,12 +70,17 @@ class Part:
 
     @property
     def p_words(self) -> str:
-        """The adjusted p-value as text; a bound if no draw was as extreme. Empty if there is none."""
-        if math.isnan(self.pvalue_adjusted):
-            return ""
-        if self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0):
-            return pvalue(self.pvalue_adjusted).replace("=", "≤")
-        return pvalue(self.pvalue_adjusted)
+        """The adjusted p-value in a sentence; a bound if no draw was as extreme. Empty if there is none."""
+        return "" if math.isnan(self.pvalue_adjusted) else pvalue(self.pvalue_adjusted, at_most=self._no_draw_beyond)
+
+    @property
+    def p_cell(self) -> str:
+        """The adjusted p-value in a table."""
+        return pvalue_cell(self.pvalue_adjusted, at_most=self._no_draw_beyond)
+
+    @property
+    def _no_draw_beyond(self) -> bool:
+        return self.pvalue <= (1.0 + 1e-9) / (self.draws + 1.0)
 
     @property
     def clear(self) -> bool:

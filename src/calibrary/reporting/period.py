@@ -51,7 +51,7 @@ def over_time(context: Context) -> Section | None:
     parts = each_part(context, [(periods.names[k], part) for k, part in split(context, periods.number)], metric)
     name = metric_words(metric.id, metric.name)
     watch = watched(context, time)
-    said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.data.nouns)]
+    said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.data.noun)]
     if watch is not None and watch.alarm is not None and not any(p.clear for p in parts):
         said.reverse()  # the finding comes first: a terminal shows no more than that
     return Section(
@@ -308,7 +308,7 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
     return Sentence(said, *named.claims)
 
 
-def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
+def alarm_words(watch: Watch | None, thing: str = "row") -> Sentence:
     """When continuous monitoring would have raised an alarm, and for which rows; or that it would have raised none."""
     if watch is None:
         return Sentence("Monitoring was not computed: it needs labels 0 and 1, and these are shares.")
@@ -316,8 +316,8 @@ def alarm_words(watch: Watch | None, things: str = "rows") -> Sentence:
     often = f"at most {rate} of calibrated streams ever raise an alarm, however often the stream is checked"
     if watch.alarm is None:
         return Sentence(f"Continuous monitoring would have raised no alarm up to {watch.last[-1]} ({often}).")
-    since = f"all {things}" if watch.since is None else f"the {things} from {watch.since} on"
-    seen = counted(watch.alarm_rows or 0, things.removesuffix("s"))
+    since = f"all {thing}s" if watch.since is None else f"the {thing}s from {watch.since} on"
+    seen = counted(watch.alarm_rows or 0, thing)
     said = (
         f"Alarm: continuous monitoring would have raised an alarm at {watch.alarm}, after {seen} ({often}). "
         f"At the end of the stream the evidence is strongest for {since}: {watch.found.alternative.words}."
@@ -329,7 +329,7 @@ def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     rows = tuple(
         (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
          ends(p.low, p.high), known(p.null_mean),
-         p.p_words.removeprefix("p = ").removeprefix("p "), p.note)
+         p.p_cell, p.note)
         for p in parts
     )  # fmt: skip
     seen = ("mean confidence", data.outcome)

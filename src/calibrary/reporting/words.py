@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from calibrary.base.claims import Claim, Sentence, claims_of, measured
 from calibrary.base.errors import collected_warnings
-from calibrary.base.numbers import ends, number, percent, pvalue
+from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.base.text import capital
 from calibrary.data import Data
 from calibrary.data.checks import Array
@@ -54,22 +54,22 @@ class Nouns:
     """The words for cases, confidences and outcomes in one kind of view."""
 
     things: str
-    cases: str
+    case: str
     mean: str
     outcome: str
     above: str
     below: str
 
+    @property
+    def cases(self) -> str:
+        return f"{self.case}s"
+
 
 _NOUNS = {
-    "top-label": Nouns("the predictions", "cases", "mean confidence", "accuracy", "under-confident", "over-confident"),
-    "detections": Nouns(
-        "the detections", "detections", "mean confidence", "precision", "under-confident", "over-confident"
-    ),
+    "top-label": Nouns("predictions", "case", "mean confidence", "accuracy", "under-confident", "over-confident"),
+    "detections": Nouns("detections", "detection", "mean confidence", "precision", "under-confident", "over-confident"),
 }
-_BINARY = Nouns(
-    "the probabilities", "cases", "mean prediction", "observed", "on average too low", "on average too high"
-)
+_BINARY = Nouns("probabilities", "case", "mean prediction", "observed", "on average too low", "on average too high")
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,11 @@ def defect(
         # a wrong mean, or one wrong range, moves this statistic too; the slope by itself is not significant
         kind = "direction" if way.clear else "where"
     if kind == "direction":
-        return way.words if way.unclear else Sentence.joined(" ", [f"{noun.things} are", way.words])
+        return way.words if way.unclear else Sentence.joined(" ", [f"the {noun.things} are", way.words])
     if kind == "spread":
         if spread is not None and spread.clear:
-            return Sentence.joined(" ", [f"{noun.things} are", spread.words])
-        said = f"the log odds of {noun.things} do not follow the outcomes as those of a calibrated model would"
+            return Sentence.joined(" ", [f"the {noun.things} are", spread.words])
+        said = f"the log odds of the {noun.things} do not follow the outcomes as those of a calibrated model would"
         more = Sentence(f" ({spread.words})", *spread.words.claims) if spread is not None and spread.unclear else ""
         return Sentence.joined("", [Claim(said, "miscalibrated"), more])
     if kind == "class bias":
@@ -206,7 +206,7 @@ def defect(
         said = f"{wrong} with probability exactly 0 or 1 were wrong"
         return Sentence(said, measured(said, impossible=decision.impossible, certain=certain))
     if kind == "where":
-        said = f"{noun.things} are miscalibrated in some ranges of confidence"
+        said = f"the {noun.things} are miscalibrated in some ranges of confidence"
         return worst[0] if worst else Sentence(said, Claim(said, "miscalibrated"))
     # of several classes the table has another z, that of whole vectors
     whose = " of the predicted class" if look.lens == "top-label" else ""
@@ -251,7 +251,7 @@ def found_out(decision: Decision, look: Look) -> list[Sentence]:
         said = f"With so few {noun.cases} even a large error would often go undetected."
     else:
         said = (
-            f"Here {noun.things[4:]} too extreme by {number(x)} on average would be detected in 4 of 5 samples; "
+            f"Here {noun.things} too extreme by {number(x)} on average would be detected in 4 of 5 samples; "
             "smaller errors may go undetected."
         )
     return [Sentence(said, Claim(said, "found out", size=x))]
@@ -265,9 +265,8 @@ def _except(decision: Decision, look: Look) -> Sentence:
 
 def _impossible(decision: Decision, look: Look) -> Claim:
     n = decision.impossible
-    what = nouns(look.lens).cases
     were = "was" if n == 1 else "were"
-    said = f"{n:,.0f} {what[:-1] if n == 1 else what} with probability exactly 0 or 1 that {were} wrong"
+    said = f"{counted(n, nouns(look.lens).case)} with probability exactly 0 or 1 that {were} wrong"
     return measured(said, impossible=n)
 
 

@@ -40,19 +40,25 @@ from calibrary.numerics.draw import generator
 
 def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     """The metric with random signs for the residuals of whole units, scaled as in ``draw/unit_law.py``."""
-    sample, entry = statistic.sample, statistic.entry
-    if entry is None or not entry.residual_only:
+    sample, why = statistic.sample, why_not_flipped(statistic)
+    if why:
         known = ", ".join(e.id for e in ENTRIES.values() if e.residual_only and e.familiar)
-        raise RefusedError(
-            f"{statistic.name} has no test with units: the test flips the signs of a unit's residuals, and this metric "
-            "is not "
-            f"a function of residuals; use one of {known}"
-        )
+        raise RefusedError(f"{why}; use one of {known}")
     laws = laws_of(statistic)
     law = widest(laws)
     law.say_few()
     value = _with_residuals(statistic, [one.stretch for one in laws])
     return replicate(unit_signs(sample, law), value, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
+
+
+def why_not_flipped(statistic: Statistic) -> str:
+    """The reason why the metric has no test with units; empty if it is a function of residuals."""
+    if statistic.entry is not None and statistic.entry.residual_only:
+        return ""
+    return (
+        f"{statistic.name} has no test with units: the test flips the signs of a unit's residuals, and this metric is "
+        "not a function of residuals"
+    )
 
 
 def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) -> Callable[[Array], Array]:

@@ -37,7 +37,7 @@ from calibrary.inference.methods.multiplicity import (
     warn_if_powerless,
 )
 from calibrary.inference.methods.triangle import triangle_ends, with_rare_truths
-from calibrary.inference.methods.units import flips
+from calibrary.inference.methods.units import flips, why_not_flipped
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import as_way, prepared
 from calibrary.numerics.draw import generator
@@ -239,7 +239,7 @@ class _Drawn:
             try:
                 found[s.name] = (s.observed, flips(s, self.draws["n_resamples"], stream()))
             except RefusedError as error:
-                self.notes[s.name] = str(error).partition(";")[0]
+                self.notes[s.name] = why_not_flipped(s) or str(error)
                 self.ways.update({s.name: "basic"} if self.ways.get(s.name) == "triangle" else {})
         return found
 
