@@ -354,3 +354,12 @@ def test_bad_rows_of_several_classes() -> None:
     ]:
         with pytest.raises(ValueError, match=said):
             scan(wide, label="y", prob=columns, **options)
+
+
+def test_rows_dropped_before_the_first_valid_one_are_counted():
+    """A batch without a valid row leaves the state empty, but not without its count."""
+    p = [[0.9, 0.9, 0.9]] * 4 + [[0.2, 0.3, 0.5]] * 2
+    table = pa.table({"y": [0, 1, 2, 0, 1, 2], **{f"p{k}": [row[k] for row in p] for k in range(3)}})
+    for lens in ("top-label", None):
+        state = scan(table, label="y", prob=["p0", "p1", "p2"], lens=lens, drop_invalid=True, batch_rows=2)
+        assert (state.n, sum(state.dropped.values())) == (2, 4)

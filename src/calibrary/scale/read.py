@@ -158,7 +158,8 @@ class Scan:
         for piece in found:
             if len(piece):
                 prob = matrix(piece, self.columns)
-                state = state or self._empty(prob.shape[1])
+                if state is None:  # a state that has only dropped rows so far is empty, and therefore false
+                    state = self._empty(prob.shape[1])
                 _add_vectors(state, piece, prob, self.columns, names, self.drop_invalid)
         if state is None:
             raise ValueError("there are no rows, so the number of classes is not known")
