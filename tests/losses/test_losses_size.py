@@ -144,7 +144,6 @@ def test_blocks_change_neither_value_nor_gradient(metric, options, monkeypatch):
             found = []
             for size in (1 << 20, 100):
                 monkeypatch.setattr(blocks, "CPU_BLOCK", size)
-                monkeypatch.setattr(pairs, "CPU_BLOCK", size)
                 q = torch.tensor(p, requires_grad=True)
                 value = losses.loss_of(metric)(y, q, **given)
                 value.backward()
@@ -182,7 +181,6 @@ def kept(work):
 )
 def test_nothing_quadratic_is_kept_for_the_backward_pass(metric, options, monkeypatch):
     monkeypatch.setattr(blocks, "CPU_BLOCK", 1 << 14)
-    monkeypatch.setattr(pairs, "CPU_BLOCK", 1 << 14)
     sizes = []
     for n in (1024, 2048):
         y, p = multi(n, 4)

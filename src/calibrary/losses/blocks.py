@@ -1,12 +1,12 @@
-"""Computation in blocks whose intermediate values are recomputed in the backward pass instead of being stored.
+"""Computation in blocks whose intermediate values are not stored between the forward and the backward pass.
 
-One block may need much memory; between the forward and the backward pass only the inputs of the blocks are stored, so
-that a loss over all pairs of rows takes time quadratic in the rows, but memory linear in them.
+They are recomputed in the backward pass, or, where the blocks add up to one number, the gradients are computed in the
+forward pass. One block may need much memory, but a loss over all pairs of rows takes memory linear in the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -46,48 +46,44 @@ def recomputed(work: Callable[..., Any], *tensors: Tensor) -> Any:
     return checkpoint(work, *tensors, use_reentrant=False, preserve_rng_state=False)
 
 
-def summed_over_pairs(
-    work: Callable[..., Tensor], rows: int, of_rows: Sequence[Tensor], of_all: Sequence[Tensor]
-) -> Tensor:
-    """Sum over blocks of rows of ``work(*of_rows in the block, *of_all)``, as one node of the graph.
+def summed_over_pairs(work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
+    """Sum over blocks of rows of the number ``work(here, *tensors)``, as one node of the graph; ``here`` is a slice.
 
     One node for each block would leave thousands of small objects between the large arrays of the blocks, and the heap
     could not reuse the memory of these arrays: 6 GB for 20,000 rows. ``work`` must not use any other tensor that needs
     a gradient.
     """
-    if len(of_rows[0]) <= rows:
-        return work(*of_rows, *of_all)
-    total: Tensor = _SummedOverPairs.apply(work, rows, len(of_rows), *of_rows, *of_all)
+    n = len(tensors[0])
+    if n <= rows:
+        return work(slice(0, n), *tensors)
+    total: Tensor = _SummedOverPairs.apply(work, rows, *tensors)
     return total
 
 
 class _SummedOverPairs(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
-    """Blocks one after the other, and again in the backward pass, where each adds to the gradients."""
+    """Blocks one after the other; each adds its value to the sum and its gradients to those of the sum.
+
+    The sum is one number, so its gradients are known in the forward pass up to a factor: no block is computed twice.
+    """
 
     @staticmethod
-    def forward(ctx: Any, work: Callable[..., Tensor], rows: int, n_split: int, *tensors: Tensor) -> Tensor:
-        ctx.work, ctx.rows, ctx.n_split = work, rows, n_split
-        ctx.save_for_backward(*tensors)
-        of_all = tensors[n_split:]
-        total = None
-        for block in zip(*(t.split(rows) for t in tensors[:n_split]), strict=True):
-            value = work(*block, *of_all)
-            total = value if total is None else total + value
+    def forward(ctx: Any, work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
+        wanted = ctx.needs_input_grad[2:]
+        inputs = [t.detach().requires_grad_(need) for t, need in zip(tensors, wanted, strict=True)]
+        changing = [t for t in inputs if t.requires_grad]
+        total, gradients = tensors[0].new_zeros(()), [torch.zeros_like(t) for t in changing]
+        for start in range(0, len(tensors[0]), rows):
+            with torch.set_grad_enabled(bool(changing)):
+                value = work(slice(start, min(start + rows, len(tensors[0]))), *inputs)
+            total += value.detach()
+            if changing:
+                for gradient, found in zip(gradients, torch.autograd.grad(value, changing), strict=True):
+                    gradient += found
+        ctx.save_for_backward(*gradients)
         return total
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
-        gradients = [torch.zeros_like(t) if need else None for t, need in zip(tensors, wanted, strict=True)]
-        for start in range(0, len(tensors[0]), ctx.rows):
-            here = slice(start, start + ctx.rows)
-            block = [t[here] if i < ctx.n_split else t for i, t in enumerate(tensors)]
-            block = [t.detach().requires_grad_(need) for t, need in zip(block, wanted, strict=True)]
-            with torch.enable_grad():
-                value = ctx.work(*block)
-            found = iter(torch.autograd.grad(value, [t for t in block if t.requires_grad], gradient))
-            for i, total in enumerate(gradients):
-                if total is not None:
-                    (total[here] if i < ctx.n_split else total).add_(next(found))
-        return (None, None, None, *gradients)
+    def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = iter(ctx.saved_tensors)
+        return (None, None, *(next(gradients) * factor if need else None for need in ctx.needs_input_grad[2:]))

@@ -1,6 +1,6 @@
 """Errors of a leave-one-out curve with the beta or Dirichlet kernel: the mean outcome of the other rows nearby.
 
-All pairs of rows are compared, in blocks that are recomputed in the backward pass: time quadratic in the rows, memory
+All pairs of rows are compared, in blocks that are not stored for the backward pass: time quadratic in the rows, memory
 linear.
 """
 
@@ -118,19 +118,17 @@ def _over_blocks(
     view: View, h: float, values: Tensor, at: Tensor, terms: Callable[[_Others, Tensor, Tensor, Tensor], Tensor]
 ) -> Tensor:
     """Sum over blocks of rows, for every problem, of ``terms(others, values of all rows, at and w of the block)``."""
-    n, device = view.n, view.p.device
-    index = torch.arange(n, device=device)
+    n = view.n
 
-    def block(
-        here: Tensor, own: Tensor, at: Tensor, w_here: Tensor, rate: Tensor, log_norm: Tensor, values: Tensor
-    ) -> Tensor:
-        return terms(_others(here, own, rate, log_norm, view.w), values, at, w_here)
+    def block(here: slice, x: Tensor, rate: Tensor, log_norm: Tensor, values: Tensor, at: Tensor) -> Tensor:
+        own = torch.arange(here.start, here.stop, device=x.device)
+        return terms(_others(x[here], own, rate, log_norm, view.w), values, at[here], view.weight[here])
 
     def of_problem(x: Tensor, values: Tensor, at: Tensor) -> Tensor:
         rate = x / h
         alpha = rate + 1.0
         log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
-        return summed_over_pairs(block, step(n, device), (x, index, at, view.weight), (rate, log_norm, values))
+        return summed_over_pairs(block, step(n, x.device), x, rate, log_norm, values, at)
 
     return torch.stack([of_problem(*each) for each in zip(view.rows, values, at, strict=True)])
 

@@ -1,7 +1,7 @@
 """Squared kernel calibration errors of whole probability rows: large if residuals of similar predictions agree.
 
 Two classes need one confidence only and cost a sort (Laplace) or a grid (Gaussian). More classes need all pairs of
-rows, in tiles that are recomputed in the backward pass: time quadratic in the rows, memory linear.
+rows, in blocks that are not stored for the backward pass: time quadratic in the rows, memory linear.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View, like, visible
-from calibrary.losses.blocks import BLOCK, CPU_BLOCK, recomputed
+from calibrary.losses.blocks import step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import positive, ratio, safe_root
 from calibrary.losses.line import pair_form
@@ -211,7 +211,7 @@ class _Comparison:
             d, h = safe_root((a - b).square().sum(dim=-1)), self.h
         return torch.exp(-d / h if self.kernel == "laplace" else -0.5 * (d / h) ** 2)
 
-    def tile(self, a: Tensor, b: Tensor) -> Tensor:
+    def block(self, a: Tensor, b: Tensor) -> Tensor:
         """Kernel values of all rows (P, K) against all others (Q, K)."""
         if self.metric == "tv":
             return torch.exp(-total_variation(a, b) / self.h)
@@ -227,25 +227,19 @@ def _sums(view: View, compare: _Comparison, g: Tensor) -> tuple[Tensor, Tensor]:
     if g.shape[-1] == 1:
         return pair_form(view.c, g[..., 0] * view.weight, compare.kernel, compare.h_on_a_line), own
     rows, weighted = view.rows, g * view.weight[:, None]
-    return torch.stack([_tiled(rows[v], weighted[v], compare) for v in range(len(rows))]), own
+    return torch.stack([_pair_sum(rows[v], weighted[v], compare) for v in range(len(rows))]), own
 
 
-def _tiled(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
-    """Sum over all pairs of <g_i, g_j> k(x_i, x_j), from the tiles on and above the diagonal."""
+def _pair_sum(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
+    """Sum over all pairs of <g_i, g_j> k(x_i, x_j), in which pairs of different blocks are computed once."""
     x = x - x.detach().mean(dim=0)  # distances stay, lengths shrink: less rounding error
 
-    def tile(a: Tensor, b: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        return ((left @ right.T) * compare.tile(a, b)).sum()
+    def with_later(here: slice, x: Tensor, g: Tensor) -> Tensor:
+        later = slice(here.start, None)
+        products = (g[here] @ g[later].T) * compare.block(x[here], x[later])
+        return 2.0 * products.sum() - products[:, : here.stop - here.start].sum()
 
-    side = math.isqrt(CPU_BLOCK if x.device.type == "cpu" else BLOCK)
-    if len(x) <= side:
-        return tile(x, x, g, g)
-    total, parts = x.new_zeros(()), list(zip(x.split(side), g.split(side), strict=True))
-    for i, (a, left) in enumerate(parts):
-        total = total + recomputed(tile, a, a, left, left)
-        for b, right in parts[i + 1 :]:
-            total = total + 2.0 * recomputed(tile, a, b, left, right)
-    return total
+    return summed_over_pairs(with_later, step(len(x), x.device), x, g)
 
 
 def _over_distinct(view: View, total: Tensor, own: Tensor) -> Tensor:
@@ -269,7 +263,7 @@ def total_variation(a: Tensor, b: Tensor) -> Tensor:
 
 
 class _TotalVariation(torch.autograd.Function):  # type: ignore[misc]  # PyTorch is not type-checked
-    """A loop over the classes that stores nothing of the size of a tile for its backward pass."""
+    """A loop over the classes that stores nothing of the size of a block for its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
