@@ -6,6 +6,7 @@
 # It does not run the following, because they take long or need more: engines (Java, Postgres), integrations (large packages),
 # fuzz (ten minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
 PYTHON ?= python3
+PYTHONS ?= $(PYTHON)
 VENV := .venv
 BIN := $(VENV)/bin
 # A pinned version gives the CPU build where the package index has one: make test-torch TORCH=torch==2.13.0
@@ -148,10 +149,11 @@ integrations: $(VENV)-integrations/.installed
 	$(VENV)-integrations/bin/python -m pip install --quiet "pytest>=8"
 	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,mcp,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py -o -name test_fresh_logs.py -o -name test_mcp.py)
 
+# `make wheel PYTHONS=python3.11,python3.13` installs and uses it with each of them.
 wheel:
 	$(PYTHON) -m venv $(VENV)-wheel
 	$(VENV)-wheel/bin/python -m pip install --quiet --upgrade pip build twine
-	$(VENV)-wheel/bin/python scripts/check_wheel.py
+	$(VENV)-wheel/bin/python scripts/check_wheel.py --pythons $(PYTHONS)
 
 # One target after the other, also with make -j: they share the cores.
 claims: $(VENV)/.test

@@ -1,20 +1,23 @@
 """Build the wheel and the source archive, and use them as a stranger would.
 
-    python scripts/check_wheel.py [--tag v0.2.0]
+    python scripts/check_wheel.py [--tag v0.2.0] [--pythons python3.11,python3.13]
 
-The archives are checked by twine; the plain wheel is installed in an empty environment and computes a metric; with the
-extra ``all`` it runs ``calibrary demo``; the source archive makes the same wheel. Needs ``build`` and ``twine``.
+The archives are checked by twine. For every Python (by default the one that runs this script) the plain wheel is
+installed in an empty environment and computes a metric, with the extra ``all`` it runs ``calibrary demo``, and with the
+extra ``app`` it serves the start page of the app. The source archive makes the same wheel. Needs ``build`` and
+``twine``.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import venv
+import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -35,7 +38,7 @@ print(f"plain wheel: calibrary {cal.__version__}, ECE {ece:.4f}")
 """
 
 
-def main(tag: str | None = None) -> None:
+def main(tag: str | None = None, pythons: tuple[str, ...] = (sys.executable,)) -> None:
     if tag is not None:
         check_tag(tag)
     shutil.rmtree(DIST, ignore_errors=True)
@@ -43,12 +46,15 @@ def main(tag: str | None = None) -> None:
     run(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
     wheel, source = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
     check_contents(wheel)
-    with tempfile.TemporaryDirectory() as folder:
-        plain = environment(Path(folder) / "plain")
-        run(plain, "-m", "pip", "install", "--quiet", str(wheel))
-        run(plain, "-c", _PLAIN, cwd=folder)
-        check_source(plain, source, wheel, Path(folder))
-        check_demo(wheel, Path(folder))
+    for python in pythons:
+        with tempfile.TemporaryDirectory() as folder:
+            plain = environment(Path(folder) / "plain", python)
+            run(plain, "--version")
+            run(plain, "-m", "pip", "install", "--quiet", str(wheel))
+            run(plain, "-c", _PLAIN, cwd=folder)
+            check_source(plain, source, wheel, Path(folder))
+            check_demo(wheel, Path(folder), python)
+            check_app(wheel, Path(folder), python)
     print(f"checked: {wheel.name}, {source.name}")
 
 
@@ -78,26 +84,55 @@ def check_source(python: str, source: Path, wheel: Path, folder: Path) -> None:
     assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist(), "sdist and wheel differ"
 
 
-def check_demo(wheel: Path, folder: Path) -> None:
-    full = environment(folder / "full")
+def check_demo(wheel: Path, folder: Path, python: str) -> None:
+    full = environment(folder / "full", python)
     run(full, "-m", "pip", "install", "--quiet", f"{wheel}[all]")
-    command = Path(full).with_name("calibrary.exe" if os.name == "nt" else "calibrary")
-    run(str(command), "demo", cwd=folder)
+    run(command(full), "demo", cwd=folder)
     page = (folder / "demo" / "report.html").read_text(encoding="utf-8")
     assert len(page) > 100_000, "the demonstration wrote no page"
     print(f"calibrary[all]: the demonstration wrote {len(page) / 1e6:.1f} MB of report")
 
 
-def environment(folder: Path) -> str:
-    venv.create(folder, with_pip=True)
+def check_app(wheel: Path, folder: Path, python: str) -> None:
+    app = environment(folder / "app", python)
+    run(app, "-m", "pip", "install", "--quiet", f"{wheel}[app]")
+    started = subprocess.Popen(
+        [command(app), "app", "--no-browser"], stdout=subprocess.PIPE, text=True, cwd=folder, env=clean()
+    )
+    assert started.stdout is not None
+    try:
+        address = next(found for line in started.stdout if (found := re.search(r"http://\S+", line)))[0]
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            page = answer.read().decode()
+        assert "calibrary" in page.partition("<title>")[2], page[:300]
+    finally:
+        started.terminate()
+        started.communicate(timeout=60)
+    print(f"calibrary[app]: the app served its start page of {len(page):,} characters")
+
+
+def environment(folder: Path, python: str) -> str:
+    run(python, "-m", "venv", str(folder))
     return str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
 
 
+def command(python: str) -> str:
+    """The command ``calibrary`` of an environment."""
+    return str(Path(python).with_name("calibrary.exe" if os.name == "nt" else "calibrary"))
+
+
+def clean() -> dict[str, str]:
+    """The environment without PYTHONPATH: the checkout must not stand in for what was installed."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONUTF8": "1"}
+
+
 def run(*command: str, cwd: str | Path | None = None) -> None:
-    # no PYTHONPATH: the checkout must not stand in for what was installed
-    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONUTF8": "1"}
-    subprocess.run(command, check=True, cwd=cwd, env=clean)
+    subprocess.run(command, check=True, cwd=cwd, env=clean())
 
 
 if __name__ == "__main__":
-    main(sys.argv[sys.argv.index("--tag") + 1] if "--tag" in sys.argv else None)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tag", help="the tag of a release")
+    parser.add_argument("--pythons", default=sys.executable, help="interpreters, separated by commas")
+    args = parser.parse_args()
+    main(args.tag, tuple(args.pythons.split(",")))
