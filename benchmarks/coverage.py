@@ -4,6 +4,7 @@
     python benchmarks/coverage.py --table 50 [--truths calibrated]
     python benchmarks/coverage.py --again 400
     python benchmarks/coverage.py --costly 100
+    python benchmarks/coverage.py --boxes 100
     python benchmarks/coverage.py --family 1000
     python benchmarks/coverage.py --write
 
@@ -42,7 +43,7 @@ from scipy.special import expit, logit
 import calibrary as cal
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.population import NoPopulationError, population
-from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
 
@@ -121,14 +122,49 @@ def one(metric: str, lens: str, truth: str, n: int, seed: int, draws: int = 199)
     """Coverage, width and decision on one sample; None where the metric has no truth or no interval here."""
     rng = np.random.default_rng([seed, n, list(TRUTHS).index(truth)])
     y, p, q = TRUTHS[truth](n, rng)
-    options = {} if lens == "auto" else {"lens": lens}
+    options: dict[str, Any] = {} if lens == "auto" else {"lens": lens}
+    options |= {need: NEEDED[need](n, rng) for need in catalogue[metric].needs if need in NEEDED}
     sample, question = read_call(metric, y, p, dict(options))
     statistic = as_statistic(metric, sample, question, redrawn=True)
     if len(statistic.observed) != 1:
         return None
-    value = float(population(statistic, q)[0])
+    value = true_value(metric, statistic, p, q)
     result = cal.interval(metric, y, p, n_resamples=draws, rng=rng, **options)
     return outcome(result, value)
+
+
+#: What some metrics need beside labels and probabilities; it has nothing to do with the labels.
+NEEDED: dict[str, Callable[[int, np.random.Generator], Any]] = {
+    "groups": lambda n, rng: rng.integers(0, 3, n),
+    "by": lambda n, rng: {"site": rng.integers(0, 3, n)},
+    "features": lambda n, rng: rng.standard_normal((n, 2)),
+}
+
+#: Copies of every row, in random order, where weights cannot stand for them.
+COPIES = 500
+
+
+def true_value(metric: str, statistic: Statistic, c: np.ndarray, q: np.ndarray) -> float:
+    """The metric's value for true probabilities; metrics without weights get copies of the rows, or their formula."""
+    if metric == "ece_at_k":
+        return top_rows(c, q, min(100, len(c)))
+    if metric == "avg_ece_at_l":
+        return float(np.mean([top_rows(c, q, k) for k in range(10, len(c) // 5 + 1, 10)]))
+    if metric in ("skce_ul", "ece_fott"):
+        row = np.repeat(np.arange(len(c)), COPIES)
+        y = np.tile((np.arange(COPIES) + 0.5) / COPIES, len(c)) < q[row]
+        order = np.random.default_rng(0).permutation(len(row))
+        return float(catalogue[metric].function(y[order].astype(int), c[row[order]]))
+    return float(population(statistic, q)[0])
+
+
+def top_rows(c: np.ndarray, q: np.ndarray, k: int) -> float:
+    """The ECE of the k most confident rows in max(1, floor(log10 k)) equal-width bins up to 1."""
+    top = np.argsort(-c)[:k]
+    bins = max(1, int(np.log10(k)))
+    low = c[top].min()
+    place = np.minimum(((c[top] - low) / (1.0 - low) * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, (q - c)[top], bins)).sum() / k)
 
 
 def outcome(found: Any, value: float) -> dict[str, float]:
@@ -176,43 +212,101 @@ def run(args: argparse.Namespace) -> None:
 #: an interval of an error holds the perfect value exactly when the Monte Carlo test does not reject, in 95% of samples.
 COSTLY_ROWS, COSTLY_DRAWS = 100, 39
 COSTLY_TRUTHS = ("slope .6", "shift .5", "wave", "calibrated")
+#: Fewer rows for the metrics that take seconds.
+FEW_ROWS = {"lower_distance": 30, "ece_pl": 50, "ece_pl3": 50}
 
 
 def costly_ids() -> list[str]:
-    """The metrics of labels and probabilities alone that a table leaves out, cheap ones first."""
-    last = ("dkde", "ece_fott", "ece_pl", "ece_pl3", "skde", "fott_beta")
-    found = [e.id for e in catalogue.values() if e.reads == "predictions" and not e.needs and not e.no_interval
-             and e.id not in NO_TRUTH and (e.costly or e.weights == "none")]  # fmt: skip
+    """The metrics that a table leaves out, cheap ones first."""
+    last = ("dkde", "ece_fott", "skde", "ece_pl", "ece_pl3", "lower_distance")
+    extra = {*NEEDED, "distributions"}
+    left_out = (e for e in catalogue.values() if e.costly or e.weights == "none" or set(e.needs) & extra)
+    found = [e.id for e in left_out if e.reads == "predictions" and not e.no_interval and e.id not in NO_TRUTH]
     return [id for id in found if id not in last] + [id for id in last if id in found]
 
 
 def costly(args: argparse.Namespace) -> None:
     """One sample of every cell in turn, so that a run that is stopped has measured all of them alike."""
-    store = Path(args.store)
-    kept: dict[str, Any] = json.loads(store.read_text()) if store.exists() else {}
     ids = args.metrics.split(",") if args.metrics else costly_ids()
     truths = [t.strip() for t in args.truths.split(";")] if args.truths else COSTLY_TRUTHS
+    wanted = [(f"{id} | auto | {truth} | {FEW_ROWS.get(id, COSTLY_ROWS)}", id, truth) for id in ids for truth in truths]
+
+    def sample(id: str, truth: str, seed: int) -> dict[str, float] | None:
+        return one(id, "auto", truth, FEW_ROWS.get(id, COSTLY_ROWS), seed, COSTLY_DRAWS)
+
+    in_turn(args, args.costly, wanted, sample, draws=COSTLY_DRAWS)
+
+
+def in_turn(
+    args: argparse.Namespace, samples: int, wanted: list[tuple[str, str, str]], sample: Callable[..., Any], draws: int
+) -> None:
+    """Add one sample to each cell (key, metric, truth) in turn until all have so many."""
+    store = Path(args.store)
+    kept: dict[str, Any] = json.loads(store.read_text()) if store.exists() else {}
+    i, parts = (int(x) for x in args.part.split("/"))
     until = time.monotonic() + 3600 * args.hours
-    for seed in range(args.costly):
-        for id in ids:
-            for truth in truths:
-                row = cell(kept, f"{id} | auto | {truth} | {COSTLY_ROWS}")
-                row["draws"] = COSTLY_DRAWS
-                if row["done"] > seed or "skipped" in row:
-                    continue
-                try:
-                    found = one(id, "auto", truth, COSTLY_ROWS, row["done"], COSTLY_DRAWS)
-                except (NoPopulationError, ValueError, TypeError) as error:
-                    found, row["skipped"] = None, str(error)
-                if found is None:
-                    row.setdefault("skipped", "several numbers")
-                else:
-                    count(row, found)
-                if time.monotonic() > until:
-                    store.write_text(json.dumps(kept, indent=1))
-                    return
-        progress(seed + 1, args.costly, "costly", seed + 1, args.costly)
+    for seed in range(samples):
+        for key, id, truth in wanted[i - 1 :: parts]:
+            row = cell(kept, key)
+            row["draws"] = draws
+            if row["done"] > seed or "skipped" in row:
+                continue
+            try:
+                found = sample(id, truth, seed)
+            except (NoPopulationError, ValueError, TypeError) as error:
+                found, row["skipped"] = None, str(error)
+            if found is None:
+                row.setdefault("skipped", "several numbers")
+            else:
+                count(row, found)
+            if time.monotonic() > until:
+                store.write_text(json.dumps(kept, indent=1))
+                return
+        progress(seed + 1, samples, "in turn", seed + 1, samples)
         store.write_text(json.dumps(kept, indent=1))
+
+
+#: Detectors: the slope and the shift of the log odds by which their scores are wrong.
+DETECTORS = {"calibrated": (1.0, 0.0), "slope .6": (0.6, 0.0), "shift .5": (1.0, 0.5), "shift -.5": (1.0, -0.5)}
+#: Images of a sample, and of the sample whose value counts as the true one.
+IMAGES, ALL_IMAGES = 100, 40_000
+
+
+def detections(images: int, detector: str, rng: np.random.Generator) -> cal.Matches:
+    """Matched detections of two categories; detections of an image share part of their luck, and objects are missed."""
+    slope, shift = DETECTORS[detector]
+    image = np.repeat(np.arange(images), rng.poisson(5, images) + 1)
+    n = len(image)
+    score = rng.beta(2.0, 1.5, n).clip(0.01, 0.99)
+    luck = 0.4 * rng.standard_normal(images)[image]
+    correct = rng.random(n) < expit(slope * logit(score) + shift + luck)
+    size = rng.uniform(10, 200, (n, 2))
+    box = np.column_stack([rng.uniform(0, 400, (n, 2)), size])
+    missed = rng.integers(0, images, images)
+    return cal.matched_detections(
+        correct, score, iou=rng.uniform(0.5, 1.0, n), category=rng.integers(0, 2, n), image=image, box=box,
+        image_size=(640, 640), n_missed={0: len(missed) // 2, 1: len(missed) - len(missed) // 2}, missed_image=missed,
+    )  # fmt: skip
+
+
+def boxes(args: argparse.Namespace) -> None:
+    """The metrics of detections; the true value is that of a large sample."""
+    true: dict[tuple[str, str], float] = {}
+    large: dict[str, cal.Matches] = {}
+    ids = args.metrics.split(",") if args.metrics else [e.id for e in catalogue.values() if e.reads == "matches"]
+    wanted = [(f"{id} | auto | detector, {truth} | {IMAGES}", id, truth) for id in ids for truth in DETECTORS]
+
+    def sample(id: str, truth: str, seed: int) -> dict[str, float] | None:
+        if (id, truth) not in true:
+            if truth not in large:
+                large[truth] = detections(ALL_IMAGES, truth, np.random.default_rng([0, 3]))
+            value = catalogue[id].function(large[truth])
+            true[id, truth] = float(value)
+        rng = np.random.default_rng([seed, 3, list(DETECTORS).index(truth)])
+        found = cal.interval(id, detections(IMAGES, truth, rng), n_resamples=99, rng=rng)
+        return outcome(found, true[id, truth])
+
+    in_turn(args, args.boxes, wanted, sample, draws=99)
 
 
 def cell(kept: dict[str, Any], key: str) -> dict[str, Any]:
@@ -317,17 +411,13 @@ def unmeasured() -> dict[str, str]:
         if entry.no_interval:
             found[entry.id] = f"it has no interval: {entry.no_interval}"
         elif entry.reads != "predictions":
-            found[entry.id] = "no truth of simulated boxes is known"
-        elif entry.needs:
+            found[entry.id] = "`--boxes` measures it"
+        elif entry.needs and not set(entry.needs) & {*NEEDED, "distributions"}:
             found[entry.id] = f"it needs {', '.join(entry.needs)}, which the simulated samples do not have"
-        elif entry.weights == "none":
-            found[entry.id] = "it takes no weights, so it has no value for a known truth"
-        elif entry.id == "skce_ul":
-            found[entry.id] = "it uses pairs of neighboring rows, and copies of a row are neighbors: it has no value"
         elif entry.id in NO_TRUTH:
             found[entry.id] = "it grows with the number of rows, so it has no value for a known truth"
         else:
-            found[entry.id] = f"each draw takes long ({entry.cost}): `--costly` measures it"
+            found[entry.id] = "`--costly` measures it"
     return found
 
 
@@ -501,6 +591,7 @@ def main() -> None:
     parser.add_argument("--merge", default="", help="another store whose cells are added")
     parser.add_argument("--again", type=int, default=0, help="samples of cells that lie below .92")
     parser.add_argument("--costly", type=int, default=0, help="samples of the metrics that a table leaves out")
+    parser.add_argument("--boxes", type=int, default=0, help="samples of the metrics of detections")
     parser.add_argument("--table", type=int, default=0, help="samples of which every metric is read at once")
     parser.add_argument("--family", type=int, default=0, help="calibrated samples of each kind, all metrics tested")
     parser.add_argument("--digits", action="store_true", help="which metrics reject on the digits forest")
@@ -523,7 +614,10 @@ def main() -> None:
             tables(args)
         if args.costly:
             costly(args)
-        if not (args.costly or args.family or args.table or args.merge or args.show or args.write or args.digits):
+        if args.boxes:
+            boxes(args)
+        simulated = args.costly or args.boxes or args.family or args.table or args.digits
+        if not (simulated or args.merge or args.show or args.write):
             run(args)
 
 

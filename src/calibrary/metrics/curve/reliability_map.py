@@ -40,6 +40,8 @@ _MANY_ROWS = 100_000
     weights_note="clusters consist of rows; weights enter the calibration map and the final mean",
     order_free=False,
     order_note="rows of equal confidence are assigned to blocks and cells in their order",
+    no_interval="copies of a row in a bootstrap sample fall into one cluster, which lowers the score, so the interval "
+    "can exclude the estimate itself: compute the score on new rows to see how it varies",
     cells=CellFacts("sample"),
     cost="O(N log N)",
     equation="(80), (81)",
