@@ -178,6 +178,14 @@ def test_interval_evaluate_and_report_give_the_same_interval(kind, k):
         assert ends == pytest.approx((table.row(id).low, table.row(id).high), rel=1e-9), id
 
 
+def test_a_table_inverts_the_metrics_that_declare_it():
+    ids = ["ece", "mce", "ecce_mad", "ecce_r", "atb", "mmce", "ace"]
+    table = cal.evaluate(*binary(False), metrics=ids, intervals=True, n_resamples=DRAWS, confidence_level=0.9, rng=0)
+    inverted = {row.id for row in table.rows if row.method == "inversion"}
+    assert inverted == {entry.id for entry in cal.catalogue.values() if entry.inverted_in_tables}
+    assert {row.id for row in table.rows if row.method == "triangle"} == set(ids) - inverted
+
+
 # -- what means nothing, and what is not given ---------------------------------------------------------
 
 

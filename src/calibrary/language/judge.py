@@ -190,7 +190,7 @@ def judged(
     check_draws(n_resamples, alpha)
     rows = judged_rows(y_true, y_prob, judge, inclusion)
     seed = seed_of(rng)
-    if "reduction" in entry.options:
+    if entry.means_rows:
         numbers = _mean_of_losses(entry, rows, options, alpha, seed)
     else:
         _require_norm(entry)
@@ -210,7 +210,7 @@ def _is_norm(entry: Entry) -> bool:
 
 def _require_norm(entry: Entry) -> None:
     if not _is_norm(entry):
-        served = [e.id for e in catalogue.values() if e.familiar and (_is_norm(e) or "reduction" in e.options)]
+        served = [e.id for e in catalogue.values() if e.familiar and (_is_norm(e) or e.means_rows)]
         raise ValueError(
             f"{entry.id} cannot use a judge, because it is neither a norm of averaged residuals nor a mean of losses: "
             f"use one of {', '.join(served)}"

@@ -23,7 +23,7 @@ _BY_ROW = Question({"reduction": "none"})
 def row_score(score: str) -> Entry:
     """The entry of a proper score that has one value per row."""
     entry = catalogue[SCORES.get(score, score)]
-    if "reduction" not in entry.options or entry.proper != "strictly":
+    if not entry.means_rows or entry.proper != "strictly":
         raise RefusedError(
             f"score={score!r} is not a strictly proper score of single rows: choose from {', '.join(SCORES)}"
         )

@@ -206,7 +206,7 @@ def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], fact: Cell
         return BOUNDS[fact.bound](inside, entry, options)
     if fact.kind == "order" and "binning" in entry.options and fact.absolute_gaps:
         return _equal_mass(inside, entry, options)
-    if fact.kind == "smooth" and "reduction" in entry.options:
+    if fact.kind == "smooth" and entry.means_rows:
         return _row_loss(inside, entry, options)
     return None
 

@@ -67,7 +67,7 @@ def fast(entry: Entry, question: Question, scheme: Scheme, observed: Array) -> P
         return _prepared(entry, question, scheme, scheme.rows, "row_weights", "row_labels") or _prepared(
             entry, question, scheme, scheme.base, "weights", "labels"
         )
-    if "reduction" in entry.options and not {"reduction", "skill"} & set(question.options):
+    if entry.means_rows and not {"reduction", "skill"} & set(question.options):
         return _mean_of_rows(entry, question, scheme, observed)
     return None
 

@@ -136,7 +136,7 @@ def own_pvalue(statistic: Statistic) -> float:
 def row_losses(statistic: Statistic) -> Array | None:
     """The loss of every row, if the metric is the mean of the losses."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
-    if entry is None or "reduction" not in entry.options or {"reduction", "skill"} & set(question.options):
+    if entry is None or not entry.means_rows or {"reduction", "skill"} & set(question.options):
         return None
     with collected_warnings(), np.errstate(all="ignore"):
         each = np.asarray(measure(entry, p, question.with_options(reduction="none")), dtype=np.float64)

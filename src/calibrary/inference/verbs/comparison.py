@@ -507,7 +507,7 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     losses = []
     for statistic in (pair.on_first, pair.on_second):
         entry = statistic.entry
-        if entry is None or "reduction" not in entry.options:
+        if entry is None or not entry.means_rows:
             raise RefusedError(
                 f"method='paired-t' needs a mean of row losses, which {statistic.name} is not: use method='bootstrap'"
             )

@@ -265,7 +265,7 @@ def _too_dear(statistic: Statistic, of_many: bool) -> str:
         return ""
     if entry is None:
         return "" if n <= _FEW_ROWS else f"draws of your own function are slow on {n:,} rows"
-    if entry.replicate is not None and entry.replicate.cheap and entry.draws_in_a_pass:
+    if entry.inverted_in_tables:
         return "" if n <= _MANY_ROWS else f"draws are slow on {n:,} rows"
     if not entry.draws_in_a_pass:
         return "each draw is slow"

@@ -74,6 +74,7 @@ _NAMES = (
     cells=CellFacts("exact", (1e-16, 5e-17), absolute_gaps=True),
     direct=direct_error,
     replicate=gaps_of_replicates(1.0),
+    inverted_in_tables=True,
     cell_value=gaps_of_cells(1.0),
     cost="O(N)",
     equation="(28); in 4.3 and 4.4 (29)-(34)",
@@ -180,6 +181,7 @@ def expected_calibration_error(
     residual_only=True,
     cells=CellFacts("exact", (3e-13, 1e-14)),
     replicate=gaps_of_replicates(np.inf),
+    inverted_in_tables=True,
     cell_value=gaps_of_cells(np.inf),
     cost="O(N)",
     equation="(39)",
@@ -601,7 +603,7 @@ def _of_all_widths() -> ReplicateForm:
 
         return of_sums_below(error, view)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare)
 
 
 @metric(

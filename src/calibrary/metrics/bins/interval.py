@@ -81,7 +81,7 @@ def _of_one_width() -> ReplicateForm:
             return None
         return of_sums_below(EveryPosition(view.c, float(width)).error, view)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare)
 
 
 def _of_halved_widths() -> ReplicateForm:
@@ -107,7 +107,7 @@ def _of_halved_widths() -> ReplicateForm:
 
         return of_sums_below(smallest, view)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare)
 
 
 def _largest_power(eps: float, k_max: int | None) -> int:
@@ -306,7 +306,7 @@ def _over_partitions() -> ReplicateForm:
 
         return InBlocks(value, many, weighted)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare)
 
 
 @metric(

@@ -36,7 +36,7 @@ def _in_the_same_bins() -> ReplicateForm:
 
         return InBlocks(lambda new_w, y: float(many(y[None])[0]), many)
 
-    return ReplicateForm(prepare, labels_only=True, cheap=False)
+    return ReplicateForm(prepare, labels_only=True)
 
 
 @metric(

@@ -134,7 +134,7 @@ def _of_true_classes() -> ReplicateForm:
 
         return InBlocks(one, lambda y: values(p.weight, y), lambda w: values(w, p.y))
 
-    return ReplicateForm(prepare, cheap=False, whole=True)
+    return ReplicateForm(prepare, whole=True)
 
 
 @metric(

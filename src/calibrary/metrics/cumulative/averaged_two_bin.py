@@ -62,6 +62,7 @@ def _area_of_the_walk() -> ReplicateForm:
     cells=CellFacts("smooth", (9e-11, 2e-12)),
     reads_cells=True,
     replicate=_area_of_the_walk(),
+    inverted_in_tables=True,
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
     references=cited("hartline2026"),

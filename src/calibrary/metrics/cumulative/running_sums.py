@@ -165,6 +165,7 @@ def _span(high: Any, low: Any) -> Any:
     residual_only=True,
     cells=CellFacts("order", (2e-6, 9e-7), bound="one swing"),
     replicate=_extremes_of_the_walk(_farthest),
+    inverted_in_tables=True,
     cell_value=_extremes_of_cells(_farthest),
     equation="(91), (92); test (94)",
     corrections=_ERRATA,
@@ -221,6 +222,7 @@ def kolmogorov_smirnov_calibration_error(
     residual_only=True,
     cells=CellFacts("order", (4e-6, 1e-6), bound="two swings"),
     replicate=_extremes_of_the_walk(_span),
+    inverted_in_tables=True,
     cell_value=_extremes_of_cells(_span),
     equation="(91), (93); test (94)",
     corrections=(

@@ -135,7 +135,7 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
 
         return InBlocks(value, many, weighted)
 
-    return ReplicateForm(prepare, cheap=False, of_field=_fits_side_by_side)
+    return ReplicateForm(prepare, of_field=_fits_side_by_side)
 
 
 def _estimates(z: Array, w: Array, wy: Array, wanted: Collection[str]) -> dict[str, Array]:

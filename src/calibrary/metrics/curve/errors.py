@@ -117,7 +117,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
 
         return InBlocks(lambda w, y: float(many(y[None])[0]), many)
 
-    return ReplicateForm(prepare, labels_only=True, cheap=False)
+    return ReplicateForm(prepare, labels_only=True)
 
 
 def _mean_gaps(view: Predictions, gaps: CurveGaps, setting: Any) -> Array:

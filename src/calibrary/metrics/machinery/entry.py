@@ -207,6 +207,11 @@ class Entry(Facts):
         return not self.part and self.specialized({})[0].id in TESTS
 
     @property
+    def means_rows(self) -> bool:
+        """Whether the metric is a mean of row losses: ``reduction="none"`` returns the loss of each row."""
+        return "reduction" in self.options
+
+    @property
     def options(self) -> tuple[str, ...]:
         """The metric's own keyword arguments."""
         return _options(self.id)

@@ -156,6 +156,7 @@ class Facts:
     order_free : whether the value never depends on the order of the rows
     fractional : whether labels may be shares between 0 and 1: "no", "binary" (in every binary view) or "rows" (also
         whole rows of shares, with lens "full")
+    no_consistency : why ``consistency`` cannot use the metric on shares of repeated predictions; empty if it can
     linear : whether the metric's sums over rows are linear in the class indicators, so that a row with class shares
         equals one row per class, weighted by its share
     symmetric : whether the value is unchanged if the two classes are swapped, y -> 1-y and c -> 1-c
@@ -181,6 +182,8 @@ class Facts:
         wider than a cell, its bin edges are cell edges, or it is a mean
     cheap_draws : whether one draw of labels costs little more than a pass over the rows, unlike most metrics of its
         family
+    inverted_in_tables : whether a draw is so fast that the interval is by inversion in a table of many metrics too, and
+        for a sample of up to 20,000 rows
     overall : the statistic of the overall test that each number corresponds to: name of the number ("" for a single
         one) -> "mean", "slope" or "spiegelhalter"
     costly : whether one value needs a cross-validation, a bandwidth search or all pairs, so that a table of many
@@ -241,6 +244,7 @@ class Facts:
     order_free: bool = True
     order_note: str = ""
     fractional: str = "no"
+    no_consistency: str = ""
     linear: bool = False
     symmetric: bool = False
     fields: tuple[tuple[str, float | None], ...] = ()
@@ -256,6 +260,7 @@ class Facts:
     cells: CellFacts | None = None
     reads_cells: bool = False
     cheap_draws: bool = False
+    inverted_in_tables: bool = False
     overall: Mapping[str, str] = field(default_factory=dict, hash=False)
     costly: bool = False
     differentiable: bool = False

@@ -70,7 +70,6 @@ class ReplicateForm:
     prepare : ``prepare(view, **options)`` computes what does not change (order, groups, distances) and returns
         ``value(w, y)``; None if there is no fast computation for these options or rows
     labels_only : whether only labels may change, because the prepared quantities depend on the weights
-    cheap : whether one replicate is so fast that intervals can be inverted in a table of many metrics
     of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
     whole : whether ``prepare`` reads the whole predictions instead of one view, because the rows of a view change with
         the labels; the value is then that of all views together
@@ -80,7 +79,6 @@ class ReplicateForm:
 
     prepare: Prepare
     labels_only: bool = False
-    cheap: bool = True
     of_field: Callable[[str], ReplicateForm] | None = None
     whole: bool = False
     combine: Callable[..., Any] | None = None
@@ -124,7 +122,7 @@ def of_stacks(
 
         return InBlocks(one, many, weighted, labels_only=weighted is None)
 
-    return ReplicateForm(prepare, labels_only, cheap=False, combine=combine)
+    return ReplicateForm(prepare, labels_only, combine=combine)
 
 
 def _same_stack(view: Predictions, y: Any, w: Array | None) -> Stacked:

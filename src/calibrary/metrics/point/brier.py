@@ -213,6 +213,7 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
+    no_consistency="gives one number for each class",
     imbalance="made",
     section="3.3",
     measures="calibration and sharpness",

@@ -23,14 +23,6 @@ from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
 _NOISE = ("gaussian", "uniform")
-#: Point metrics that are undefined if class shares replace labels, with the reason for each.
-_NO_SHARES = {
-    "eice": "compares confidences with a jackknife of the model and does not use labels",
-    "stratified_bs": "gives one number for each class",
-    "set_coverage": "gives several numbers",
-    "ent_ce": "gives several numbers",
-    "consistency": "is this metric itself",
-}
 
 
 def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
@@ -56,6 +48,7 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     lenses=("full", "binary"),
     default_lens="full",
     needs=("consistency",),
+    no_consistency="is this metric itself",
     cells=CellFacts("keys"),
     cost="that of the metric used",
     equation="(25)",
@@ -119,11 +112,11 @@ def consistency_error(
 
 def _point_metric(id: str) -> Entry:
     entry = ENTRIES.get(id)
-    points = [e.id for e in ENTRIES.values() if e.family == "point" and e.id not in _NO_SHARES]
+    points = [e.id for e in ENTRIES.values() if e.family == "point" and not e.no_consistency]
     if entry is None or entry.family != "point":
         raise RefusedError(f"metric={id!r} is not a point metric: use one of {', '.join(points)}")
-    if id in _NO_SHARES:
-        raise RefusedError(f"metric={id!r} {_NO_SHARES[id]}: use one of {', '.join(points)}")
+    if entry.no_consistency:
+        raise RefusedError(f"metric={id!r} {entry.no_consistency}: use one of {', '.join(points)}")
     return entry
 
 

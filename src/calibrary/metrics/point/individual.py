@@ -18,6 +18,7 @@ _CHUNK = 2**21
 
 @metric(
     "eice",
+    no_consistency="compares confidences with a jackknife of the model and does not use labels",
     imbalance="made",
     family="point",
     row=13,

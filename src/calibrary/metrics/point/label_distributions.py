@@ -75,6 +75,7 @@ class EntropyDifference(NamedTuple):
 
 @metric(
     "ent_ce",
+    no_consistency="gives several numbers",
     aliases=("EntCE", "entropy calibration error of label distributions"),
     range=(-np.inf, np.inf),
     range_note="[-log K, log K], in units of the base",

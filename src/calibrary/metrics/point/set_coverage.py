@@ -62,7 +62,7 @@ def _sets_found_once() -> ReplicateForm:
 
         return InBlocks(value, many, weighted)
 
-    return ReplicateForm(prepare, cheap=False)
+    return ReplicateForm(prepare)
 
 
 def _sets(p: Array, level: float) -> NDArray[np.bool_]:
@@ -82,6 +82,7 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
 
 @metric(
     "set_coverage",
+    no_consistency="gives several numbers",
     family="point",
     fractional="rows",
     aliases=("prediction set coverage", "top set coverage"),
