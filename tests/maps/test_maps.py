@@ -13,7 +13,6 @@ import calibrary as cal
 import definitions
 from calibrary.maps import as_map, fit_map
 from calibrary.maps.base import CalibrationMap, logit
-from calibrary.maps.likelihood import fit_beta
 from calibrary.maps.spline import spline_knots
 from golden import arrays, weights_of
 
@@ -207,18 +206,23 @@ def test_curves_may_leave_the_unit_interval_unless_clipped():
 # -- likelihood maps ---------------------------------------------------------------------------------
 
 
+def beta_fit(y, parameters="abm"):
+    found = as_map("beta", parameters=parameters).fit(y, C)
+    return found.a_, found.b_, found.d_
+
+
 def test_beta_is_the_constrained_maximum_likelihood_fit():
     for y in (Y, 1 - Y):  # the second runs against c, so that the constraints bind
-        theta = np.array(fit_beta(C, y, None))
+        theta = np.array(beta_fit(y))
         np.testing.assert_allclose(theta, definitions.beta_fit(y, C, np.ones(len(y))), rtol=1e-6, atol=1e-7)
     assert (theta[:2] == 0).any()
 
 
 def test_beta_variants_are_nested():
-    a, b, d = fit_beta(C, Y, None, "ab")
+    a, b, d = beta_fit(Y, "ab")
     assert d == pytest.approx((a - b) * np.log(2))
     assert as_map("beta", parameters="ab").fit(Y, C)(0.5) == pytest.approx(0.5)
-    a, b, d = fit_beta(C, Y, None, "a")
+    a, b, d = beta_fit(Y, "a")
     assert (a, d) == (b, 0.0)
     np.testing.assert_allclose(as_map("beta", parameters="a").fit(Y, C)(GRID), as_map("temperature").fit(Y, C)(GRID))
     np.testing.assert_allclose(as_map("beta", parameters="am").fit(Y, C)(GRID), as_map("platt").fit(Y, C)(GRID))

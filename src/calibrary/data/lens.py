@@ -237,7 +237,7 @@ def _as_rows(p: Predictions, lens: Lens) -> Predictions:
             f"lens={lens.name!r} needs mutually exclusive classes, and these rows do not sum to one: use "
             "lens='class-wise' (or 'multilabel'), 'top-label' or 'pooled'"
         )
-    return p if p.y.ndim == 2 else p.view(np.column_stack([1.0 - p.y, p.y]), p.p, classes=p._classes)
+    return p if p.y.ndim == 2 else p.view(np.column_stack([1.0 - p.y, p.y]), p.p, classes=p.class_names)
 
 
 def _label_at(p: Predictions, column: Any) -> NDArray[Any]:
@@ -266,11 +266,11 @@ def _binary(p: Predictions, lens: Lens) -> Views:
             "use lens='top-label' or lens='class-wise'"
         )
     y = p.y if p.y.ndim == 1 else _label_at(p, 1)
-    return Views((p.view(y, np.ascontiguousarray(p.probability[:, 1]), classes=p._classes),))
+    return Views((p.view(y, np.ascontiguousarray(p.probability[:, 1]), classes=p.class_names),))
 
 
 def _full(p: Predictions, lens: Lens) -> Views:
-    return Views((p.view(p.y, p.p, classes=p._classes) if p.binary else p,))
+    return Views((p.view(p.y, p.p, classes=p.class_names) if p.binary else p,))
 
 
 def _top(p: Predictions) -> tuple[NDArray[Any], Array]:

@@ -578,7 +578,7 @@ class DetectedPredictions(Predictions):
             child.probability,
             child.w,
             category=self.category,
-            classes=child._classes,
+            classes=child.class_names,
             rows=child.rows,
             n_input=child.n_input,
             origin=child.origin,

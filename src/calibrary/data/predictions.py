@@ -183,6 +183,11 @@ class Predictions:
         return tuple(range(self.k)) if self._classes is None else self._classes
 
     @property
+    def class_names(self) -> tuple[Hashable, ...] | None:
+        """The names of the classes, to be passed on to other predictions; None if classes are 0, 1, ..."""
+        return self._classes
+
+    @property
     def device(self) -> Any:
         """The GPU that holds the user's probabilities; None otherwise. Sums over all pairs are computed there."""
         if self._device is not None:

@@ -328,14 +328,14 @@ class RowSample:
         p = self.p
         share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
         row, label = np.nonzero(share > 0.0)
-        rows = p.subset(row, label, p.probability[row], classes=p._classes, origin=p.origin)
+        rows = p.subset(row, label, p.probability[row], classes=p.class_names, origin=p.origin)
         rows.w = p.weight[row] * share[row, label]
         return RowSample(rows, "importance")
 
     def written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
         """These rows one by one; each copy of a weighted row is a row."""
         p = self.p
-        child = p.subset(row, p.y[row] if y is None else y, p.probability[row], classes=p._classes, origin=p.origin)
+        child = p.subset(row, p.y[row] if y is None else y, p.probability[row], classes=p.class_names, origin=p.origin)
         if self.unit_row is not None:
             child.w = None
         return child
@@ -689,7 +689,7 @@ def _ascending(p: Predictions) -> Indices:
 
 
 def _in_order(p: Predictions, order: Indices) -> Predictions:
-    taken = p.subset(order, p.y[order], p.probability[order], classes=p._classes, origin=p.origin)
+    taken = p.subset(order, p.y[order], p.probability[order], classes=p.class_names, origin=p.origin)
     taken.ascending = p.binary
     return taken
 

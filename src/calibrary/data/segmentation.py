@@ -77,7 +77,7 @@ def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int 
     if labels is None:
         _refuse_unknown(label, counts, k)
     checked = predictions(label[counts], probability[counts], labels=labels)
-    pixels = Pixels(checked.y, checked.probability, classes=checked._classes)
+    pixels = Pixels(checked.y, checked.probability, classes=checked.class_names)
     pixels.image = np.nonzero(counts)[0]
     return pixels
 

@@ -75,7 +75,7 @@ def rows_of(view: Predictions, rows: Indices, where: str) -> Predictions:
     if not len(rows) or (y == y[0]).all():
         what = f"every label is {view.classes[y[0]]!r}" if len(rows) else "there is no row"
         raise RefusedError(f"{where} {what}, so that no map can be fitted: use fewer folds or more rows")
-    return view.subset(rows, y, view.probability[rows], classes=view._classes)
+    return view.subset(rows, y, view.probability[rows], classes=view.class_names)
 
 
 def mapped_by(map: Any, seen: Predictions, view: Predictions, rows: Indices) -> Array:

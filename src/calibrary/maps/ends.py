@@ -69,7 +69,7 @@ class HalfEnds(CalibrationMap):
 
     def _learn(self, view: Predictions) -> None:
         self.end_ = half_end(view)
-        moved = view.view(view.y, inside(view.probability, self.end_), view._classes)
+        moved = view.view(view.y, inside(view.probability, self.end_), view.class_names)
         self.map_ = copy.copy(self.map).fit(moved)
 
     def _evaluate(self, c: Array) -> Array:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, softmax
@@ -116,13 +114,6 @@ def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, f
         ("beta map", parameters), lambda: logits(view, clip=True).fitted(fit)
     )
     return found
-
-
-def fit_beta(c: Array, y: NDArray[Any], w: Array | None, parameters: str = "abm") -> tuple[float, float, float]:
-    """The exact constrained optimum (a, b, d) of the beta map; ``y`` may be a share of ones."""
-    columns, n_slopes = beta_columns(logit(c), parameters)
-    theta = fit_nonnegative(columns, y.astype(np.float64) if w is None else w * y, w, n_slopes)
-    return _beta_parameters(theta, n_slopes, parameters)
 
 
 def _beta_parameters(theta: Array, n_slopes: int, parameters: str) -> tuple[float, float, float]:

@@ -61,7 +61,7 @@ def fit_candidate(chosen: CandidateMap, p: Predictions, ends: Any = "half") -> F
 
 
 def _moved_inside(p: Predictions, end: float) -> Predictions:
-    rows = p.view(p.y, inside(p.probability, end), p._classes)
+    rows = p.view(p.y, inside(p.probability, end), p.class_names)
     rows.ascending = p.ascending  # clipping keeps the order
     return rows
 

@@ -241,7 +241,7 @@ def cross_fitted(
 
 def _ordered(p: Predictions, index: Indices) -> Predictions:
     """These rows in this order, marked as sorted if they are."""
-    part = p.subset(index, p.y[index], p.probability[index], classes=p._classes, origin=None)
+    part = p.subset(index, p.y[index], p.probability[index], classes=p.class_names, origin=None)
     part.ascending = part.binary
     return part
 

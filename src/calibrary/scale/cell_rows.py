@@ -104,7 +104,7 @@ class CellRows(Predictions):
         first = self.c[start][group]
         shift = np.bincount(group, self.weight * (self.c - first)) / np.bincount(group, self.weight)
         made = Predictions(
-            self.y, first + shift[group], self.w, classes=self._classes, rows=self.rows, n_input=self.n_input,
+            self.y, first + shift[group], self.w, classes=self.class_names, rows=self.rows, n_input=self.n_input,
             origin=self.origin,
         )  # fmt: skip
         made.ascending, made.seen_through, made.counted = self.ascending, self.seen_through, True

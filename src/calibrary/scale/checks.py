@@ -72,7 +72,7 @@ def checked_rows(
         if ROW_SUM_TOLERANCE < gap.max(initial=0.0) <= ROW_SUM:
             even = np.full_like(prob, 1.0 / prob.shape[1])
             named = predictions(y, even, labels=labels, pos_label=pos_label)  # checks the labels
-            return Predictions(named.y, np.ascontiguousarray(prob), classes=named._classes)
+            return Predictions(named.y, np.ascontiguousarray(prob), classes=named.class_names)
     return predictions(y, prob, labels=labels, pos_label=pos_label)
 
 

@@ -165,13 +165,13 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         step = max(1, _NUMBERS // self.n_classes)
         for first in range(0, p.n, step):
             rows = slice(first, first + step)
-            part = Predictions(p.y[rows], p.probability[rows], classes=p._classes)
+            part = Predictions(p.y[rows], p.probability[rows], classes=p.class_names)
             self._add_part(part, w[rows], None if ids is None else ids[rows])
 
     def _add_part(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
         if len(w):  # rows of weight zero are ignored
             there = w > 0
-            p, w = Predictions(p.y[there], p.probability[there], classes=p._classes), w[there]
+            p, w = Predictions(p.y[there], p.probability[there], classes=p.class_names), w[there]
             ids = None if ids is None else ids[there]
         sums = {id: loss_sum(each, w) for id, each in row_losses(p, self.losses).items()} if p.n else {}
         if self.sample.size:

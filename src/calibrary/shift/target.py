@@ -318,7 +318,7 @@ def _features(values: Any, name: str) -> Array:
 
 def _unweighted(p: Predictions) -> Predictions:
     """The rows without their weights, which are part of the weighting."""
-    return Predictions(p.y, p.probability, classes=p._classes, rows=p.rows, n_input=p.n_input, origin=p.origin)
+    return Predictions(p.y, p.probability, classes=p.class_names, rows=p.rows, n_input=p.n_input, origin=p.origin)
 
 
 def _heavier(p: Predictions, w: Array) -> Predictions:

@@ -58,7 +58,7 @@ def uninformed(p: Predictions) -> Predictions:
     """The data in which every prediction has every outcome, weighted by the outcome's share (no information)."""
     share, k = p.class_share, p.k
     rows = np.tile(np.arange(p.n), k)
-    made = p.subset(rows, np.repeat(np.arange(k), p.n), p.probability[rows], classes=p._classes)
+    made = p.subset(rows, np.repeat(np.arange(k), p.n), p.probability[rows], classes=p.class_names)
     made.w = np.repeat(share, p.n) * np.tile(p.weight, k)
     kept = np.flatnonzero(made.w > 0.0)
     return made if len(kept) == made.n else made.part(kept)

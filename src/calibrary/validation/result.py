@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -309,10 +309,6 @@ class Validation:
 
     # -- keeping ------------------------------------------------------------------------------------
 
-    def without_rows(self) -> Validation:
-        """The result without rows and refits, which are not saved in a file."""
-        return replace(self, predictions=None, refits=None)
-
     def save(self, path: str | Path) -> None:
         """Write the result to a JSON file: the table, the curve and the instability, without X and y."""
         file.save(self, path)
@@ -330,7 +326,7 @@ def _first(text: str) -> str:
 def _repeated(p: Predictions, drawn: Array) -> Predictions:
     """The rows of a bootstrap sample repeated one by one for the smoother; importance weights are kept."""
     if (drawn == np.rint(drawn)).all():
-        return Predictions(*(np.repeat(x, drawn.astype(np.intp)) for x in (p.y, p.c)), classes=p._classes)
+        return Predictions(*(np.repeat(x, drawn.astype(np.intp)) for x in (p.y, p.c)), classes=p.class_names)
     return p.reweighted(drawn.astype(np.float64))
 
 

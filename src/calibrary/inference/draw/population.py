@@ -88,7 +88,7 @@ def _of_all(statistic: Statistic, truth: Array) -> Any:
     weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))
     kept = np.flatnonzero(weight > 0.0)
     row, y = row[kept], np.tile(np.arange(p.k), p.n)[kept]
-    every = p.subset(row, y, p.probability[row], classes=p._classes, origin=p.origin)
+    every = p.subset(row, y, p.probability[row], classes=p.class_names, origin=p.origin)
     every.w = weight[kept]
     if statistic.entry is None:
         return statistic.of(every)
@@ -106,7 +106,7 @@ def _both(view: Predictions, q: Array, share: Array) -> Predictions:
     weight = _whole(np.concatenate([(1.0 - q) * share, q * share]))
     kept = np.flatnonzero(weight > 0.0)
     row, y = kept % view.n, (kept >= view.n).astype(np.intp)
-    both = view.subset(row, y, view.probability[row], classes=view._classes, origin=view.origin)
+    both = view.subset(row, y, view.probability[row], classes=view.class_names, origin=view.origin)
     both.w = weight[kept]
     return both
 

@@ -261,7 +261,7 @@ def _of_callable(metric: Callable[..., Any], sample: Sample, question: Question)
         raise RefusedError(
             "sample_weight was given but the metric has no sample_weight argument: add the argument, or repeat rows"
         )
-    names = None if p._classes is None else np.array(p.classes)
+    names = None if p.class_names is None else np.array(p.classes)
 
     def of(data: Any) -> Any:
         seen = data.read_as("predictions", "metric")

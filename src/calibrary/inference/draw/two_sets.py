@@ -64,7 +64,7 @@ class TwoSets:
             each = weighting.weights(row, p.y[row], target)
 
             def written_out() -> Predictions:
-                child = p.subset(row, p.y[row], p.probability[row], classes=p._classes, origin=p.origin)
+                child = p.subset(row, p.y[row], p.probability[row], classes=p.class_names, origin=p.origin)
                 child.w = each
                 return child.part(np.flatnonzero(each > 0.0)) if (each <= 0.0).any() else child
 
@@ -133,7 +133,7 @@ def _added(place: Indices, each: Array, n: int) -> Array:
 def _weighted(p: Predictions, w: Array) -> Predictions:
     """The rows with these weights; a weight of 0 becomes tiny, because a draw may give the row a positive one."""
     return Predictions(
-        p.y, p.probability, np.maximum(w, 1e-12 * w.max()), classes=p._classes, rows=p.rows, n_input=p.n_input,
+        p.y, p.probability, np.maximum(w, 1e-12 * w.max()), classes=p.class_names, rows=p.rows, n_input=p.n_input,
         origin=p.origin,
     )  # fmt: skip
 
@@ -141,6 +141,6 @@ def _weighted(p: Predictions, w: Array) -> Predictions:
 def _listed(p: Predictions, row: Indices, label: Indices, each: Array) -> Predictions:
     """The drawn rows one by one, with drawn labels and weights; rows of weight 0 are left out."""
     kept = np.flatnonzero(each > 0.0)
-    child = p.subset(row[kept], label[kept], p.probability[row[kept]], classes=p._classes, origin=p.origin)
+    child = p.subset(row[kept], label[kept], p.probability[row[kept]], classes=p.class_names, origin=p.origin)
     child.w = each[kept]
     return child

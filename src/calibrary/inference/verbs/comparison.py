@@ -499,7 +499,7 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
 
 def _with(p: Predictions, probability: Array) -> Predictions:
-    return Predictions(p.y, probability, p.w, classes=p._classes, rows=p.rows, n_input=p.n_input)
+    return Predictions(p.y, probability, p.w, classes=p.class_names, rows=p.rows, n_input=p.n_input)
 
 
 def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:

@@ -368,7 +368,7 @@ def _inside(view: Predictions, boundary: str) -> Predictions | None:
     """The rows that have log odds; None if there are none."""
     p = view.probability
     if boundary == "clip":
-        return view.view(view.y, np.clip(p, EPS, 1.0 - EPS), classes=view._classes)
+        return view.view(view.y, np.clip(p, EPS, 1.0 - EPS), classes=view.class_names)
     outside: NDArray[np.bool_] = (p <= 0.0) | (p >= 1.0) if view.binary else np.any(p <= 0.0, axis=1)
     if not outside.any():
         return view
@@ -378,7 +378,7 @@ def _inside(view: Predictions, boundary: str) -> Predictions | None:
     )
     if outside.all():
         return None
-    return view.subset(~outside, view.y[~outside], p[~outside], classes=view._classes)
+    return view.subset(~outside, view.y[~outside], p[~outside], classes=view.class_names)
 
 
 def _binary(view: Predictions) -> CoxResult:

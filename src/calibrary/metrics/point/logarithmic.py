@@ -451,7 +451,7 @@ def _focal_shares(target: Array, view: Predictions, gamma: Any, alpha: Any, eps:
     shares = np.column_stack([1.0 - target, target]) if view.binary else target
     rows = np.zeros(view.n)
     for k in range(view.k):
-        occurred = view.view(np.full(view.n, k), view.probability, classes=view._classes)
+        occurred = view.view(np.full(view.n, k), view.probability, classes=view.class_names)
         rows += _times(shares[:, k], _focal_rows(occurred, gamma, alpha, eps))
     return rows
 

@@ -37,11 +37,11 @@ def _at_base_rate(view: Predictions) -> Predictions:
     """Every row predicted with the class frequencies."""
     if view.binary:
         return view.view(view.y, np.full(view.n, min(float(view.mean(view.y)), 1.0)))
-    return view.view(view.y, np.tile(view.class_share, (view.n, 1)), classes=view._classes)
+    return view.view(view.y, np.tile(view.class_share, (view.n, 1)), classes=view.class_names)
 
 
 def _certain(view: Predictions) -> Predictions:
     """The predictions that give every row's true class the probability 1."""
     if view.binary:
         return view.view(view.y, view.y.astype(np.float64))
-    return view.view(view.y, view.one_hot, classes=view._classes)
+    return view.view(view.y, view.one_hot, classes=view.class_names)
