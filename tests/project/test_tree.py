@@ -31,8 +31,6 @@ IDS = set(cal.catalogue)
 KINDS = re.compile(r"\b(Matches|Predictions|\w*Sample|\w+Cells|LabelRows)\b")
 #: Below or beside the rule: data itself, and rooms whose own classes these are.
 MAY_ASK = ("data/", "scale/", "losses/")
-#: The room that makes generators, and made-up data; tests/project/test_draws.py reads the loops.
-MAY_DRAW = ("numerics/draw.py", "study/", "datasets/", "gallery.py")
 
 TAG = re.compile(r"(?<!\?P)</?([a-zA-Z][\w-]*[\s/>]|\{)|<[!?][a-z]", re.IGNORECASE)
 #: Those who take apart what Matplotlib drew, and write down what is allowed of it.
@@ -89,10 +87,6 @@ def _refuses_without_the_type(node: ast.AST) -> bool:
 RULES = {
     "a table of metric ids": (("metrics/", *CHOICES), lambda node: bool(_ids(node))),
     "a question which kind of data this is": (MAY_ASK, _asks_the_kind),
-    "a generator made outside numerics/draw.py": (
-        MAY_DRAW,
-        lambda node: isinstance(node, ast.Attribute) and node.attr in ("default_rng", "RandomState", "SeedSequence"),
-    ),
     "a refusal that is not a RefusedError": (
         tuple(name for name in NAMES if not name.startswith(MUST_REFUSE)),
         _refuses_without_the_type,
