@@ -102,7 +102,7 @@ def cells(args: argparse.Namespace) -> list[tuple[str, str, str, int, int]]:
     listed += [(m, "auto", t, n, 100) for n in (100, 2000) for m in FIRST for t in TRUTHS]
     listed += [(m, "auto", t, 500, 50) for m in SECOND for t in TRUTHS if "classes" not in t]
     named = {*FIRST, *SECOND, *NO_TRUTH}
-    rest = [e.id for e in catalogue.values() if e.reads == "predictions" and not e.needs and e.id not in named]
+    rest = [e.id for e in catalogue.values() if e.data_type == "predictions" and not e.needs and e.id not in named]
     listed += [(m, "auto", t, 500, 50) for m in rest for t in list(TRUTHS)[:3]]
     if args.rows:
         listed = [cell for cell in listed if cell[3] == args.rows]
@@ -221,7 +221,7 @@ def costly_ids() -> list[str]:
     last = ("dkde", "ece_fott", "skde", "ece_pl", "ece_pl3", "lower_distance")
     extra = {*NEEDED, "distributions"}
     left_out = (e for e in catalogue.values() if e.costly or e.weights == "none" or set(e.needs) & extra)
-    found = [e.id for e in left_out if e.reads == "predictions" and not e.no_interval and e.id not in NO_TRUTH]
+    found = [e.id for e in left_out if e.data_type == "predictions" and not e.no_interval and e.id not in NO_TRUTH]
     return [id for id in found if id not in last] + [id for id in last if id in found]
 
 
@@ -410,7 +410,7 @@ def unmeasured() -> dict[str, str]:
     for entry in catalogue.values():
         if entry.no_interval:
             found[entry.id] = f"it has no interval: {entry.no_interval}"
-        elif entry.reads != "predictions":
+        elif entry.data_type != "predictions":
             found[entry.id] = "`--boxes` measures it"
         elif entry.needs and not set(entry.needs) & {*NEEDED, "distributions"}:
             found[entry.id] = f"it needs {', '.join(entry.needs)}, which the simulated samples do not have"

@@ -222,7 +222,7 @@ def _sentence(text: str, about: Any) -> str:
 
 def taken(entry: Entry) -> bool:
     """Can the metric be asked with labels and probabilities alone?"""
-    return entry.reads == "predictions" and not entry.needs and entry.id not in _SLOW
+    return entry.data_type == "predictions" and not entry.needs and entry.id not in _SLOW
 
 
 #: Linear programmes and the like: seconds for sixty rows.

@@ -62,7 +62,7 @@ QUICK = {
 
 def kinds(id, settings):
     """The data on which a name is tried."""
-    if ENTRIES[id].reads == "matches":
+    if ENTRIES[id].data_type == "matches":
         return ("boxes",)
     if ENTRIES[id].needs and "order" not in ENTRIES[id].needs:
         return ("breast_cancer",)

@@ -103,8 +103,8 @@ from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.overall.sequential import calibration_monitor as calibration_monitor
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
-from calibrary.inference.verbs.band import ReadingBand as ReadingBand
-from calibrary.inference.verbs.band import reading_band as reading_band
+from calibrary.inference.verbs.band import ConsistencyBand as ConsistencyBand
+from calibrary.inference.verbs.band import consistency_band as consistency_band
 from calibrary.inference.verbs.comparison import Comparison as Comparison
 from calibrary.inference.verbs.comparison import calibration_gain as calibration_gain
 from calibrary.inference.verbs.comparison import compare as compare

@@ -41,7 +41,7 @@ _TABLE = {
         0.1 inference.methods.multiplicity adjust_pvalues
         0.3 inference.overall.decision decide
         0.2 inference.overall.sequential calibration_monitor
-        0.2 inference.verbs.band reading_band
+        0.3 inference.verbs.band consistency_band
         0.1 inference.verbs.comparison calibration_gain compare
         0.2 inference.verbs.gate assert_calibrated
         0.1 inference.verbs.interval interval
@@ -263,7 +263,7 @@ _TABLE = {
         0.2 inference.overall.sequential Alternative EValueResult
         0.1 inference.result IntervalResult
         0.2 inference.result ConfidenceInterval
-        0.2 inference.verbs.band ReadingBand
+        0.3 inference.verbs.band ConsistencyBand
         0.1 inference.verbs.comparison Comparison
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
@@ -335,12 +335,14 @@ NEEDS = {"losses": "torch", "mlflow": "mlflow"}
 RENAMED = {
     "NeighbourCurve": "NeighborCurve",
     "NeighbourTestResult": "NeighborTestResult",
+    "ReadingBand": "ConsistencyBand",
     "generalised_squared_error": "generalized_squared_error",
     "localisation_aware_adaptive_calibration_error": "localization_aware_adaptive_calibration_error",
     "localisation_aware_expected_calibration_error": "localization_aware_expected_calibration_error",
     "nearest_neighbour_calibration_error": "nearest_neighbor_calibration_error",
     "normalised_squared_error_score": "normalized_squared_error_score",
     "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
+    "reading_band": "consistency_band",
 }
 
 #: Names that were accessible up to 0.2 without being listed, and the module to import each from; they give a warning.

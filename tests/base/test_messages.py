@@ -57,7 +57,7 @@ def test_a_metric_for_two_classes_advises_what_works_for_four():
 
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 @pytest.mark.parametrize(
-    "entry", [e for e in cal.catalogue.values() if e.reads == "predictions" and not e.needs], ids=lambda e: e.id
+    "entry", [e for e in cal.catalogue.values() if e.data_type == "predictions" and not e.needs], ids=lambda e: e.id
 )
 def test_an_advised_lens_is_taken(entry):
     """If a metric refuses lens="binary" for four classes, every lens that its message names works."""

@@ -25,7 +25,7 @@ def warned(call, *data):
     return [str(w.message) for w in caught if WARNING in str(w.message)]
 
 
-@pytest.mark.parametrize("id", [id for id, entry in ENTRIES.items() if entry.reads == "predictions"])
+@pytest.mark.parametrize("id", [id for id, entry in ENTRIES.items() if entry.data_type == "predictions"])
 def test_every_metric_warns_of_classes(id):
     found = warned(ENTRIES[id].function, Y, CLASSES)
     assert len(found) >= 1

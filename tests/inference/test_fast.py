@@ -25,7 +25,7 @@ DECLARED = {e.id: e.replicate for e in cal.catalogue.values() if e.replicate is 
 ROW_MEANS = [
     e.id
     for e in cal.catalogue.values()
-    if "reduction" in e.options and e.reads == "predictions" and not e.needs and e.id not in DECLARED
+    if "reduction" in e.options and e.data_type == "predictions" and not e.needs and e.id not in DECLARED
 ]
 OPTIONS = {
     "ece": [{}, {"n_bins": 4}, {"norm": 2}, {"edges": [0, 0.3, 1]}, {"closed": "left"}],

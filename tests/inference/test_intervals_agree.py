@@ -55,7 +55,7 @@ def agree(id, *data, **options):
 
 #: Each value is a fit of a tenth of a second and more; they go the way of ici.
 SLOW = ("ece_pl", "ece_pl3")
-WALKED = [e for e in ENTRIES if e.reads == "predictions" and e.id not in SLOW]
+WALKED = [e for e in ENTRIES if e.data_type == "predictions" and e.id not in SLOW]
 
 
 @pytest.mark.parametrize("entry", WALKED, ids=lambda e: e.id)
@@ -68,7 +68,7 @@ def test_binary_and_several_classes(entry):
         agree(entry.id, y, p, **rows_for_classes(entry, extra(entry, ROWS), p))
 
 
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.reads != "predictions"], ids=lambda e: e.id)
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.data_type != "predictions"], ids=lambda e: e.id)
 def test_detections(entry):
     result = agree(entry.id, detections(n=60, n_images=12))
     assert result.method in ("triangle", "basic")

@@ -140,8 +140,8 @@ def statistic_of(id, y, p, **options):
     return as_statistic(id, sample, question, redrawn=True)
 
 
-POPULATION = [e.id for e in catalogue.values() if e.one_sided and e.reads == "predictions" and e.null and e.order_free
-              and e.weights != "none" and not e.needs and not e.costly
+POPULATION = [e.id for e in catalogue.values() if e.one_sided and e.data_type == "predictions" and e.null
+              and e.order_free and e.weights != "none" and not e.needs and not e.costly
               and e.id != "rank_calibration_error"]  # fmt: skip  # ranks of finitely many bins never tie exactly
 
 
@@ -213,7 +213,7 @@ def test_every_metric_has_an_interval_whose_result_names_the_method():
     y, c = binary(0, n=60)
     for entry in catalogue.values():
         left_out = entry.needs or entry.costly or entry.no_interval or entry.id == "consistency"
-        if entry.reads != "predictions" or left_out:
+        if entry.data_type != "predictions" or left_out:
             continue
         result = cal.interval(entry.id, y, c, n_resamples=19, rng=0)
         assert result.method in ("inversion", "triangle", "basic", "studentized", "asymptotic")

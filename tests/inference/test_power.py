@@ -45,7 +45,7 @@ def test_power_is_the_share_of_samples_that_the_test_rejects():
     ]
     found = cal.power("ece", 150, error=0.1, line="shift", n_resamples=999, rng=1)
     assert found.power == pytest.approx(np.mean(hits), abs=0.12)
-    assert found.reads > found.reads_calibrated
+    assert found.mean > found.mean_calibrated
 
 
 def test_more_rows_and_larger_errors_are_found_more_often():

@@ -76,7 +76,7 @@ def test_intervals_with_options_that_change_the_range_hold_their_estimate(id, op
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("wrong", [True, False])
 def test_every_metric_stays_in_its_range_on_the_worst_data(entry, k, wrong):
-    if entry.reads != "predictions" or set(entry.needs) & {"features", "groups", "model"} or entry.fields:
+    if entry.data_type != "predictions" or set(entry.needs) & {"features", "groups", "model"} or entry.fields:
         pytest.skip("does not apply: needs more than predictions")
     y, p = problem(k, wrong=wrong)
     data = predictions(y, p)

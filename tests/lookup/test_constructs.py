@@ -139,7 +139,7 @@ def of_boxes(seed, n=150):
 
 def given(entry, seed):
     """Data of the kind that a metric takes, with what else it needs."""
-    if entry.reads == "matches":
+    if entry.data_type == "matches":
         return (of_boxes(seed),), {"min_count": 1} if "min_count" in entry.options else {}
     if entry.binary_lens == "full" or "order" in entry.needs:
         return of_classes(seed), {}
@@ -333,12 +333,12 @@ CALLS = {
     "Asymptotic": lambda s: cal.interval("bs", *sample(s), method="asymptotic"),
     "Consistency": lambda s: cal.test("ece", *sample(s), method="consistency", n_resamples=19, rng=0),
     "null_distribution": lambda s: cal.null_distribution("ece", sample(s)[1], n_resamples=9, rng=0).values,
-    "reading_band": lambda s: cal.reading_band("ece", *sample(s), n_resamples=19, rng=0),
+    "consistency_band": lambda s: cal.consistency_band("ece", *sample(s), n_resamples=19, rng=0),
     "recalibration_gain": lambda s: cal.recalibration_gain(*sample(s), maps=["temperature"], folds=3, rng=0).before,
     "datasets.review_example": lambda s: cal.datasets.review_example(rng=s),
     "ece_knn_curve": lambda s: cal.ece_knn_curve(*sample(s)),
     "consistency_error": lambda s: cal.consistency_error(*sample(s), consistency=sample(s + 1)[1]),
-    "study.null_reading": lambda s: cal.study.null_reading("ece", *sample(s), n_resamples=9, rng=0),
+    "study.expected_by_chance": lambda s: cal.study.expected_by_chance("ece", *sample(s), n_resamples=9, rng=0),
     "plots.reliability_data": lambda s: plots.reliability_data(*sample(s), interval=False).outcome,
     "plots.brier.brier_curve": lambda s: plots.brier_curve(*sample(s)).total,
     "plots.BrierCurveData": lambda s: plots.brier_curve(*sample(s)).area,
@@ -423,7 +423,7 @@ def probe(answer):
     kind, _, what = answer.partition(" ")
     if kind == "metric":
         entry = cal.catalogue[what]
-        if entry.reads == "matches" and set(entry.settings) & {"features", "iou_threshold"}:
+        if entry.data_type == "matches" and set(entry.settings) & {"features", "iou_threshold"}:
             return lambda seed: entry(*of_images(seed), **quick(entry))
         return lambda seed: entry(*given(entry, seed)[0], **{**given(entry, seed)[1], **quick(entry)})
     if kind == "option":
@@ -474,7 +474,7 @@ def known(fact):
 def trained(id, seed):
     """A loss and its gradient."""
     torch = pytest.importorskip("torch")
-    detected = cal.catalogue[id].reads == "matches"
+    detected = cal.catalogue[id].data_type == "matches"
     y, p = sample(seed) if detected or cal.catalogue[id].default_lens == "binary" else of_classes(seed)
     given = torch.tensor(p, dtype=torch.float64, requires_grad=True)
     value = find("losses.loss_of")(id)(

@@ -65,7 +65,7 @@ def shown_when_calibrated(id, n):
     given = {k: v for need in cal.catalogue[id].needs if need in INPUTS for k, v in INPUTS[need](n).items()}
     if given:
         return float(np.mean([value(id, rows(n, i), **given) for i in range(3)]))
-    if cal.catalogue[id].reads == "matches":
+    if cal.catalogue[id].data_type == "matches":
         return float(np.mean([value(id, found_boxes(n, i)) for i in range(4)]))
     values = []
     for i in range(12):
@@ -96,7 +96,7 @@ def largest_bin(rare):
 
 def simple(entry):
     """Can it be computed of labels and one probability?"""
-    return entry.reads == "predictions" and not entry.needs and "binary" in entry.lenses
+    return entry.data_type == "predictions" and not entry.needs and "binary" in entry.lenses
 
 
 # -- what is so of each line of explain ----------------------------------------------------------------------
@@ -139,7 +139,7 @@ def values_lie_in_the_range(entry, told):
     low, high = entry.range
     if not told["stated"].startswith(f"{low:g} to {high:g}"):
         return False
-    make = rows if simple(entry) else found_boxes if entry.reads == "matches" and not entry.needs else None
+    make = rows if simple(entry) else found_boxes if entry.data_type == "matches" and not entry.needs else None
     if make is None or entry.fields:
         return True
     seen = [value(entry.id, make(60, i, *way)) for i, way in enumerate(((1, 0), (0.3, 0), (3, 0), (1, -2)))]
@@ -151,7 +151,7 @@ def ideal(entry, told):
     if not all(v is None or f"{v:g}" in told["stated"] for v in ideals.values()):
         return False
     few, many = finding(entry.id, 1000), finding(entry.id, 100_000)
-    off = [f.strays if f.reads is None else abs(f.reads - (entry.perfect or 0.0)) for f in (few, many)]
+    off = [f.strays if f.null_mean is None else abs(f.null_mean - (entry.perfect or 0.0)) for f in (few, many)]
     if entry.perfect is None or None in off or entry.range == (-np.inf, np.inf):  # a statistic of fixed scatter
         return "still" not in told["stated"]
     return (off[1] > max(0.75 * off[0], 2e-3)) == ("still" in told["stated"])
@@ -193,7 +193,7 @@ def weights(entry, told):
 def lenses(entry, told):
     if told["stated"] != ", ".join(entry.lenses):
         return False
-    if entry.reads == "matches" or entry.needs or entry.costly:
+    if entry.data_type == "matches" or entry.needs or entry.costly:
         return True
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(3), 60)
@@ -231,7 +231,7 @@ NOT_OF_ERRORS = ("ranking", "fit", "consistency")
 def turns(entry, told):
     if told["stated"] != entry.sign:
         return False
-    make = rows if simple(entry) else found_boxes if entry.reads == "matches" and not entry.needs else None
+    make = rows if simple(entry) else found_boxes if entry.data_type == "matches" and not entry.needs else None
     if make is None or entry.measures in NOT_OF_ERRORS or entry.costly:
         return True
     good, bad = (
@@ -298,7 +298,7 @@ class OfMetric(dict):
         entry = cal.catalogue[id]
         super().__init__({"id": id, "range": entry.range, "calibrated": functools.partial(shown_when_calibrated, id)})
         self["perfect"], self["line of"] = entry.perfect, line_of(entry)
-        self["study"] = lambda n, k: finding(id, n, k).reads
+        self["study"] = lambda n, k: finding(id, n, k).null_mean
         self["largest bin"], self["moved by a wrong label"] = largest_bin, functools.partial(moved_by_a_wrong_label, id)
         self.update({name: functools.partial(found, entry) for name, found in LINES.items()})
         self["sections"] = {text.partition(":")[0] for text in entry.advised.values()}
@@ -306,11 +306,11 @@ class OfMetric(dict):
 
     def get(self, name, default=None):
         if name == "strictly proper":
-            if self.entry.reads == "matches":  # no score of rows: Table 2 says it of the detectors' scores
+            if self.entry.data_type == "matches":  # no score of rows: Table 2 says it of the detectors' scores
                 return self.entry.table2.proper == "yes"
             return cal.check_propriety(self.entry.id, n_classes=3).verdict == "strictly proper"
         if name == "calibrated means":
-            at = {n: finding(self.entry.id, n).reads for n in (1000, 10_000, 100_000)}
+            at = {n: finding(self.entry.id, n).null_mean for n in (1000, 10_000, 100_000)}
             return {n: value for n, value in at.items() if value is not None} or {0: 0.0}
         if name == "shares":
             known = [finding(self.entry.id, n, k) for n in NUMBERS for k in (2, 10, 200, 1000)]

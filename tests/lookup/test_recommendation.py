@@ -105,7 +105,7 @@ def test_facts_are_of_their_kind():
         for name, allowed in words.items():
             assert name in known
             assert getattr(entry, name) in allowed
-        assert not entry.misses or entry.reads == "matches"
+        assert not entry.misses or entry.data_type == "matches"
 
 
 def test_measured_power_ranks_the_tests():
@@ -149,7 +149,7 @@ def test_unbiased_metrics_are():
 def test_what_trains_has_a_loss():
     losses = pytest.importorskip("calibrary.losses")
     for entry in cal.catalogue.values():
-        if entry.differentiable and entry.reads == "predictions":
+        if entry.differentiable and entry.data_type == "predictions":
             assert losses.loss_of(entry.id).metric == entry.id
 
 
@@ -181,7 +181,7 @@ def test_what_never_reads_0_is_not_recommended_to_measure(n):
     """MVMS, SICE and others keep reading an error of a calibrated model, however many rows there are."""
     for found in cal.recommend("binary", "measure", n=n, most=4):
         beside = "few rows" in cal.catalogue[found.id].advised  # an upper bound, which the review wants beside errors
-        assert beside or (finding(found.id, 100_000).reads or 0.0) < 0.01, found.id
+        assert beside or (finding(found.id, 100_000).null_mean or 0.0) < 0.01, found.id
     largest = cal.recommend("binary", "measure", n=n, safety=True)[0]  # made for safety, with that caution
     assert (largest.id, "a calibrated model shows" in largest.caution) == ("mce", True)
 

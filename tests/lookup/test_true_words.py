@@ -84,10 +84,10 @@ def test_a_value_of_the_study_lies_in_the_range_of_its_metric(n_classes):
             continue
         for n in (100, 1000, 30_000):
             found = finding(entry.id, n, n_classes)
-            if found.reads is not None:
-                assert entry.range[0] <= found.reads <= entry.range[1], (name, found.reads)
+            if found.null_mean is not None:
+                assert entry.range[0] <= found.null_mean <= entry.range[1], (name, found.null_mean)
                 assert found.strays is None
-                assert f"shows about {number(found.reads)}" in found.sentence
+                assert f"shows about {number(found.null_mean)}" in found.sentence
             if found.strays is not None:
                 assert entry.better == "perfect", name
                 assert found.strays >= 0.0
@@ -101,7 +101,7 @@ def test_the_study_shows_what_the_metric_gives():
         for _ in range(6):
             c = rng.beta(1.0, 1.0, 1000)
             values.append(float(cal.compute(id, rng.random(1000) < c, c)))
-        assert abs(np.mean(values) - finding(id, 1000).reads) < 0.15, id
+        assert abs(np.mean(values) - finding(id, 1000).null_mean) < 0.15, id
     assert shown("sr", -0.8439) == "0.844"
     assert shown("wcr", 0.033) == "0.967"
     assert shown("eo", 0.088) == "1 ± 0.088"
@@ -124,7 +124,7 @@ def test_no_score_is_praised_for_a_value_near_0_that_it_has_not():
         for r in cal.recommend("binary", goal, n=200, most=200):
             if any("near 0" in reason for reason in r.reasons):
                 entry = cal.catalogue[r.id]
-                assert entry.unbiased or (entry.perfect == 0.0 and finding(r.id, 200).reads <= 0.035), r.id
+                assert entry.unbiased or (entry.perfect == 0.0 and finding(r.id, 200).null_mean <= 0.035), r.id
     assert [r.id for r in cal.recommend("binary", "compare", n=200, most=2)] == ["bs", "nll"]
 
 

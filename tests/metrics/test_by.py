@@ -10,7 +10,7 @@ from calibrary.numerics.draw import generator
 from golden import arrays, detection_file
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, same
 
-OF_ROWS = [e for e in ENTRIES if e.reads == "predictions"]  # detections are split by image, below
+OF_ROWS = [e for e in ENTRIES if e.data_type == "predictions"]  # detections are split by image, below
 
 
 @quiet

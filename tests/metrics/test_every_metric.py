@@ -24,7 +24,7 @@ from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, ro
 
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
 #: Metrics of labels and probabilities; metrics of matched detections are tested in test_detection.
-CLASSIFIERS = [e for e in ENTRIES if e.reads == "predictions"]
+CLASSIFIERS = [e for e in ENTRIES if e.data_type == "predictions"]
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=lambda e: e.id)
 
 
@@ -38,7 +38,7 @@ def problems(entry):
     """Binary and multi-class problems this metric can take."""
     yield (*binary(), extra(entry, 90))
     y, p = multi()
-    if entry.default_lens != "binary" and entry.reads == "predictions":
+    if entry.default_lens != "binary" and entry.data_type == "predictions":
         yield y, p, rows_for_classes(entry, extra(entry, 90), p)
 
 
@@ -71,7 +71,7 @@ def test_facts_are_complete(entry):
     assert entry.null or entry.null_note
     assert entry.order_free or entry.order_note
     assert entry.weights == "repetition" or entry.weights_note
-    if entry.reads == "predictions":
+    if entry.data_type == "predictions":
         assert entry.default_lens in entry.lenses
         assert entry.binary_lens in entry.lenses
 
@@ -177,7 +177,7 @@ def test_unit_weights_change_nothing(entry):
 @every_metric
 def test_a_predictions_object_gives_the_same_number_as_arrays(entry):
     for y, p, kw in problems(entry):
-        if entry.reads == "matches":
+        if entry.data_type == "matches":
             same(entry(cal.matched_detections(y, p, **kw)), entry(y, p, **kw))
         else:
             same(entry(cal.predictions(y, p), **kw), entry(y, p, **kw))
@@ -361,8 +361,8 @@ REFUSED = [(e, name) for e in ENTRIES for name in sorted(set(ALL_LENSES) - set(e
 
 @pytest.mark.parametrize(("entry", "name"), REFUSED, ids=lambda v: getattr(v, "id", v))
 def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry, name):
-    y, p = multi(30) if entry.reads == "predictions" else binary(30)
-    rank = {"r": 1} if entry.reads == "predictions" or name in ("rth", "within-top-r", "ranked") else {}
+    y, p = multi(30) if entry.data_type == "predictions" else binary(30)
+    rank = {"r": 1} if entry.data_type == "predictions" or name in ("rth", "within-top-r", "ranked") else {}
     with pytest.raises((ValueError, TypeError), match=r"not defined for|has no option 'r'"):
         entry(y, p, lens=name, **rank, **extra(entry, 30))
 

@@ -95,7 +95,7 @@ def squares(y, c, q):
         (cal.test("bs", y, c, method="monte-carlo", **few), tested, {}),
         (cal.test("bs", y, c, method="monte-carlo", calibration_map=lambda p: 0.5 + 0 * p, **few), tested,
          {"map is true": False}),
-        (cal.reading_band("bs", y, c, **few), {"value": brier(y, c)}, by_chance),
+        (cal.consistency_band("bs", y, c, **few), {"value": brier(y, c)}, by_chance),
         (null, of_draws, {}),
         (cal.variational_error_test(y, c), {}, {"true values": {"variational_error": np.abs(q - c).mean()}}),
         (cal.test("calibration_e_value", y, c), {"statistic": float(cal.calibration_e_value(y, c))}, {}),

@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.inference import band
+from calibrary.lookup.study_findings import finding
 from calibrary.public import RENAMED
+from calibrary.study import reading
 from paths import ROOT
 
 RNG = np.random.default_rng(0)
 P = RNG.random(300)
 Y = (RNG.random(300) < P).astype(int)
 CORNERS = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+BAND = cal.consistency_band("bs", Y, P, n_resamples=9, rng=0)
+POWER = cal.power("bs", 50, error=0.1, n_resamples=19, rng=0)
+SWEEP = cal.study.temperature_sweep(["bs"], P, temperatures=[0.5, 1.0], n_repeats=1, rng=0)
 PLATT = cal.maps.as_map("platt").fit(Y, P)
 
 
@@ -53,6 +59,18 @@ CALLS = [
         "centers=",
     ),
     (lambda: vars(PLATT.kept()), lambda: vars(PLATT.for_refit()), "for_refit"),
+    (lambda: BAND.readings is BAND.values, lambda: True, "ConsistencyBand.values"),
+    (lambda: POWER.reads, lambda: POWER.mean, "Power.mean"),
+    (lambda: POWER.reads_calibrated, lambda: POWER.mean_calibrated, "Power.mean_calibrated"),
+    (lambda: cal.inference.reading_band, lambda: cal.consistency_band, "calibrary.inference.consistency_band"),
+    (lambda: cal.inference.ReadingBand, lambda: cal.ConsistencyBand, "calibrary.inference.ConsistencyBand"),
+    (lambda: band.reading_band, lambda: cal.consistency_band, "consistency_band"),
+    (lambda: cal.study.null_reading, lambda: cal.study.expected_by_chance, "calibrary.study.expected_by_chance"),
+    (lambda: cal.study.NullReading, lambda: cal.study.ExpectedByChance, "calibrary.study.ExpectedByChance"),
+    (lambda: reading.null_reading, lambda: cal.study.expected_by_chance, "expected_by_chance"),
+    (lambda: SWEEP.readings is SWEEP.means, lambda: True, "TemperatureSweep.means"),
+    (lambda: cal.catalogue["laece"].reads, lambda: "matches", "Entry.data_type"),
+    (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).null_mean, "Finding.null_mean"),
     (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
 ]
 
@@ -82,6 +100,13 @@ def test_predictions_are_relabelled_under_the_old_name():
     with pytest.warns(DeprecationWarning, match="relabeled"):
         old = cal.predictions(Y, P).relabelled(1 - Y)
     assert cal.brier_score(old) == cal.brier_score(1 - Y, P)
+
+
+def test_a_result_has_no_attribute_of_another_name():
+    with pytest.raises(AttributeError, match="'Power' object has no attribute 'read'"):
+        POWER.read  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'calibrary.study' has no attribute 'no_such_thing'"):
+        cal.study.no_such_thing  # noqa: B018
 
 
 def test_every_name_of_the_page_on_migration_exists():

@@ -261,7 +261,7 @@ def test_old_keywords_of_verbs_still_work_and_warn():
 
 def test_every_verb_names_its_metric_alike():
     for name in ("compute", "test", "interval", "compare", "calibration_gain", "null_distribution", "power",
-                 "sample_size", "reading_band"):  # fmt: skip
+                 "sample_size", "consistency_band"):  # fmt: skip
         assert next(iter(inspect.signature(getattr(cal, name)).parameters)) == "metric", name
     with pytest.raises(TypeError, match=r"compute needs a metric: compute\('ece', y_true, y_prob\)"):
         cal.compute()

@@ -34,7 +34,7 @@ def test_metrics_of_one_object_from_many_threads_are_those_of_one(columns):
     rng = np.random.default_rng(columns)
     p = rng.random(300) if columns == 1 else rng.dirichlet(np.ones(columns), 300)
     y = rng.integers(0, max(columns, 2), 300)
-    ids = [e.id for e in cal.catalogue.values() if e.reads == "predictions" and not e.needs and not e.costly]
+    ids = [e.id for e in cal.catalogue.values() if e.data_type == "predictions" and not e.needs and not e.costly]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = {}

@@ -119,7 +119,7 @@ def gain_of(advice, gain=0.083, se=0.016):
 
 
 @pytest.mark.parametrize(
-    ("advice", "reads", "sentence"),
+    ("advice", "errors", "sentence"),
     [
         # false if the gain, its error or any of the three errors were another number
         (
@@ -151,9 +151,9 @@ def gain_of(advice, gain=0.083, se=0.016):
         ),
     ],
 )  # fmt: skip
-def test_the_advice_in_words(advice, reads, sentence):
+def test_the_advice_in_words(advice, errors, sentence):
     gain = gain_of(advice)
-    assert help.advice(gain, gain.rows[0], reads) == sentence
+    assert help.advice(gain, gain.rows[0], errors) == sentence
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ import open_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 DRAWS = 99
-UNWEIGHTED = next(e.id for e in cal.catalogue.values() if e.weights == "none" and e.reads == "predictions")
+UNWEIGHTED = next(e.id for e in cal.catalogue.values() if e.weights == "none" and e.data_type == "predictions")
 
 
 def sets(seed=1, n=1200, share=0.2, **more):

@@ -353,9 +353,9 @@ def test_the_result_comes_back_from_its_file(tmp_path):
 
 
 def test_findings_lie_between_the_sizes():
-    at = {n: findings.finding("ece", n).reads for n in (100, 200, 300, 5000)}
+    at = {n: findings.finding("ece", n).null_mean for n in (100, 200, 300, 5000)}
     assert at[100] > at[200] > at[300] > at[5000]
-    assert findings.finding("ece", 100).reads == study.stored_study().row("ece", 100)["null"]
+    assert findings.finding("ece", 100).null_mean == study.stored_study().row("ece", 100)["null"]
     assert "detects" in findings.finding("ece").sentence
     assert "detects" in findings.finding("d_ece").sentence  # from worlds of boxes
     assert findings.why_not("d_ece") == ""

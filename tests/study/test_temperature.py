@@ -21,7 +21,7 @@ def test_a_reading_is_the_metric_on_logits_divided_by_the_temperature():
         p = 1 / (1 + ((1 - TRUTH) / TRUTH) ** (1 / t))
         for id in ("ece", "spiegelhalter"):
             want = np.mean([cal.compute(id, y, p) for y in labels])
-            assert sweep.readings[id][k] == pytest.approx(want, rel=1e-9)
+            assert sweep.means[id][k] == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_measures_that_find_the_truth_are_best_at_one_and_rise_on_both_sides(tru
 def test_a_name_with_settings_keeps_them_and_what_misses_the_truth_shows():
     improper = temperature_sweep(["mae", "RMSCE"], TRUTH, temperatures=STEPS, rng=0)
     assert improper.best["mae"] == 0.25  # rewards extreme predictions
-    assert improper.readings["RMSCE"][0] > 0.1
+    assert improper.means["RMSCE"][0] > 0.1
     assert not improper.steady["mae"]
 
 

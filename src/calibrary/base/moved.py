@@ -1,12 +1,15 @@
-"""Modules that have moved since 0.2: their old paths can still be imported, for old pickles and imports."""
+"""Modules, names and attributes that were renamed since 0.2: the old ones still work, for old pickles and programs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from calibrary.base.errors import deprecated
 
 #: Old package, new package, and the modules that moved; "options=option_checks" means that the module was also renamed.
 _ROOMS = """
@@ -31,6 +34,7 @@ calibrary.recalibrate calibrary.maps isotonic=shrunk_isotonic
 calibrary.reporting calibrary.reporting rows=metric_table
 calibrary.scale calibrary.scale rows=cell_rows
 calibrary.cli calibrary.cli options=shared
+calibrary.study calibrary.study reading=chance
 calibrary.numerics.sums calibrary.numerics.sums segments=segment_sums
 """
 _LINES = [line.split() for line in _ROOMS.strip().splitlines()]
@@ -61,3 +65,34 @@ def keep_old_paths() -> None:
         package, _, name = old.rpartition(".")
         if new in sys.modules and package in sys.modules and name in vars(sys.modules[package]):
             sys.modules[old] = sys.modules[new]
+
+
+def old_names(module: str, renamed: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module in which names were changed: an old name gives the new object and a warning."""
+
+    def found(name: str) -> Any:
+        if name not in renamed:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        deprecated(f"{module}.{name}", f"{module}.{renamed[name]}")
+        return getattr(sys.modules[module], renamed[name])
+
+    return found
+
+
+class RenamedFields:
+    """A result with renamed attributes: an old name gives the attribute and a warning, and old pickles are read."""
+
+    #: Old names of attributes, each with its new name.
+    _RENAMED: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # a type checker shall report unknown attributes
+
+        def __getattr__(self, name: str) -> Any:
+            cls = type(self)
+            if name not in cls._RENAMED:
+                raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            deprecated(f"{cls.__name__}.{name}", f"{cls.__name__}.{cls._RENAMED[name]}")
+            return getattr(self, cls._RENAMED[name])
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update({self._RENAMED.get(name, name): value for name, value in state.items()})

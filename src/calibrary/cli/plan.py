@@ -74,8 +74,8 @@ def plan(
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (
             f"{entry.id} detects an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
-            f"with {whose}, tested at level {percent(alpha)}; its mean is {number(result.reads)} there, and "
-            f"{number(result.reads_calibrated)} for a calibrated model"
+            f"with {whose}, tested at level {percent(alpha)}; its mean is {number(result.mean)} there, and "
+            f"{number(result.mean_calibrated)} for a calibrated model"
         )
     else:
         needed = cal.sample_size(entry.id, error, power=power, **settings)

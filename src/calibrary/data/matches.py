@@ -490,7 +490,7 @@ class Matches:
 
     def note_for(self, facts: Any, question: Any) -> str:
         """The note for a metric that uses the detections as predictions; none for other metrics."""
-        return "" if facts.reads == "matches" else self.as_predictions().note_for(facts, question)
+        return "" if facts.data_type == "matches" else self.as_predictions().note_for(facts, question)
 
     def check_labels(self, facts: Any, lens: Looks) -> None:
         """No check is needed: every detection is either correct or wrong."""

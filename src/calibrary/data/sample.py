@@ -90,7 +90,7 @@ class Replicate:
     def listed(self) -> Predictions:
         return self.weighted if self._listed is None else self._listed()
 
-    def read(self, reads: str, listed: bool = False, link: str = "threshold") -> Any:
+    def read(self, data_type: str, listed: bool = False, link: str = "threshold") -> Any:
         """The replicate in the format of a metric; ``link`` says what calibrated means for a detection metric."""
         return self.listed if listed else self.weighted
 
@@ -102,9 +102,9 @@ class ImageReplicate(Replicate):
         super().__init__(base, **keywords)
         self._matches = matches
 
-    def read(self, reads: str, listed: bool = False, link: str = "threshold") -> Any:
-        if reads != "matches":
-            return super().read(reads, listed)
+    def read(self, data_type: str, listed: bool = False, link: str = "threshold") -> Any:
+        if data_type != "matches":
+            return super().read(data_type, listed)
         found = self._matches(link)
         return found.repeated() if listed else found
 

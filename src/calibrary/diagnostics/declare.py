@@ -37,7 +37,7 @@ def diagnostic(
             data = entry.front.read(first, second, keywords)
             question = question_of(keywords, entry.options)
             if lens is not None and isinstance(question.lens, str) and question.lens == "auto":
-                k = data.read_as(entry.reads, formula.__name__).k
+                k = data.read_as(entry.data_type, formula.__name__).k
                 question = question.changed(lens=lens(k, question.options))
             combined = {"average": usual_average(entry, question)} if averages else {}
             of_views: Callable[..., Any] = formula

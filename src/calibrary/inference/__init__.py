@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calibrary.base.moved import keep_old_paths as _keep_old_paths
+from calibrary.base.moved import old_names as _old_names
 from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
 from calibrary.inference.methods.asymptotic import Asymptotic
 from calibrary.inference.methods.bootstrap import Bootstrap
@@ -21,7 +22,7 @@ from calibrary.inference.overall.sequential import (
     ehl_test,
 )
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
-from calibrary.inference.verbs.band import ReadingBand, reading_band
+from calibrary.inference.verbs.band import ConsistencyBand, consistency_band
 from calibrary.inference.verbs.comparison import Comparison, calibration_gain, compare
 from calibrary.inference.verbs.gate import assert_calibrated
 from calibrary.inference.verbs.interval import interval
@@ -37,6 +38,7 @@ __all__ = [
     "Comparison",
     "ConfidenceInterval",
     "Consistency",
+    "ConsistencyBand",
     "Decision",
     "DecisionRow",
     "EValueResult",
@@ -46,7 +48,6 @@ __all__ = [
     "MonteCarloResult",
     "NullDistribution",
     "Power",
-    "ReadingBand",
     "SampleSize",
     "Triangle",
     "Verdict",
@@ -57,6 +58,7 @@ __all__ = [
     "calibration_gain",
     "calibration_monitor",
     "compare",
+    "consistency_band",
     "decide",
     "ehl",
     "ehl_test",
@@ -65,7 +67,6 @@ __all__ = [
     "neighbor_sample_size",
     "null_distribution",
     "power",
-    "reading_band",
     "sample_size",
     "step_down_max_t",
     "step_down_min_p",
@@ -74,3 +75,5 @@ __all__ = [
 ]
 
 _keep_old_paths()  # functions of this package have the names of modules that moved
+
+__getattr__ = _old_names(__name__, {"ReadingBand": "ConsistencyBand", "reading_band": "consistency_band"})

@@ -63,7 +63,7 @@ class JudgedResult(Result):
     worth : number of human labels that would give the same precision without the judge
     label_more : number of further rows to label for half the width; infinite if all rows would not suffice
     agreement : share of the human labels with which the judge agrees (its probabilities are rounded)
-    lean : mean of the judge's labels minus that of the human labels, on the same rows
+    judge_bias : mean of the judge's labels minus that of the human labels, on the same rows
     judge_error, judge_pvalue : expected calibration error of the judge's probabilities against the human labels, and
         its test; NaN where the judge gives 0 and 1 only
     metric, n, n_labels, n_bins : what was measured, rows, human labels, bins after merging (0 without bins)
@@ -83,7 +83,7 @@ class JudgedResult(Result):
     worth: float
     label_more: float
     agreement: float
-    lean: float
+    judge_bias: float
     judge_error: float
     judge_pvalue: float
     metric: str
@@ -513,7 +513,7 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
             found = test("ece", y.astype(np.intp), j, n_resamples=999, rng=seed)
         error, p = float(found.statistic), float(found.pvalue)
     return {
-        "agreement": float(w @ ((j >= 0.5) == (y == 1.0))), "lean": float(w @ (j - y)), "judge_error": error,
+        "agreement": float(w @ ((j >= 0.5) == (y == 1.0))), "judge_bias": float(w @ (j - y)), "judge_error": error,
         "judge_pvalue": p,
     }  # fmt: skip
 

@@ -238,7 +238,7 @@ def _possible(entry: Entry, need: Need) -> bool:
         return False
     if need.top_label_only and not {"top-label", "binary"} & set(entry.lenses):
         return False
-    if need.task == "detection" and entry.reads != "matches" and not (need.direction and _signed(entry)):
+    if need.task == "detection" and entry.data_type != "matches" and not (need.direction and _signed(entry)):
         return False
     return _suits(entry, need) is not None
 
@@ -289,7 +289,7 @@ def _falls(entry: Entry) -> bool:
 
     EGCE is perfect at 0, but a calibrated detector that misses objects stays above it.
     """
-    few, many = (finding(entry.id, n).reads for n in (1000, 10_000))
+    few, many = (finding(entry.id, n).null_mean for n in (1000, 10_000))
     return few is None or many is None or many <= max(0.75 * few, 1e-3)
 
 
@@ -321,8 +321,8 @@ def _trains(entry: Entry) -> Suits:
 def _explains(entry: Entry) -> Suits:
     if _signed(entry):
         return 1, _which_way(entry)
-    shown = "features" in entry.options and entry.reads == "matches"
-    return (0, _declares(entry, "can be shown over the image", reads="matches")) if shown else None
+    shown = "features" in entry.options and entry.data_type == "matches"
+    return (0, _declares(entry, "can be shown over the image", data_type="matches")) if shown else None
 
 
 def _suits(entry: Entry, need: Need) -> Suits:
@@ -389,9 +389,9 @@ def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
 
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
-    reading = _found(entry, need).reads
+    reading = _found(entry, need).null_mean
     near = entry.perfect == 0.0 and entry.better == "lower" and reading is not None and reading <= _LITTLE
-    near = near and entry.reads != "matches"  # how near depends on how many objects an image has
+    near = near and entry.data_type != "matches"  # how near depends on how many objects an image has
     if need.n < _FEW_ROWS and (entry.unbiased or near):
         yield FOR, Reason(
             "near 0 for a calibrated model even on few rows", "study" if near else "calibrary",
@@ -412,7 +412,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
                 sentence, whose, rule="above by chance", metric=entry.id, n=need.n, n_classes=several, shows=reading
             ),
         )
-    still = finding(entry.id, _VERY_MANY_ROWS).reads
+    still = finding(entry.id, _VERY_MANY_ROWS).null_mean
     if lowest and still is not None and still > _STILL_READS:
         sentence = f"even on {_VERY_MANY_ROWS:,} rows a calibrated model shows {number(still)}"
         yield (

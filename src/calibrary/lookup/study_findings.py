@@ -11,11 +11,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrary.base.claims import Claim, Sentence
+from calibrary.base.moved import RenamedFields
 from calibrary.base.numbers import counted, number, percent
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 
@@ -54,13 +55,13 @@ def targets(entry: Entry) -> tuple[Target, ...]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(RenamedFields):
     """The study's results on a metric at a number of rows; None where it was not measured.
 
     Attributes
     ----------
     n : rows
-    reads : its mean for calibrated models, on its own scale; None for a number that may deviate on both sides
+    null_mean : its mean for calibrated models, on its own scale; None for a number that may deviate on both sides
     strays : for such a number the mean distance from its perfect value, for calibrated models
     ideal : the perfect value, where ``strays`` is known
     power : share of samples of miscalibrated models that it distinguishes from calibrated ones of the same kind, at 5%
@@ -71,8 +72,10 @@ class Finding:
     metric : the metric
     """
 
+    _RENAMED: ClassVar = {"reads": "null_mean"}
+
     n: int
-    reads: float | None = None
+    null_mean: float | None = None
     strays: float | None = None
     ideal: float = 0.0
     power: float | None = None
@@ -87,8 +90,8 @@ class Finding:
     def sentence(self) -> Sentence:
         """One line: its value for a calibrated model, which errors it detects and how it orders models."""
         parts = []
-        if self.reads is not None:
-            parts.append(f"on this many rows a calibrated model shows about {number(self.reads)}")
+        if self.null_mean is not None:
+            parts.append(f"on this many rows a calibrated model shows about {number(self.null_mean)}")
         if self.strays is not None:
             parts.append(
                 f"on this many rows the value for a calibrated model differs from {self.ideal:g} by "
@@ -103,8 +106,8 @@ class Finding:
 
     def _claims(self, text: str) -> Iterator[Claim]:
         """The claims in the sentence: calibrated models' values in the metric's range, and the study's shares."""
-        if self.reads is not None and self.metric:
-            yield Claim(text, "in its range", value=self.reads, range=ENTRIES[self.metric].range)
+        if self.null_mean is not None and self.metric:
+            yield Claim(text, "in its range", value=self.null_mean, range=ENTRIES[self.metric].range)
         if self.strays is not None:
             yield Claim(text, "in its range", value=self.strays, range=(0.0, np.inf))
         if (self.power, self.across) != (None, None):
@@ -155,8 +158,8 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     if n_classes <= 2:
         return found
     error, power = _of_classes(study, name, n, n_classes)
-    reads, strays, ideal = _on_own_scale(name, error)
-    return replace(found, reads=reads, strays=strays, ideal=ideal, power=power)
+    null_mean, strays, ideal = _on_own_scale(name, error)
+    return replace(found, null_mean=null_mean, strays=strays, ideal=ideal, power=power)
 
 
 def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float | None, float]:
@@ -168,10 +171,10 @@ def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float |
 
 def shown(name: str, error: float | None) -> str:
     """A mean error of the study for a table: the number's own value, or its perfect value and the mean deviation."""
-    reads, strays, ideal = _on_own_scale(name, error)
+    null_mean, strays, ideal = _on_own_scale(name, error)
     if strays is not None:
         return f"{ideal:g} ± {number(strays)}"
-    return number(reads)
+    return number(null_mean)
 
 
 def target_of(name: str) -> Target:
@@ -214,7 +217,7 @@ def stays_above(entry: Entry) -> float | None:
 
     An example are bins with a fixed number of rows: the noise in each bin remains.
     """
-    few, many = (finding(entry.id, n).reads for n in (1000, 100_000))
+    few, many = (finding(entry.id, n).null_mean for n in (1000, 100_000))
     if entry.perfect is None or few is None or many is None:
         return None
     return many if abs(many - entry.perfect) > max(0.75 * abs(few - entry.perfect), 2e-3) else None
@@ -223,7 +226,7 @@ def stays_above(entry: Entry) -> float | None:
 def lines(metric: str) -> dict[str, str]:
     """Up to three lines about a metric: values of calibrated models, errors it detects, order of models."""
     every = [(n, finding(metric, n)) for n in (100, 1000, 10_000)]
-    known = [(n, found) for n, found in every if (found.reads, found.strays) != (None, None)]
+    known = [(n, found) for n, found in every if (found.null_mean, found.strays) != (None, None)]
     study, name = stored(), _main_number(metric)
     if not known or name not in study["numbers"]:
         return {}
@@ -249,7 +252,7 @@ def lines(metric: str) -> dict[str, str]:
 def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
     """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
     if known[0][1].strays is None:
-        values, range = [found.reads for _, found in known], ENTRIES[metric].range
+        values, range = [found.null_mean for _, found in known], ENTRIES[metric].range
     else:
         values, range = [found.strays for _, found in known], (0.0, np.inf)
     return Claim(text, "values in the range", metric=metric, values=tuple(values), range=range)
@@ -261,7 +264,7 @@ def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
 
 def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
     if known[0][1].strays is None:
-        return f"calibrated models show {_each(known, 'reads')} on average"
+        return f"calibrated models show {_each(known, 'null_mean')} on average"
     return f"the values of calibrated models differ from {known[0][1].ideal:g} by {_each(known, 'strays')} on average"
 
 
@@ -274,7 +277,7 @@ def _false_report(ratio: float | None) -> str:
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
     values = [getattr(found, field) for _, found in known]
-    form = number if field in ("reads", "strays") else percent
+    form = number if field in ("null_mean", "strays") else percent
     return " / ".join("-" if value is None else form(value) for value in values)
 
 

@@ -54,14 +54,14 @@ def recalibration(context: Context) -> Section:
     error = PageError.of(context)
     row = gain[gain.advice or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
-    reads = _readings(context, gain, row, error)
+    errors = _errors(context, gain, row, error)
     return Section(
         "help",
         TITLE,
-        (advice(gain, row, reads), *_notes(context, gain)),
+        (advice(gain, row, errors), *_notes(context, gain)),
         (_table(context, gain, error),),
-        (_figure(context, gain, row, reads),),
-        {**gain.to_dict(), "sentence": advice(gain, row, reads), "error": reads.to_dict()},
+        (_figure(context, gain, row, errors),),
+        {**gain.to_dict(), "sentence": advice(gain, row, errors), "error": errors.to_dict()},
     )
 
 
@@ -165,7 +165,7 @@ class ErrorBeforeAfter:
 Readings = ErrorBeforeAfter  # its name in 0.2, which pickles and imports may have
 
 
-def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> ErrorBeforeAfter:
+def _errors(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> ErrorBeforeAfter:
     if error is None:
         return ErrorBeforeAfter("", math.nan, math.nan, math.nan)
     data = context.data.with_probability(gain.cross_fitted[row.map])
@@ -179,9 +179,9 @@ def _readings(context: Context, gain: RecalibrationGain, row: MapGain, error: Pa
 # -- sentences ---------------------------------------------------------------------------------------
 
 
-def advice(gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Sentence:
+def advice(gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
     """The advice in a sentence: the gain from the map and the error after it, or that no gain is evident."""
-    return gain.advice_words(row, reads.metric, reads.before, reads.after, reads.calibrated)
+    return gain.advice_words(row, errors.metric, errors.before, errors.after, errors.calibrated)
 
 
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
@@ -215,7 +215,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     return Table(head, tuple(rows), _CAPTION)
 
 
-def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: ErrorBeforeAfter) -> Figure:
+def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Figure:
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
 
     level = context.question.confidence_level
@@ -226,10 +226,10 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, reads: Erro
         gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level, binning=binning,
         window=window,
     )  # fmt: skip
-    data = replace(data, sentence=advice(gain, row, reads), lens=context.data.own_view or data.lens)
-    if reads.metric:
-        named: dict[str, Any] = {"ece": reads.before, "after_ece": reads.after, "calibrated_ece": reads.calibrated}
-        data = replace(data, **named, metric=reads.metric)
+    data = replace(data, sentence=advice(gain, row, errors), lens=context.data.own_view or data.lens)
+    if errors.metric:
+        named: dict[str, Any] = {"ece": errors.before, "after_ece": errors.after, "calibrated_ece": errors.calibrated}
+        data = replace(data, **named, metric=errors.metric)
     doubt = "" if gain.advice else ", the best of the maps, although there is no evidence that it helps"
     caption = (
         f"Before and after {row.name}{doubt}. Every {context.data.noun} is recalibrated by a map fitted to the other "

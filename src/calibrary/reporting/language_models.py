@@ -72,14 +72,14 @@ def judge(context: Context) -> Section | None:
     found = context.asked.judge
     if found is None:
         return None
-    way = "above" if found.lean > 0 else "below"
+    way = "above" if found.judge_bias > 0 else "below"
     sentences = [found.sentence]
-    if abs(found.lean) >= 0.005:
+    if abs(found.judge_bias) >= 0.005:
         said = (
-            f"Bias of the judge: on the rows that both labelled, the judge's mean label is {number(abs(found.lean))} "
-            f"{way} that of the humans."
+            f"Bias of the judge: on the rows that both labelled, the judge's mean label is "
+            f"{number(abs(found.judge_bias))} {way} that of the humans."
         )
-        sentences.append(Sentence(said, measured(said, lean=found.lean)))
+        sentences.append(Sentence(said, measured(said, judge_bias=found.judge_bias)))
     sentences.append("Rows: the rest of this page uses only the rows with a human label.")
     table = Table(("number", "value"), tuple(found.rows()))
     figure = Figure(

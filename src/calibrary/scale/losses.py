@@ -103,7 +103,7 @@ def _dot(x: Integers, w: Integers) -> int:
 
 def checked_losses(ids: str | Iterable[str]) -> tuple[str, ...]:
     """Ids of metrics that are means of row losses."""
-    known = [e.id for e in catalogue.values() if e.means_rows and e.reads == "predictions"]
+    known = [e.id for e in catalogue.values() if e.means_rows and e.data_type == "predictions"]
     chosen = []
     for name in [ids] if isinstance(ids, str) else ids:
         entry = catalogue[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from calibrary.base.moved import old_names as _old_names
+from calibrary.study.chance import ExpectedByChance, expected_by_chance
 from calibrary.study.classes import ClassWorld
 from calibrary.study.construction import Bias, BiasByConstruction, Candidate
 from calibrary.study.curves import CURVES, CalibrationCurve
@@ -9,7 +11,6 @@ from calibrary.study.laws import LAWS, Law
 from calibrary.study.mine import Mine, mine
 from calibrary.study.portfolio import PORTFOLIO, DetectorWorld, FeatureWorld, FittedWorld, portfolio
 from calibrary.study.presets import PRESETS, Preset, Size
-from calibrary.study.reading import NullReading, null_reading
 from calibrary.study.real import halves_agree, real_sets
 from calibrary.study.result import StudyResult, stored_study
 from calibrary.study.review import Objectives, by_temperature, least_at_one, objectives
@@ -19,11 +20,13 @@ from calibrary.study.world import Truth, World
 
 __all__ = [
     "CURVES", "LAWS", "PORTFOLIO", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate",
-    "ClassWorld", "DetectorWorld", "FeatureWorld", "FittedWorld", "Law", "Mine", "NullReading", "Objectives",
-    "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth", "World", "by_temperature", "gather",
-    "halves_agree", "least_at_one", "mine", "null_reading", "objectives", "portfolio", "real_sets", "run",
-    "stored_study", "temperature_sweep",
+    "ClassWorld", "DetectorWorld", "ExpectedByChance", "FeatureWorld", "FittedWorld", "Law", "Mine", "Objectives",
+    "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth", "World", "by_temperature",
+    "expected_by_chance", "gather", "halves_agree", "least_at_one", "mine", "objectives", "portfolio", "real_sets",
+    "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip
+
+__getattr__ = _old_names(__name__, {"NullReading": "ExpectedByChance", "null_reading": "expected_by_chance"})
 
 
 def __dir__() -> list[str]:

@@ -246,7 +246,9 @@ def _inside(view: Predictions) -> tuple[Array, Array, Array]:
         )
     c, w, wy = ties.c[inside], ties.w[inside], ties.wy[inside]
     if wy.sum() in (0.0, w.sum()):
-        raise RefusedError("every label is the same: no calibration curve can be fitted; see null_reading instead")
+        raise RefusedError(
+            "every label is the same: no calibration curve can be fitted; see expected_by_chance instead"
+        )
     return c, w, wy
 
 

@@ -92,7 +92,7 @@ def full_name(name: str) -> str:
 
 def left_out(entry: Entry) -> str:
     """The reason why a metric is not in the study; empty if it is."""
-    if entry.reads == "matches":
+    if entry.data_type == "matches":
         return "it needs matched detections: study.portfolio simulates boxes"
     missing = [need for need in entry.needs if need not in _AT_HAND]
     if missing:

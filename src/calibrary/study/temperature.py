@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrary.base.errors import whole
+from calibrary.base.moved import RenamedFields
 from calibrary.data.checks import Array, checked_probabilities, softmax
 from calibrary.data.sample import drawn_labels
 from calibrary.lookup import catalogue
@@ -19,27 +20,29 @@ _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 2.8, 4.0)
 
 
 @dataclass(frozen=True)
-class TemperatureSweep:
+class TemperatureSweep(RenamedFields):
     """The mean of metrics at several temperatures; at 1 the predictions are calibrated.
 
     Attributes
     ----------
     temperatures : below 1 the predictions are over-confident, above 1 under-confident
-    readings : metric -> its mean at every temperature
+    means : metric -> its mean at every temperature
     best : metric -> the temperature with the best mean; 1 for a metric that identifies the calibrated model
     steady : metric -> whether it gets worse with every step away from 1, in both directions
     n_repeats : number of sets of labels for each mean
     """
 
+    _RENAMED: ClassVar = {"readings": "means"}
+
     temperatures: Array
-    readings: Mapping[str, Array]
+    means: Mapping[str, Array]
     best: Mapping[str, float]
     steady: Mapping[str, bool]
     n_repeats: int
 
     def __str__(self) -> str:
         head = "".join(f"{t:>9.3g}" for t in self.temperatures)
-        rows = [f"{id:<16}" + "".join(f"{v:9.4f}" for v in values) for id, values in self.readings.items()]
+        rows = [f"{id:<16}" + "".join(f"{v:9.4f}" for v in values) for id, values in self.means.items()]
         return "\n".join([f"{'temperature':<16}{head}", *rows])
 
 
@@ -112,12 +115,12 @@ def _tempered(truth: Array, temperature: float) -> Array:
     return made[:, 1] if truth.ndim == 1 else made
 
 
-def _badness(entry: Any, readings: Array) -> Array:
+def _badness(entry: Any, values: Array) -> Array:
     """The distance of each value from the best possible value."""
     if entry.better == "perfect":
-        gap: Array = np.abs(readings - entry.perfect)
+        gap: Array = np.abs(values - entry.perfect)
         return gap
-    return -readings if entry.better == "higher" else readings
+    return -values if entry.better == "higher" else values
 
 
 def _steady(bad: Array, middle: int) -> bool:

@@ -114,7 +114,7 @@ def chosen(metrics: Any, method: str) -> Measures:
     if not found:
         raise RefusedError("metrics is empty: name at least one metric, or leave it out")
     for entry, _ in found:
-        if entry.needs or entry.reads != "predictions":
+        if entry.needs or entry.data_type != "predictions":
             needs = ", ".join(entry.needs) or "matched detections"
             raise RefusedError(f"{entry.key} cannot be validated by refitting: it needs {needs}")
         reason = refusal_632(entry) if method.startswith("632") else ""

@@ -11,7 +11,7 @@ from calibrary.metrics.point.scoring_functions import ProperScore
 
 ROW_SCORES = [
     e.id for e in ENTRIES.values()
-    if "reduction" in e.options and e.reads == "predictions" and set(e.needs) <= {"order"}
+    if "reduction" in e.options and e.data_type == "predictions" and set(e.needs) <= {"order"}
 ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class Statistic:
     """One metric, prepared to be computed on a sample and its replicates.
 
     ``of`` is a function of data. ``listed`` says that the metric needs the rows of a replicate one by one instead of
-    weighted; ``reads`` is the type of data it takes, and ``link`` the definition of "calibrated" that it uses.
+    weighted; ``data_type`` is the type of data it takes, and ``link`` the definition of "calibrated" that it uses.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Statistic:
     question: Question
     entry: Entry | None = None
     listed: bool = False
-    reads: str = "predictions"
+    data_type: str = "predictions"
     link: str = "threshold"
     given_perfect: float | None = None
 
@@ -63,7 +63,7 @@ class Statistic:
 
     def on(self, replicate: Replicate) -> Array:
         """The values on one replicate."""
-        return self.flat(self.of(replicate.read(self.reads, self.listed, self.link)))
+        return self.flat(self.of(replicate.read(self.data_type, self.listed, self.link)))
 
     def flat(self, value: Any) -> Array:
         """A value of the metric as an array of numbers."""
@@ -177,7 +177,7 @@ def read_call(
         question = Question(options=keywords, **settings)
     else:
         data = entry.read(y_true, y_prob, keywords)
-        data.read_as(entry.reads, entry.id)
+        data.read_as(entry.data_type, entry.id)
         question = entry.question_of(keywords).changed(**settings)
         data = data.drawn_by(entry.lens_for(data, question))
     return sample_of(data.in_units(units, blocks), question.weight_type), question
@@ -214,7 +214,7 @@ def as_statistic(
     link = link if isinstance(link, str) else "function"
     question = _fixed(entry, question, sample, redrawn)
     return Statistic(
-        name, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.reads, link
+        name, lambda data: measure(entry, data, question), sample, question, entry, listed, entry.data_type, link
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
+from calibrary.base.moved import old_names
 from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.inference.draw.null import as_redrawing
@@ -15,11 +16,13 @@ from calibrary.inference.draw.resampling import as_given, check_level, means, qu
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery.declare import Result
 
-__all__ = ["ReadingBand", "reading_band"]
+__all__ = ["ConsistencyBand", "consistency_band"]
+
+__getattr__ = old_names(__name__, {"reading_band": "consistency_band"})
 
 
 @dataclass(frozen=True)
-class ReadingBand(Result):
+class ConsistencyBand(Result):
     """The range of a metric's values on new data for known true probabilities. Unpacks as ``low, high = band``.
 
     Attributes
@@ -30,8 +33,10 @@ class ReadingBand(Result):
     inside : whether the value on these data lies between the ends
     around : the true probabilities: "calibrated predictions", or "the fitted map"
     confidence_level, method, n_failed : the settings, and the number of undefined draws
-    readings : all simulated values
+    values : all simulated values
     """
+
+    _RENAMED: ClassVar = {"readings": "values"}
 
     estimate: Any
     low: Any
@@ -42,7 +47,7 @@ class ReadingBand(Result):
     confidence_level: float
     method: str
     n_failed: Any
-    readings: Array
+    values: Array
 
     def __iter__(self) -> Any:
         yield self.low
@@ -61,7 +66,10 @@ class ReadingBand(Result):
         return Sentence.joined("; ", [value, Claim(band, "by chance", mean=self.mean, high=self.high)])
 
 
-def reading_band(
+ReadingBand = ConsistencyBand  # its name in 0.2, which pickles and imports may have
+
+
+def consistency_band(
     metric: Any,
     y_true: Any,
     y_prob: Any = None,
@@ -74,7 +82,7 @@ def reading_band(
     weight_type: str = "frequency",
     workers: int | None = None,
     **options: Any,
-) -> ReadingBand:
+) -> ConsistencyBand:
     """The range of a metric's values on new data if the model were calibrated, or if a fitted map were true.
 
     Consistency resampling: rows of predictions are drawn with replacement and given labels drawn from the predictions,
@@ -109,10 +117,10 @@ def reading_band(
     --------
     >>> import calibrary as cal
     >>> y, p, *_ = cal.datasets.review_example()
-    >>> band = cal.reading_band("ece", y, p, rng=0)
+    >>> band = cal.consistency_band("ece", y, p, rng=0)
     >>> round(band.estimate, 3), round(band.low, 3), round(band.high, 3), band.inside
     (0.108, 0.035, 0.077, False)
-    >>> around = cal.reading_band("ece", y, p, calibration_map="isotonic", rng=0)
+    >>> around = cal.consistency_band("ece", y, p, calibration_map="isotonic", rng=0)
     >>> around.inside
     True
     """
@@ -124,7 +132,7 @@ def reading_band(
     tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
     low, high = np.array([quantiles(column, tails) for column in drawn.values.T]).T
     one = len(estimate) == 1
-    return ReadingBand(
+    return ConsistencyBand(
         as_given(estimate, one),
         as_given(low, one),
         as_given(high, one),

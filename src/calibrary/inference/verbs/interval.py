@@ -146,7 +146,7 @@ def interval(
     level = check_level(confidence_level)
     settings = {"n_resamples": n_resamples, "rng": rng, "workers": workers}
     if isinstance(method, str):
-        _not_of_readings(method)
+        _not_of_simulated_values(method)
         one_of("method", method, METHODS)
     options |= {"units": units, "blocks": blocks}
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
@@ -162,11 +162,11 @@ def interval(
     return result
 
 
-def _not_of_readings(method: str) -> None:
+def _not_of_simulated_values(method: str) -> None:
     if method.replace("_", "-") in ("consistency", "monte-carlo"):
         raise RefusedError(
             f"method={method!r} simulates data from known true probabilities and gives no interval of the true value: "
-            "use calibrary.reading_band for the range of simulated values, or method='auto' for an interval"
+            "use calibrary.consistency_band for the range of simulated values, or method='auto' for an interval"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -37,8 +37,10 @@ class Power(Result):
     power, standard_error : share of samples in which the Monte Carlo test rejects, and its simulation error
     n, error, alpha : rows, mean |true probability - confidence|, level of the test
     metric, line : the statistic, and the form of miscalibration
-    reads, reads_calibrated : mean of the metric on miscalibrated and on calibrated samples
+    mean, mean_calibrated : mean of the metric on miscalibrated and on calibrated samples
     """
+
+    _RENAMED: ClassVar = {"reads": "mean", "reads_calibrated": "mean_calibrated"}
 
     power: float
     standard_error: float
@@ -47,8 +49,8 @@ class Power(Result):
     alpha: float
     metric: str
     line: str
-    reads: float
-    reads_calibrated: float
+    mean: float
+    mean_calibrated: float
 
 
 def power(
@@ -108,7 +110,7 @@ def power(
     source = generator(rng, "power")
     p = Predictions(next(redrawn_labels(c, None, 1, source))[0].astype(np.intp), c)
     statistic = as_statistic(entry, RowSample(p), entry.question_of(options), redrawn=True)
-    draws = [_readings(statistic, t, n_resamples, source) for t in (None, truth)]
+    draws = [_drawn_values(statistic, t, n_resamples, source) for t in (None, truth)]
     null, other = draws
     rejected = np.array([pvalues(np.array([x]), null, statistic.tail)[0] <= alpha for x in other[:, 0]])
     share = float(rejected.mean())
@@ -118,7 +120,7 @@ def power(
     )  # fmt: skip
 
 
-def _readings(statistic: Any, truth: Array | None, n_resamples: int, rng: np.random.Generator) -> Array:
+def _drawn_values(statistic: Any, truth: Array | None, n_resamples: int, rng: np.random.Generator) -> Array:
     scheme = statistic.sample.null(truth, {statistic.link})
     _, value = together([statistic], scheme)
     drawn = replicate(scheme, value, 1, n_resamples, rng)

@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.literature import cited
 
 _BIASED = (
     "The value grows with the number of bins and falls with N: even a calibrated model does not show 0; "
-    "calibrary.study.null_reading gives the value expected by chance."
+    "calibrary.study.expected_by_chance gives the value expected by chance."
 )
 
 

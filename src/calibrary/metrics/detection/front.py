@@ -127,7 +127,7 @@ def detection_metric(
         functools.partial(read_matches, iou_threshold=iou_threshold),
     )
     return metric(  # type: ignore[return-value]
-        id, family="detection", front=front, reads="matches", default_average=default_average, needs=("boxes",),
+        id, family="detection", front=front, data_type="matches", default_average=default_average, needs=("boxes",),
         iou_threshold=iou_threshold, **{"lenses": DETECTION_LENSES, **facts},
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
+from calibrary.base.moved import RenamedFields
 from calibrary.data import Data, as_data
 from calibrary.data.columns import names_columns, out_of_table
 from calibrary.data.predictions import predictions
@@ -155,7 +156,7 @@ _PROPER = {"brier": "Brier", "gebel": "Gebel", "huber": "Huber", "knn": "kNN", "
 # -- declaring a test -------------------------------------------------------------------------------
 
 
-class Result:
+class Result(RenamedFields):
     """Methods that every result object has."""
 
     def to_dict(self) -> dict[str, Any]:

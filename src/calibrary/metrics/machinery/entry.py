@@ -269,9 +269,15 @@ class Entry(Facts):
         return self, dict(options)
 
     @property
+    def reads(self) -> str:
+        """The old name of ``data_type``."""
+        deprecated("Entry.reads", "Entry.data_type")
+        return self.data_type
+
+    @property
     def of_labels(self) -> bool:
         """Whether the metric depends on labels and confidences alone, so that redrawn labels give its distribution."""
-        return self.reads == "predictions"
+        return self.data_type == "predictions"
 
     @property
     def covered(self) -> bool:
@@ -309,7 +315,7 @@ class Entry(Facts):
 
     def seen(self, data: Data) -> Data:
         """The data as the metric uses them, with boxes matched as its name says."""
-        return self.matched(data.read_as(self.reads, self.id))
+        return self.matched(data.read_as(self.data_type, self.id))
 
     def matched(self, data: Any) -> Data:
         """The data with their boxes matched as the metric's name says; the same data if the name implies nothing."""

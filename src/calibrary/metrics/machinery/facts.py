@@ -144,7 +144,7 @@ class Facts:
         reason)
     no_interval : why an interval for the metric has no meaning; empty if it has one
     coverage_note : measured coverage of the default interval, if it is below 92%
-    reads : the type of data that the formula uses, "predictions" or "matches" (matched detections)
+    data_type : the type of data that the formula uses, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses that the metric accepts; what "auto" means for K > 2 and K = 2
     default_average : how the views of a lens are combined by default
     extra_options : options that the metric passes on to one of its parts (a map, a grouping): names, shown in its
@@ -231,7 +231,7 @@ class Facts:
     null_note: str = ""
     no_interval: str = ""
     coverage_note: str = ""
-    reads: str = "predictions"
+    data_type: str = "predictions"
     lenses: tuple[str, ...] = BINARY_LENSES
     default_lens: str = "top-label"
     binary_lens: str = "binary"

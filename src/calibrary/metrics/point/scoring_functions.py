@@ -268,7 +268,7 @@ def check_propriety(
 
 def _row_score(name: str) -> Entry:
     """The metric with that id, if it is a mean of row scores."""
-    plain = [e for e in ENTRIES.values() if e.means_rows and e.reads == "predictions"]
+    plain = [e for e in ENTRIES.values() if e.means_rows and e.data_type == "predictions"]
     scores = {e.id: e for e in plain if set(e.needs) <= {"order"}}
     if name not in scores:
         raise RefusedError(f"score={name!r} is not a mean of row scores: {suggest(str(name), scores)}")

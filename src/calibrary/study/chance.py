@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.moved import old_names
 from calibrary.base.numbers import number
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
 
+__getattr__ = old_names(__name__, {"null_reading": "expected_by_chance"})
+
 
 @dataclass(frozen=True)
-class NullReading:
+class ExpectedByChance:
     """A metric's value compared with its value by chance; print the result as a sentence.
 
     Attributes
@@ -51,7 +54,10 @@ class NullReading:
         return "above" if self.value > self.upper else "below" if self.value < self.lower else "within"
 
 
-def null_reading(
+NullReading = ExpectedByChance  # its name in 0.2, which pickles and imports may have
+
+
+def expected_by_chance(
     metric: str,
     y_true: Any,
     y_prob: Any = None,
@@ -61,7 +67,7 @@ def null_reading(
     rng: Any = None,
     weight_type: str = "frequency",
     **options: Any,
-) -> NullReading:
+) -> ExpectedByChance:
     """Compare a metric with its distribution by chance if your predictions were perfectly calibrated.
 
     Labels are redrawn from the predictions ``n_resamples`` times. Even then binned metrics are well above 0, especially
@@ -73,7 +79,7 @@ def null_reading(
         A metric's id.
     y_true, y_prob : array-like
     part : str, optional
-        For a metric of several numbers, which of them: ``null_reading("cis", y, p, part="slope")``.
+        For a metric of several numbers, which of them: ``expected_by_chance("cis", y, p, part="slope")``.
     n_resamples : int
         Number of redraws.
     rng : int, Generator or None
@@ -84,11 +90,11 @@ def null_reading(
 
     Examples
     --------
-    >>> from calibrary.study import null_reading
+    >>> from calibrary.study import expected_by_chance
     >>> import calibrary as cal
     >>> y, p = [0, 0, 1, 0, 1, 1, 0, 1] * 10, [0.1, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] * 10
-    >>> reading = null_reading("ece", y, p, rng=0)
-    >>> 0.05 < reading.expected < reading.value
+    >>> found = expected_by_chance("ece", y, p, rng=0)
+    >>> 0.05 < found.expected < found.value
     True
     """
     entry = catalogue[metric]
@@ -96,14 +102,14 @@ def null_reading(
     found = MonteCarlo(n_resamples=n_resamples, rng=rng).test(entry, sample.data, question)
     place = _place_of(part, list(as_statistic(entry, sample, question).named), entry.id)
     value, expected, sd = (float(np.ravel(x)[place]) for x in (found.statistic, found.null_mean, found.null_sd))
-    readings = np.asarray(found.null.values).reshape(n_resamples, -1)[:, place]
+    drawn = np.asarray(found.null.values).reshape(n_resamples, -1)[:, place]
     if found.alternative == "two-sided":
-        lower, upper = np.nanquantile(readings, (0.025, 0.975))
+        lower, upper = np.nanquantile(drawn, (0.025, 0.975))
     else:
-        lower, upper = -math.inf, np.nanquantile(readings, 0.95)
+        lower, upper = -math.inf, np.nanquantile(drawn, 0.95)
     name = entry.title if part is None else f"{entry.title} ({part})"
     n = round(sample.data.total)
-    return NullReading(name, value, expected, sd, float(lower), float(upper), value - expected, n)
+    return ExpectedByChance(name, value, expected, sd, float(lower), float(upper), value - expected, n)
 
 
 def _place_of(part: str | None, names: list[str], id: str) -> int:
