@@ -262,7 +262,7 @@ _SHAPES = {
     "wave 2": ("a slow wave", "wave 2"),
     "wave 10": ("a fast wave", "wave 10"),
     "too extreme": ("a fit made too extreme", None),
-    "too timid": ("a fit not extreme enough", None),
+    "not extreme enough": ("a fit not extreme enough", None),
     "overfitted": ("an overfitted model", None),
     "by place": ("opposite errors by place", None),
     "by group": ("opposite errors by group", None),

@@ -438,9 +438,9 @@ def rest_words() -> str:
         "- The global errors (`egce`, `qgc`, `sgc`) and the object error (`oce`) count missed objects: their value "
         "for a calibrated detector comes mostly from misses, and they order detectors by the number of misses.\n"
         f"- The individual error (`eice`) detects {power('eice', 'overfitted')} of overfitted models, "
-        f"{power('eice', 'too extreme')} of those with too extreme probabilities and {power('eice', 'too timid')} of "
-        "those whose probabilities are not extreme enough: it measures how much a fit would change without a row, and "
-        "uses no labels."
+        f"{power('eice', 'too extreme')} of those with too extreme probabilities and "
+        f"{power('eice', 'not extreme enough')} of those whose probabilities are not extreme enough: it measures "
+        "how much a fit would change without a row, and uses no labels."
     )
 
 

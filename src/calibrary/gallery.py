@@ -58,7 +58,7 @@ def figures() -> dict[str, Callable[..., Any]]:
     s = Synthetic.make()
     y, c = s.y, s.c
     cancer, nb, _ = cal.datasets.breast_cancer()
-    models = {"over-confident": (y, c), "recalibrated": (y, s.truth(c)), "timid": (y, 0.5 + 0.35 * (c - 0.5))}
+    models = {"over-confident": (y, c), "recalibrated": (y, s.truth(c)), "under-confident": (y, 0.5 + 0.35 * (c - 0.5))}
     digit, q, _ = cal.datasets.digits()
     three = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
     data = files("calibrary") / "datasets"

@@ -100,8 +100,8 @@ def test_two_files_are_two_models(app, file):
     page = app.ask("GET", f"/runs/{run['id']}/page")[1]
     assert b'id="m1"' in page
     first, second = run["headline"].split("\n")  # one answer for each of them, under its name
-    assert first.startswith("predictions.csv: Expected calibration error is 0.083.")
-    assert second.startswith("predictions-2.csv: Expected calibration error is 0.1")
+    assert first.startswith("predictions.csv: The expected calibration error is 0.083.")
+    assert second.startswith("predictions-2.csv: The expected calibration error is 0.1")
 
 
 # -- who may talk to it -----------------------------------------------------------------------------

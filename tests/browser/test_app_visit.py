@@ -97,8 +97,8 @@ def test_two_files_are_compared_and_two_reports_stand_side_by_side(driver, visit
     find("#measure").click()
     shown("#page")
     first, second = find("#headline").text.split("\n")  # each model has its own answer
-    assert first.startswith("first.csv: Expected calibration error is 0.083.")
-    assert second.startswith("second.csv: Expected calibration error is 0.1")
+    assert first.startswith("first.csv: The expected calibration error is 0.083.")
+    assert second.startswith("second.csv: The expected calibration error is 0.1")
     driver.switch_to.frame(find("#page"))
     compared = Visitor.until(lambda: [row.text for row in driver.find_elements("css selector", "table tbody tr")])
     assert compared[0].startswith("first.csv")

@@ -109,7 +109,7 @@ def test_logits_become_probabilities(tmp_path):
 def test_missing_values_are_reported_by_row_and_column_and_may_be_dropped(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("y,p\n1,0.7\n0,\n1,0.9\n")
-    with pytest.raises(InputError, match=r"column 'p' has 1 missing values, the first in row 2 .* --drop-missing"):
+    with pytest.raises(InputError, match=r"column 'p' has 1 missing value, the first in row 2 .* --drop-missing"):
         read_predictions(path)
     found = read_predictions(path, drop_missing=True)
     assert found.y.tolist() == [1, 1]

@@ -55,11 +55,11 @@ def test_the_remedy_is_of_the_segment_that_the_worst_one_lies_in():
     row = {"segment": "C", "stated": 0.03, "own": 0.07, "frequency": 0.072, "common": 0.04}
     other = {**row, "segment": "C2"}
     gain = {"by": "site", "worth": True, "segments": [row, other]}
-    assert "of site = C from 3% to 7%" in remedy_words("site = C and age = up to 40", [gain])[0]
-    assert "of site = C2 from" in remedy_words("age = up to 40 and site = C2", [gain])[0]
-    assert (
-        "no evidence that a separate map for site = C helps" in remedy_words("site = C", [{**gain, "worth": False}])[0]
-    )
+    inside = remedy_words("site = C and age = up to 40", [gain])[0]
+    assert "for site = C: a separate map would change its mean probability from 3% to 7%" in inside
+    assert "for site = C2: a separate map" in remedy_words("age = up to 40 and site = C2", [gain])[0]
+    none = remedy_words("site = C", [{**gain, "worth": False}])[0]
+    assert none.startswith("Remedy for site = C: there is no evidence that a separate map helps")
     assert remedy_words("age = up to 40", [gain]) == []
     assert remedy_words("website = C and age = up to 40", [gain]) == []
 

@@ -115,7 +115,7 @@ def test_a_slope_that_only_a_wrong_mean_makes_look_wrong_is_within_chance_in_row
     row = answer.evaluation.row("cis", "slope")
     assert row.pvalue > 0.5
     assert verdict(row, answer.evaluation) == "no evidence"
-    assert "Spread: Cox slope 1.005 (1 is ideal); the difference is not significant." in answer.statements
+    assert "Spread: the Cox slope is 1.005 (1 is ideal); the difference is not significant." in answer.statements
 
 
 def test_what_an_interval_speaks_against_is_unclear_in_row_sentence_and_headline(monkeypatch):
@@ -130,8 +130,8 @@ def test_what_an_interval_speaks_against_is_unclear_in_row_sentence_and_headline
     monkeypatch.setattr(compose, "one_truth", doubted)
     extreme = cal.report(*binary(np.random.default_rng(1), 0.4, n=2000), metrics=METRICS, n_resamples=99)
     assert (
-        "the log odds of the probabilities do not follow the outcomes as those of a calibrated model would (Cox slope"
-        in (extreme.headline)
+        "the log odds of the probabilities do not follow the outcomes as those of a calibrated model would (the Cox "
+        "slope is" in extreme.headline
     )
     check(extreme)
     shifted = cal.report(*binary(np.random.default_rng(1), 1.0, 0.8, n=1000), metrics=METRICS, n_resamples=99)
@@ -152,7 +152,7 @@ def test_the_verdict_reads_the_interval_the_level_and_the_decision():
     assert verdict(row(), table()) == "miscalibrated"
     assert verdict(row(low=0.9), table()) == "unclear: p = 0.004, but its interval includes 1"
     refused = table(rejected=False)
-    assert verdict(row(), refused) == "unclear: p = 0.004, but the overall test finds no evidence"
+    assert verdict(row(), refused) == "unclear: p = 0.004, but the overall test is not significant"
     within = {"pvalue": 0.2, "pvalue_adjusted": 0.3}
     assert (
         verdict(row(**within), table())

@@ -471,6 +471,6 @@ def test_the_bold_words_of_an_answer_end_with_a_word_or_a_whole_number():
     untested = cal.report(y, p, n_resamples=0, metrics=["ece"])
     value = untested.evaluation.row("ece").value
     page = untested.to_html()
-    assert f"<strong>Expected calibration error is {value:.3f}.</strong>" in page.replace("\n", "")
+    assert f"<strong>The expected calibration error is {value:.3f}.</strong>" in page.replace("\n", "")
     tested = cal.report(y, p, n_resamples=40, metrics=["ece"], rng=0).to_html()
     assert re.search(r"<strong>No evidence of miscalibration[^<.:(]*", tested)

@@ -226,7 +226,7 @@ def test_a_detectors_map_is_of_its_confidence_and_keeps_images_together():
         (lambda: cal.predictions(*bent(49)), "49 rows are too few"),
         (
             lambda: cal.predictions([1] * 9 + [0] * 91, np.linspace(0.01, 0.4, 100)),
-            "only 9 rows are not of the commonest",
+            "only 9 rows are not of the most frequent",
         ),
         (lambda: cal.predictions(np.full(100, 0.5), np.full(100, 0.5)), "labels are shares"),
     ],
@@ -270,7 +270,7 @@ def segments_test(worst="site = west", p=0.003, mean=(0.3, 0.5), n=4, kuiper=0.2
         # false if p were below 0.05
         (
             segments_test(p=0.3),
-            "The worst-segment test finds no evidence that any segment is miscalibrated (p = 0.3, adjusted for 4 "
+            "There is no evidence that any segment is miscalibrated (worst-segment test, p = 0.3, adjusted for 4 "
             "segments and all rows); site = west deviates most.",
         ),
         # false if a segment were further off than the whole
@@ -393,7 +393,7 @@ def test_numbers_are_cut_at_quantiles_and_gaps_are_a_segment_that_is_too_small(b
 def test_calibrated_segments_are_left_in_peace():
     site = np.repeat(["a", "b", "c"], 100)
     found = affected.affected(context(cal.predictions(*bent(300, seed=2)), asked={"by": site}))
-    assert found.sentences[0].startswith("The worst-segment test finds no evidence")
+    assert found.sentences[0].startswith("There is no evidence that any segment")
     assert found.sentences[1] == "None of 3 segments has a significant ECE after adjustment for their number."
     assert [s["name"] for s in found.data["segments"]] == ["group = a", "group = b", "group = c"]
     assert found.tables[0].head[-1] == "p adjusted"  # nothing to note

@@ -78,15 +78,15 @@ def many_classes() -> tuple[np.ndarray, np.ndarray]:
 
 WAVE, EXTREME, TIMID = wave(), slope(0.5), slope(1.7)
 DIRECTIONS = [
-    ("too low", TOO_LOW, "on average too low (mean prediction 40%, observed 60%)", True),
-    ("too high", TOO_HIGH, "on average too high (mean prediction 60%, observed 40%)", True),
-    ("calibrated", CALIBRATED, "mean prediction 40%, observed 40%", False),
-    ("few rows", FEW, "mean prediction 50%, observed 62.5%", False),
-    ("rare class", RARE, "on average too low (mean prediction 2%, observed 3.9%)", True),
-    ("over-confident", OVER, "over-confident (mean confidence 90%, accuracy 60%)", True),
-    ("under-confident", UNDER, "under-confident (mean confidence 60%, accuracy 95%)", True),
-    ("wave", WAVE, "mean prediction 50%, observed 50%", False),
-    ("detector", (detections(40),), "over-confident (mean confidence 70%, precision 40%)", True),
+    ("too low", TOO_LOW, "the probabilities are on average too low (mean prediction 40%, observed 60%)", True),
+    ("too high", TOO_HIGH, "the probabilities are on average too high (mean prediction 60%, observed 40%)", True),
+    ("calibrated", CALIBRATED, "the mean prediction is 40% and the observed frequency 40%", False),
+    ("few rows", FEW, "the mean prediction is 50% and the observed frequency 62.5%", False),
+    ("rare class", RARE, "the probabilities are on average too low (mean prediction 2%, observed 3.9%)", True),
+    ("over-confident", OVER, "the predictions are over-confident (mean confidence 90%, accuracy 60%)", True),
+    ("under-confident", UNDER, "the predictions are under-confident (mean confidence 60%, accuracy 95%)", True),
+    ("wave", WAVE, "the mean prediction is 50% and the observed frequency 50%", False),
+    ("detector", (detections(40),), "the detections are over-confident (mean confidence 70%, precision 40%)", True),
 ]
 
 
@@ -113,12 +113,12 @@ SIZE = {"value": 0.2, "low": 0.15, "high": 0.25}
 NOT = "Not calibrated (overall test, p < 0.005): "
 NO = "No evidence of miscalibration (overall test, p = "
 SIZED = (
-    "Expected calibration error is 0.200; the true error lies between 0.150 and 0.250 (95% interval); a perfectly "
+    "The expected calibration error is 0.200; the true error lies between 0.150 and 0.250 (95% interval); a perfectly "
     "calibrated model would still show about 0.020."
 )
 SMALL = {"value": 0.03, "low": 0.0, "high": 0.029}
 UNSURE = (
-    "Expected calibration error is 0.030; the true error lies between 0 and 0.029 (95% interval), so that the size "
+    "The expected calibration error is 0.030; the true error lies between 0 and 0.029 (95% interval), so that the size "
     "alone does not exclude 0; a perfectly calibrated model would still show about 0.020."
 )
 NOTHING = {"pvalue_text": "p = 0.31", "detectable": 0.0412}
@@ -171,7 +171,7 @@ PARAGRAPHS = [
     ),
     (
         "calibrated", CALIBRATED, {**SMALL, "value": 0.03, "high": 0.05}, NOTHING,
-        NO + "0.31). Expected calibration error is 0.030; the true error lies between "
+        NO + "0.31). The expected calibration error is 0.030; the true error lies between "
         "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.020. Here "
         "probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
@@ -179,14 +179,14 @@ PARAGRAPHS = [
     (
         "the reading may lie outside", CALIBRATED,
         {"value": 0.053, "low": 0.0, "high": 0.05, "null_mean": 0.053}, NOTHING,
-        NO + "0.31). Expected calibration error is 0.053; the true error lies between "
+        NO + "0.31). The expected calibration error is 0.053; the true error lies between "
         "0 and 0.050 (95% interval); a perfectly calibrated model would still show about 0.053. Here "
         "probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
     (
         "few rows", FEW, {**SMALL, "high": 0.3}, {"pvalue_text": "p = 0.82"},
-        NO + "0.82). Expected calibration error is 0.030; the true error lies between "
+        NO + "0.82). The expected calibration error is 0.030; the true error lies between "
         "0 and 0.300 (95% interval); a perfectly calibrated model would still show about 0.020. With so few "
         "cases even a large error would "
         "often go undetected.",
@@ -194,7 +194,7 @@ PARAGRAPHS = [
     (
         "certain and wrong", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]), {"value": math.nan}, NOTHING,
         NO + "0.31), but for 1 case with probability exactly 0 or 1 that "
-        "was wrong. Expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
+        "was wrong. The expected calibration error is undefined here. Here probabilities too extreme by 0.041 on "
         "average would be detected in 4 of 5 samples; smaller errors may go undetected.",
     ),
 ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_without_redraws_the_headline_says_how_large_only():
     answer = words.answer(cal.predictions(*OVER), cal.Question(), row)
     assert (
         answer.headline
-        == "Expected calibration error is 0.005. No test was made, so this shows the size, not the evidence."
+        == "The expected calibration error is 0.005. No test was made, so this shows the size, not the evidence."
     )
 
 
@@ -226,14 +226,20 @@ def test_the_report_carries_the_decision_of_its_headline():
 
 
 FINDINGS = [
-    ("too extreme", EXTREME, "Spread: too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is ideal)."),
-    ("not extreme enough", TIMID, "Spread: not extreme enough, too far from 0 and 1 (Cox slope 1.702; 1 is ideal)."),
-    ("too low throughout", TOO_LOW, "Spread: Cox slope 1.000 (1 is ideal); the difference is not significant."),
-    ("few rows", FEW, "Spread: Cox slope 0.500 (1 is ideal); the difference is not significant."),
+    (
+        "too extreme", EXTREME,
+        "Spread: the probabilities are too extreme, too close to 0 and 1 (Cox slope 0.500; 1 is ideal).",
+    ),
+    (
+        "not extreme enough", TIMID,
+        "Spread: the probabilities are not extreme enough, too far from 0 and 1 (Cox slope 1.702; 1 is ideal).",
+    ),
+    ("too low throughout", TOO_LOW, "Spread: the Cox slope is 1.000 (1 is ideal); the difference is not significant."),
+    ("few rows", FEW, "Spread: the Cox slope is 0.500 (1 is ideal); the difference is not significant."),
     (
         "reversed", (1 - EXTREME[0], EXTREME[1]),
-        "Spread: reversed, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): check to which "
-        "class they belong.",
+        "Spread: the probabilities are reversed, higher where the outcome is rarer (Cox slope -0.500; 1 is ideal): "
+        "check to which class they belong.",
     ),
     ("few rows", FEW, "Where: no single range of confidence is significantly miscalibrated."),
     ("over", OVER, "Where: confidences between 0.87 and 0.93 average 90%, but 60% of these 200 cases were right."),
@@ -243,13 +249,13 @@ FINDINGS = [
     ),
     (
         "certain", (np.r_[CALIBRATED[0], 0], np.r_[CALIBRATED[1], 1.0]),
-        "Certain and wrong: 1 case with probability exactly 0 or 1 that was wrong; a calibrated model "
+        "Certain and wrong: 1 case with probability exactly 0 or 1 was wrong; a calibrated model "
         "is never wrong at 0 or 1; if they were rounded, give more digits.",
     ),
     (
         "many classes", many_classes(),
-        "Classes: 39 (expected 2.5%, observed 10%), 0 (expected 2.5%, observed 0%), 1 (expected 2.5%, observed 0%) "
-        "and 1 more.",
+        "Classes: expected and observed shares differ significantly for 39 (expected 2.5%, observed 10%), 0 (expected "
+        "2.5%, observed 0%), 1 (expected 2.5%, observed 0%) and 1 more.",
     ),
     (
         "calibrated", CALIBRATED,
@@ -288,8 +294,12 @@ def test_direction_with_ten_copies_of_each_row_is_as_sure_as_the_rows():
     y, c = np.repeat([1, 0], [26, 14]), np.full(40, 0.5)
     once = cal.report(y, c, metrics=["ece"], n_resamples=0)
     ten = cal.report(y, c, sample_weight=np.full(40, 10), metrics=["ece"], n_resamples=0)
-    assert once.statements[0] == "Direction: mean prediction 50%, observed 65%; the difference is not significant."
-    assert ten.statements[0] == "Direction: on average too low (mean prediction 50%, observed 65%)."
+    assert once.statements[0] == (
+        "Direction: the mean prediction is 50% and the observed frequency 65%; the difference is not significant."
+    )
+    assert ten.statements[0] == (
+        "Direction: the probabilities are on average too low (mean prediction 50%, observed 65%)."
+    )
 
 
 def test_units_reach_every_sentence_of_the_report():
@@ -313,7 +323,7 @@ def test_weights_that_are_no_counts_weigh():
     row = Row(id="ece", name="expected calibration error", family="bin", value=0.2)
     told = [words.answer(cal.predictions(*TOO_LOW, sample_weight=k * w), cal.Question(), row) for k in (1, 1000)]
     assert told[0].statements[:2] == told[1].statements[:2]
-    assert told[0].statements[0].startswith("Direction: on average too low")
+    assert told[0].statements[0].startswith("Direction: the probabilities are on average too low")
 
 
 def row_of(id, p, adjusted, value=0.1, primary=False):

@@ -281,7 +281,7 @@ def test_a_report_of_several_classes_is_that_of_the_rows(tmp_path: Path) -> None
         assert areas[0] == pytest.approx(areas[1], abs=2e-3)
         helps = next(section for section in found.sections if section.key == "help")
         assert helps.sentences == (
-            "Whether recalibration would help was not judged: a state keeps sums of many predictions; recalibrate "
+            "Recalibration was not judged: a state keeps sums of many predictions; recalibrate "
             "with a sample of the rows.",
         )
     found.save(tmp_path / "page.html")

@@ -79,7 +79,7 @@ def test_the_stored_portfolio_is_quoted_as_all_other_findings():
         assert known.power is not None, name
         assert why_not(name) == ""
         assert name not in study["left_out"]
-        assert {"study, calibrated", "study, detects"} <= set(lines(name)), name
+        assert {"study, calibrated", "study, power"} <= set(lines(name)), name
     assert finding("d_ece", 1000).power > finding("oce", 1000).power
     sizes = {size for group in GROUPS for size in group.sizes}
     assert sizes <= {int(n) for n in study["sizes"]}

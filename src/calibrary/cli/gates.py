@@ -41,7 +41,7 @@ def rule_of(text: str) -> Condition:
     try:
         return condition(text)
     except ValueError as error:
-        reason = str(error).removeprefix(f"condition={text!r} ").removeprefix(f"condition={text!r}: ")
+        reason = str(error).removeprefix(f"condition={text!r}: ").replace(f"condition={text!r}", "this condition")
         raise InputError(f"--fail-if {text!r}: {reason}") from None
 
 

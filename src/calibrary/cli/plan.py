@@ -70,18 +70,20 @@ def plan(
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
         whose = f"confidences like those of {file} ({p.n:,} rows)"
     say("simulating", quiet)
+    whole = "The" if entry.title.endswith("test") else "The test of the"
+    test = f"{whole} {entry.title} ({entry.id})"
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (
-            f"{entry.id} detects an error of {error:g} ({line}) in {percent(result.power)} of samples of {rows:,} rows "
-            f"with {whose}, tested at level {percent(alpha)}; its mean is {number(result.mean)} there, and "
-            f"{number(result.mean_calibrated)} for a calibrated model"
+            f"{test} at level {percent(alpha)} detects an error of {error:g} "
+            f"({line}) in {percent(result.power)} of samples of {rows:,} rows with {whose}; the mean of the metric is "
+            f"{number(result.mean)} there, and {number(result.mean_calibrated)} for a calibrated model."
         )
     else:
         needed = cal.sample_size(entry.id, error, power=power, **settings)
         sentence = (
-            f"{entry.id} needs about {needed.n:,} rows with {whose} to detect an error of {error:g} ({line}) in "
-            f"{100 * power:g}% of samples, tested at level {percent(alpha)}"
+            f"{test} at level {percent(alpha)} needs about {needed.n:,} rows with "
+            f"{whose} to detect an error of {error:g} ({line}) in {100 * power:g}% of samples."
         )
     out.print(plain(sentence), highlight=False, soft_wrap=True)
 

@@ -28,6 +28,8 @@ _PROB_NAMES = (
     "prediction", "pred", "c", "y_pred", "yhat", "y_hat",
 )  # fmt: skip
 _PROB_PREFIX = "predicted_"  # of predicted_risk, predicted_probability, ...; not of predicted_label and predicted_class
+#: A column with more labels than this probably holds no labels.
+_MOST_LABELS = 20
 _POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct", "right")
 
 #: Names that are tried before it is known whether the table has them.
@@ -454,7 +456,7 @@ def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> ND
         if gone.any() and not drop:
             first = int(np.flatnonzero(gone)[0])
             raise InputError(
-                f"{name}: column {column!r} has {int(gone.sum()):,} missing values, the first in row {first + 1} "
+                f"{name}: column {column!r} has {counted(int(gone.sum()), 'missing value')}, the first in row {first + 1} "
                 "(not counting a header): fill them in, or leave out those rows with --drop-missing"
             )
         keep &= ~gone
@@ -558,9 +560,10 @@ def _class_labels(
         return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
         more = f"{len(distinct):,} different labels ({_some(distinct, 4)})"
-        raise InputError(
-            f"column {label!r} holds {more} but there is only one probability column: name one column per class"
-        )
+        remedy = "name one column per class"
+        if len(distinct) > _MOST_LABELS:
+            remedy += ", or another --label if this is a column of probabilities or identifiers"
+        raise InputError(f"column {label!r} holds {more} but there is only one probability column: {remedy}")
     chosen = _positive_label(distinct, positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
     return _positions(distinct, member, [negative, chosen]), (negative, chosen)

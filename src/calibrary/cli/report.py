@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 
 import calibrary as cal
+from calibrary.base.numbers import counted
 from calibrary.base.once import once
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
 from calibrary.cli.files import InputError
@@ -584,7 +585,7 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
 
 
 #: Columns of the short list in the terminal, and their widths at 80 characters; numbers are never broken.
-_SHORT = (("metric", 14), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 24))
+_SHORT = (("metric", 24), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 18))
 
 
 def show_answer(r: Any, quiet: bool, brief: bool) -> None:
@@ -617,9 +618,8 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
         if everything:
             _show_everything(r)
         else:
-            more = f"{len(r.evaluation.rows)} values computed: --all prints them"
-            left = f", {len(r.evaluation.skipped)} left out" if r.evaluation.skipped else ""
-            out.print(f"[dim]{more}{left}[/]")
+            left = f"; {counted(len(r.evaluation.skipped), 'metric')} left out" if r.evaluation.skipped else ""
+            out.print(f"[dim]{counted(len(r.evaluation.rows), 'value')} computed, which --all prints{left}[/]")
     if comparisons:
         table = Table(*COMPARISON_HEAD, title="comparison", title_justify="left", box=None, pad_edge=False)
         for texts in comparison_cells(comparisons):
@@ -667,7 +667,7 @@ def _short_table(r: Any) -> Table:
         narrow = width if out.width < 100 else None
         table.add_column(name, max_width=narrow, overflow="fold", no_wrap=width is None)
     for texts in short_cells(r):
-        table.add_row(*(plain(t) for t in texts[:5]))
+        table.add_row(*(plain(t) for t in texts))
     return table
 
 

@@ -127,7 +127,7 @@ def _show(found: Validation, tripod: bool, quiet: bool) -> None:
         head, body = found.cells()
         table = Table(box=None, pad_edge=False)
         for j, name in enumerate(head):
-            table.add_column(name, justify="left" if j < 2 else "right", no_wrap=j == 0)
+            table.add_column(name, justify="left" if j < 2 else "right", no_wrap=j > 1)
         for line in body:
             table.add_row(*map(plain, line))
         out.print(table)

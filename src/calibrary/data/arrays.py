@@ -30,7 +30,7 @@ def matched_detections(
     missed_weight: Any = None,
     sample_weight: Any = None,
 ) -> Matches:
-    """Detections that are already matched, ready for every detection metric.
+    """Collect detections that are already matched with objects, for every detection metric.
 
     Parameters
     ----------

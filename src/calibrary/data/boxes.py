@@ -82,7 +82,7 @@ def boxes(
     image_size: Any = None,
     categories: Any = None,
 ) -> Boxes:
-    """Boxes as arrays: one side of :func:`calibrary.match_detections`.
+    """Collect boxes from arrays: the objects or the detections for :func:`calibrary.match_detections`.
 
     Parameters
     ----------

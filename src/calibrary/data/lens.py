@@ -129,7 +129,7 @@ def lens_name(lens: str | Lens) -> str:
 def _named(lens: str, r: int | None) -> Lens:
     name = lens_name(lens)
     if name not in _LOOKS:
-        raise RefusedError(f"lens={lens!r} is not known: {suggest(name, [*_LOOKS, *_SYNONYMS])}")
+        raise RefusedError(f"lens={lens!r} is not known: {suggest(name, _LOOKS)}")
     if name in ("rth", "within-top-r", "ranked"):
         if r is None:
             raise RefusedError(f"lens={lens!r} needs r=, the rank or the number of ranks (1 is the top label)")

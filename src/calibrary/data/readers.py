@@ -180,7 +180,7 @@ def _unique(ids: list[Any], where: str) -> list[Hashable]:
 
 
 def read_yolo(labels: Any, results: Any, *, names: Any = None, image_size: Any = None) -> tuple[Boxes, Boxes]:
-    """Both sides of a YOLO pair: two folders with one text file per image.
+    """Read objects and detections from two folders of YOLO text files, one file per image.
 
     Lines are ``class cx cy w h`` in ``labels`` and ``class cx cy w h score`` in ``results``, relative to the image.
     Segmentation outlines (``class x1 y1 x2 y2 x3 y3 ...``, in ``results`` with a score at the end) are replaced by

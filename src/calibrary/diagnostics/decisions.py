@@ -184,9 +184,10 @@ class MurphyCurve(Result):
 
 @diagnostic(net_benefit)
 def murphy_curve(views: Views, **common: Unpack[Common]) -> MurphyCurve:
-    """The elementary scores behind every proper score: (1-t) P(y=1, c<=t) + t P(y=0, c>t) for all t.
+    """The cost of acting above each threshold, from which every proper score is made: the data of a Murphy diagram.
 
-    If a model's curve lies below another's everywhere, the model is better by every proper score.
+    The elementary score at the threshold t is (1-t) P(y=1, c<=t) + t P(y=0, c>t). If a model's curve lies below
+    another's everywhere, the model is better by every proper score.
 
     References
     ----------

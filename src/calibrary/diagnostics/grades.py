@@ -21,7 +21,7 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 @dataclass(frozen=True)
 class GradeTests:
-    """One row for each risk grade.
+    """Tests of calibration for each risk grade, one row for each.
 
     Attributes
     ----------

@@ -132,7 +132,11 @@ class Catalogue(Mapping[str, Entry]):
             raise UnknownMetricError(str(curve))
         names = [n for e in self.values() for n in _names(e)]
         near = suggest(name, names)
-        hint = near if near.startswith("did you mean") else "calibrary.catalogue lists them"
+        hint = (
+            near
+            if near.startswith("did you mean")
+            else "calibrary.catalogue (in a terminal: calibrary list) has all metrics"
+        )
         raise UnknownMetricError(f"no metric is called {name!r}: {hint}")
 
     def __iter__(self) -> Iterator[str]:

@@ -15,10 +15,11 @@ __all__ = ["ReliabilityMap"]
 
 
 class ReliabilityMap:
-    """Reliability of a confidence: 1 - Var(P | c) / (yhat (1 - yhat)), P the true probability, yhat the calibrated c.
+    """Whether rows of equal confidence have equal true probability: the reliability, from 0 to 1, at each confidence.
 
-    Rows are put in clusters whose members have, as far as features show, one true probability. In each cluster the
-    variance of the labels is compared with that of a binomial, and the result is smoothed over confidence.
+    The reliability is 1 - Var(P | c) / (yhat (1 - yhat)), P the true probability, yhat the calibrated c. Rows are put
+    in clusters whose members have, as far as features show, one true probability. In each cluster the variance of the
+    labels is compared with that of a binomial, and the result is smoothed over confidence.
 
     Parameters
     ----------

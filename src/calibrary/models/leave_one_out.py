@@ -327,7 +327,10 @@ def _given(
     g, H = as_floats(grads, "grads"), as_floats(hessian, "hessian")
     n, P = len(as_array(y_train, "y_train")), center.size
     if center.ndim != 1 or g.shape != (n, P) or H.shape != (P, P):
-        raise RefusedError(f"theta {center.shape}, grads {g.shape}, hessian {H.shape}: need (P,), ({n}, P) and (P, P)")
+        raise RefusedError(
+            f"theta has shape {center.shape}, grads {g.shape} and hessian {H.shape}: pass shapes (P,), ({n}, P) and "
+            "(P, P) for P parameters"
+        )
 
     def predict(one: Array, X: Any) -> Array:
         p = as_floats(predict_fn(one, X), "predict_fn(theta, X)")

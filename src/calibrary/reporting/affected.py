@@ -265,7 +265,7 @@ def worst_words(test: SegmentsTestResult, thing: str = "row", alpha: float = 0.0
     allowing = f"{how}, adjusted for {counted(n, 'segment')} and all {thing}s"
     if test.pvalue >= alpha:
         return Sentence(
-            f"The worst-segment test finds no evidence that any segment is miscalibrated ({allowing}); "
+            f"There is no evidence that any segment is miscalibrated (worst-segment test, {allowing}); "
             f"{_other(test)} deviates most."
         )
     if test.worst != "all rows":

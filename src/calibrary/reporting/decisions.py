@@ -86,10 +86,14 @@ def too_little(view: Predictions) -> str:
     if view.fractional:
         return "the labels are shares, and an action is right or wrong"
     if view.n < LEAST_ROWS and view.total < LEAST_ROWS:
-        return f"{counted(view.n, 'row')} are too few (at least {LEAST_ROWS})"
+        return f"{counted(view.n, 'row')} are too few (at least {LEAST_ROWS} are needed)"
     events = view.total * float(view.mean(view.y))
     rarer = min(events, view.total - events)
-    return f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS})" if rarer < LEAST_EVENTS else ""
+    return (
+        f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS} are needed)"
+        if rarer < LEAST_EVENTS
+        else ""
+    )
 
 
 def assessed(

@@ -47,10 +47,10 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sent
         name = max(inside, key=len)
         if not gain["worth"]:
             more = "more than one map for all rows"
-            return [Sentence(f"Remedy there: there is no evidence that a separate map for {name} helps {more}.")]
+            return [Sentence(f"Remedy for {name}: there is no evidence that a separate map helps {more}.")]
         row = rows[name]
         said = (
-            f"Remedy there: a separate map would change the mean probability of {name} from {percent(row['stated'])} "
+            f"Remedy for {name}: a separate map would change its mean probability from {percent(row['stated'])} "
             f"to {percent(row['own'])}; the observed frequency is {percent(row['frequency'])}. One map for all rows "
             f"would change it to {percent(row['common'])}."
         )

@@ -48,7 +48,7 @@ def recalibration(context: Context) -> Section:
     """The gain from every map, the advice in a sentence, and the reliability curve before and after the map."""
     why = too_little(context.p, context.question.weight_type)
     if why:
-        return Section("help", TITLE, (f"Whether recalibration would help was not judged: {why}.",))
+        return Section("help", TITLE, (f"Recalibration was not judged: {why}.",))
     gain = _gain(context)
     context = _at_prevalence(context)
     error = PageError.of(context)
@@ -74,12 +74,12 @@ def too_little(p: Predictions, weight_type: str = "frequency") -> str:
     if p.counted or not p.exchangeable:
         return "a state keeps sums of many predictions; recalibrate with a sample of the rows"
     if weight_type == "frequency" and p.w is not None and np.any(p.w != np.rint(p.w)):
-        return "the weights are no counts of rows; with weight_type='importance' they are read as importance"
+        return "the weights are not whole numbers of rows; pass weight_type='importance' if they are importance weights"
     if p.n < LEAST_ROWS:
-        return f"{p.n} rows are too few (at least {LEAST_ROWS})"
+        return f"{p.n} rows are too few (at least {LEAST_ROWS} are needed)"
     share = np.sort(p.class_share)[-2:] * p.n
     if share[0] < LEAST_EVENTS:
-        return f"only {share[0]:.3g} rows are not of the commonest class (at least {LEAST_EVENTS})"
+        return f"only {share[0]:.3g} rows are not of the most frequent class (at least {LEAST_EVENTS} are needed)"
     return ""
 
 

@@ -85,7 +85,7 @@ class ReportSettings:
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> quick = cal.ReportSettings(metrics=["ece", "bs"], n_resamples=0)
     >>> cal.report(y, p, settings=quick, title="Biopsies").headline
-    'Expected calibration error is 0.058. No test was made, so this shows the size, not the evidence.'
+    'The expected calibration error is 0.058. No test was made, so this shows the size, not the evidence.'
     """
 
     groups: Any = None

@@ -52,7 +52,7 @@ class KeyNumber:
     value, low, high : the number and its interval
     ideal : what a calibrated model shows as data grow (None: it depends on the data)
     calibrated, calibrated_high : mean and 95% quantile for a calibrated model with these predictions
-    useless : what it would read if the predictions had nothing to do with the outcomes (labels shuffled)
+    useless : its value if the predictions had no relation to the outcomes (labels shuffled)
     verdict, meaning : in words
     """
 

@@ -7,6 +7,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any
 
 from calibrary.base.numbers import ends, number, pvalue_cell
@@ -43,9 +44,11 @@ __all__ = [
 
 #: Column headings of the table of every metric, shared by every format of the report.
 HEAD = ("metric", "value", "interval", "if calibrated", "p adjusted", "ideal", "verdict", "name")
-SHORT_HEAD = ("metric", "value", "interval", "if calibrated", "verdict", "name")
+SHORT_HEAD = ("metric", "value", "interval", "if calibrated", "verdict")
 GROUP_HEAD = ("group", "rows", "mean confidence", "observed", "error", "interval", "p adjusted", "note")
 CLASS_HEAD = ("class", "cases", "mean prediction", "frequency", "ECE", "significant")
+#: The width of a column of words in plain text.
+_WORDS_WIDE = 24
 COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p adjusted")
 
 
@@ -55,7 +58,7 @@ COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p 
 def short_cells(report: Report) -> list[tuple[str, ...]]:
     """The short list, in the order of SHORT_HEAD."""
     return [
-        (k.label, number(k.value), ends(k.low, k.high), number(k.calibrated), k.verdict, k.name)
+        (f"{k.title} ({k.label})", number(k.value), ends(k.low, k.high), number(k.calibrated), k.verdict)
         for k in report.short_list
     ]
 
@@ -124,7 +127,7 @@ def plain(report: Report) -> str:
     lines = [report.title, "=" * min(len(report.title), 80), "", *textwrap.wrap(report.headline, 80), ""]
     for finding in report.statements:
         lines += textwrap.wrap(finding, 80, initial_indent="- ", subsequent_indent="  ")
-    lines += ["", *_columns(SHORT_HEAD[:-1], [row[:-1] for row in short_cells(report)])]
+    lines += ["", *_columns(SHORT_HEAD, short_cells(report))]
     for section in report.sections:
         lines += _section_lines(section)
     n = len(report.evaluation.rows)
@@ -132,8 +135,16 @@ def plain(report: Report) -> str:
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[j]) for row in [head, *rows]) for j in range(len(head))]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
+    """A table; the first and the last column, which hold words, are wrapped."""
+    most = [_WORDS_WIDE, *(None for _ in head[1:-1]), _WORDS_WIDE]
+    folded = [[_wrapped(c, w) for c, w in zip(row, most, strict=True)] for row in [head, *rows]]
+    widths = [max(len(line) for row in folded for line in row[j]) for j in range(len(head))]
+    lines = [line for row in folded for line in zip_longest(*row, fillvalue="")]
+    return ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    return [text] if width is None else textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 def _section_lines(section: Section) -> list[str]:

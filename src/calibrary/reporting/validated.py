@@ -80,7 +80,8 @@ def _numbers(found: Validation) -> Section:
     head, body = found.cells()
     caption = (
         "Apparent: on the rows the model was fitted to. Training and test: means over the refits, on their own rows "
-        "and on others. Corrected: what new rows of the same kind would show. Each row says its method."
+        "and on others. Corrected: what new rows of the same kind would show. The second column is the "
+        "method of correction."
     )
     return Section("numbers", "Key numbers", (), (Table(tuple(head), tuple(map(tuple, body)), caption),))
 

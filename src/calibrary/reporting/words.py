@@ -12,7 +12,6 @@ from scipy.special import ndtri
 from calibrary.base.claims import Claim, Sentence, claims_of, measured
 from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
-from calibrary.base.text import capital
 from calibrary.data import Data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -156,11 +155,10 @@ def headline(
 ) -> Sentence:  # fmt: skip
     """One paragraph: the result of the overall test, the main defect, its size, and what could have been detected."""
     if decision is None:
-        said = (
-            f"{capital(row.name)} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
-        )
+        said = f"The {row.name} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
         return Sentence(said, measured(said, **{row.id: row.value}))
-    start = f"{decision.calibrated} (overall test, {decision.pvalue_text})"
+    tested = "" if math.isnan(decision.pvalue) else "overall test, "
+    start = f"{decision.calibrated} ({tested}{decision.pvalue_text})"
     if decision.rejected:
         why = defect(decision, look, way, spread, worst, against)
         sentence = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
@@ -183,10 +181,10 @@ def defect(
         # a wrong mean, or one wrong range, moves this statistic too; the slope by itself is not significant
         kind = "direction" if way.clear else "where"
     if kind == "direction":
-        return way.words if way.unclear else Sentence.joined(" ", [f"the {noun.things} are", way.words])
+        return way.words if way.unclear else _they_are(look, way.words)
     if kind == "spread":
         if spread is not None and spread.clear:
-            return Sentence.joined(" ", [f"the {noun.things} are", spread.words])
+            return _they_are(look, spread.words)
         said = f"the log odds of the {noun.things} do not follow the outcomes as those of a calibrated model would"
         more = Sentence(f" ({spread.words})", *spread.words.claims) if spread is not None and spread.unclear else ""
         return Sentence.joined("", [Claim(said, "miscalibrated"), more])
@@ -221,9 +219,9 @@ def defect(
 def size(row: Row, decision: Decision | None, level: float) -> Sentence:
     """The size of the error: the estimate, its interval, and the value expected by chance."""
     if math.isnan(row.value):
-        return Sentence(f"{capital(row.name)} is undefined here.")
+        return Sentence(f"The {row.name} is undefined here.")
     entry = catalogue[row.id]
-    text = f"{capital(row.name)} is {number(row.value)}"
+    text = f"The {row.name} is {number(row.value)}"
     claims = [measured(text, **{row.id: row.value})]
     if row.low is not None and row.high is not None and row.low < row.high:
         true = "error" if entry.one_sided else "value"
@@ -235,7 +233,7 @@ def size(row: Row, decision: Decision | None, level: float) -> Sentence:
         if at_end and decision is not None and decision.rejected:
             text += f", so that the size alone does not exclude {number(row.perfect)}"
         if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
-            text += f", which excludes {number(row.perfect)}, although the overall test finds no evidence"
+            text += f", which excludes {number(row.perfect)}, although the overall test is not significant"
     if row.null_mean is not None and entry.judges:
         text += f"; a perfectly calibrated model would still show about {number(row.null_mean)}"
         claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
@@ -263,10 +261,10 @@ def _except(decision: Decision, look: Look) -> Sentence:
     return Sentence.joined("", [", but for ", _impossible(decision, look)])
 
 
-def _impossible(decision: Decision, look: Look) -> Claim:
+def _impossible(decision: Decision, look: Look, that: str = "that ") -> Claim:
     n = decision.impossible
     were = "was" if n == 1 else "were"
-    said = f"{counted(n, nouns(look.lens).case)} with probability exactly 0 or 1 that {were} wrong"
+    said = f"{counted(n, nouns(look.lens).case)} with probability exactly 0 or 1 {that}{were} wrong"
     return measured(said, impossible=n)
 
 
@@ -279,16 +277,16 @@ def statements(
 ) -> tuple[Sentence, ...]:  # fmt: skip
     """Direction, both directions at once, spread, ranges of confidence, classes, and the values expected by chance."""
     lines = [
-        _line("Direction", way.words)
+        _line("Direction", _they_are(look, way.words) if way.clear else way.words)
         if way.clear or way.unclear
-        else _line("Direction", _means(look), "; the difference is not significant")
+        else _line("Direction", _two_means(look), "; the difference is not significant")
     ]
     if both:
-        lines.append(_line("Both ways", both))
+        lines.append(_line("Both ways", _they_are(look, both)))
     if spread is not None:
-        lines.append(_line("Spread", spread.words))
+        lines.append(_line("Spread", _they_are(look, spread.words) if spread.clear else spread.words))
     if worst and decision is not None and not decision.rejected:
-        lines.append(_line("Where: by itself,", worst[0], "; the overall test finds no evidence"))
+        lines.append(_line("Where: by itself,", worst[0], "; the overall test is not significant"))
     elif worst:
         lines.append(_line("Where", Sentence.joined("; ", worst)))
     elif decision is not None:
@@ -304,7 +302,7 @@ def statements(
         lines.append(
             _line(
                 "Certain and wrong",
-                _impossible(decision, look),
+                _impossible(decision, look, that=""),
                 f"; a calibrated model is never wrong at 0 or 1; {remedy}",
             )
         )
@@ -337,7 +335,7 @@ def direction(look: Look, decision: Decision | None, alpha: float = 0.05, table:
     against = doubt(deciding(table, "mean"))
     clear = _rejects(decision, "mean", alpha)
     if clear and against:
-        said = f"{means}, further apart than expected of a calibrated model{against}"
+        said = f"{_two_means(look)}, further apart than expected of a calibrated model{against}"
         sentence = Sentence(said, Claim(said, "miscalibrated"), *means.claims)
     return Direction(gap, error, sentence, clear and not against, clear and bool(against))
 
@@ -390,9 +388,9 @@ def spread_of(
     out = f"; {left:,.0f} {nouns(look.lens).cases} with probability 0 or 1 left out" if left > 0.5 else ""
     slope = f"(Cox slope {number(found.slope)}; 1 is ideal{out})"
     if against:
-        words = f"Cox slope {number(found.slope)} (1 is ideal{out}){against}"
+        words = f"the Cox slope is {number(found.slope)} (1 is ideal{out}){against}"
     elif not clear:
-        words = f"Cox slope {number(found.slope)} (1 is ideal{out}); the difference is not significant"
+        words = f"the Cox slope is {number(found.slope)} (1 is ideal{out}); the difference is not significant"
     elif high < 0.0:
         words = f"reversed, higher where the outcome is rarer {slope}: check to which class they belong"
     else:
@@ -438,7 +436,8 @@ def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -
         said = f"{look.classes.names[k]} (expected {percent(predicted[k])}, observed {percent(occurred[k])})"
         parts.append(_of_class(said, int(k), float(predicted[k]), float(occurred[k])))
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return [_line("Classes", Sentence.joined(", ", parts), more)]
+    start = "expected and observed shares differ significantly for "
+    return [_line("Classes", Sentence.joined("", [start, Sentence.joined(", ", parts)]), more)]
 
 
 def _of_class(said: str, k: int, expected: float, occurred: float) -> Sentence:
@@ -455,7 +454,7 @@ def off_classes(data: Data, question: Question, decision: Decision | None = None
 
 def _off(look: Look, alpha: float, decision: Decision | None) -> tuple[NDArray[np.bool_], Array, Array]:
     """Which classes are significantly miscalibrated, and their predicted and observed shares. The overall test includes
-    the classes: if it finds no evidence, none is named; if it rejects because of the worst class, that class is."""
+    the classes: if it does not reject, none is named; if it rejects because of the worst class, that class is."""
     off, _, predicted, occurred = beyond_chance(look, None, alpha)
     if decision is not None and _rejects(decision, "classes", alpha):
         assert look.classes is not None
@@ -508,11 +507,21 @@ def _range(found: Range, look: Look) -> Sentence:
     return Sentence(said, Claim(said, "where", **vars(found)), Claim(said, "range", **vars(found)))
 
 
-def _means(look: Look) -> Sentence:
+def _means(look: Look, form: str = "{} {}, {} {}") -> Sentence:
     noun = nouns(look.lens)
     predicted, seen_ = float(look.w @ look.c) / look.total, float(look.w @ look.view.y) / look.total
-    said = f"{noun.mean} {percent(predicted)}, {noun.outcome} {percent(seen_)}"
+    said = form.format(noun.mean, percent(predicted), noun.outcome, percent(seen_))
     return Sentence(said, measured(said, confidence=predicted, outcome=seen_))
+
+
+def _two_means(look: Look) -> Sentence:
+    """The mean confidence and the frequency of the outcome as a clause, where ``_means`` stands in parentheses."""
+    return _means(look, "the {} is {} and the {} {}" if look.lens in _NOUNS else "the {} is {} and the {} frequency {}")
+
+
+def _they_are(look: Look, said: str) -> Sentence:
+    """A predicate with its subject: the probabilities, predictions or detections."""
+    return Sentence.joined(" ", [f"the {nouns(look.lens).things} are", said])
 
 
 def nouns(lens: str) -> Nouns:
@@ -542,7 +551,7 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else "probably miscalibrated"
     if stands == UNCLEAR:
-        but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test finds no evidence"
+        but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test is not significant"
         return f"unclear: {pvalue(p, draws)}, but {but}"
     if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
         numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"

@@ -38,7 +38,7 @@ _MISSED = 0.15
 _FINE = 20_000
 _LOCATED = 0.15
 #: The factor of a fitted model's log odds, and the number of irrelevant predictors.
-_FITS = {"right": (1.0, 0), "too extreme": (2.5, 0), "too timid": (0.4, 0), "overfitted": (1.0, 15)}
+_FITS = {"right": (1.0, 0), "too extreme": (2.5, 0), "not extreme enough": (0.4, 0), "overfitted": (1.0, 15)}
 
 DETECTION = ("d_ece", "d_ece, location", "average_calibration_error", "egce", "qgc", "sgc", "oce")
 OVERLAP = ("laece", "laace")
@@ -264,7 +264,7 @@ class FittedWorld:
 
     Parameters
     ----------
-    fit : "right", "too extreme", "too timid" or "overfitted"
+    fit : "right", "too extreme", "not extreme enough" or "overfitted"
         The fit: with the two relevant predictors; the same with log odds multiplied by 2.5 or 0.4; or with fifteen
         additional irrelevant predictors.
     """

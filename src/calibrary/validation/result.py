@@ -59,6 +59,13 @@ class ValidationRow:
     high: float = math.nan
     name: str = ""
 
+    @property
+    def title(self) -> str:
+        """The metric's name and its id, for a table."""
+        short = self.name != self.metric == self.name.lower() and self.metric in catalogue
+        name = catalogue[self.metric].name if short else self.name
+        return self.metric if name in ("", self.metric) else f"{name} ({self.metric})"
+
 
 def table_rows(rows: list[ValidationRow]) -> tuple[ValidationRow, ...]:
     """The rows, with the largest error of the logistic recalibration added if intercept and slope are among them."""
@@ -206,19 +213,20 @@ class Validation:
     def sentence(self) -> Sentence:
         """The result in words."""
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
-        parts = [
-            f"the {row.name} is {with_interval(row.corrected, row.low, row.high)} (apparent {number(row.apparent)})"
-            for row in shown
-        ]
+        parts = [f"the {row.name} is {number(row.corrected)} ({self._beside(row)})" for row in shown]
         words = f"{_first(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
-        if any(not math.isnan(row.low) for row in shown):
-            words += f" Intervals have the level {percent(self.confidence_level)}."
         if self.unstable:
             words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
         values = {f"apparent {row.metric}": row.apparent for row in shown}
         if self.unstable:
             values["instability"] = self.instability.overall
         return Sentence(words, measured(words, **values))
+
+    def _beside(self, row: ValidationRow) -> str:
+        """The interval of a corrected value, if it has one, and the apparent value."""
+        interval = ends(row.low, row.high)
+        apparent = f"apparent {number(row.apparent)}"
+        return f"{percent(self.confidence_level)} interval {interval}; {apparent}" if interval else apparent
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -291,7 +299,7 @@ class Validation:
         """The heading and the cells of the printed table."""
         head = ["metric", "method", "apparent", "training", "test", "optimism", "corrected", "interval"]
         body = [
-            [row.metric, row.method]
+            [row.title, row.method]
             + ["" if math.isnan(x) else number(x) for x in (row.apparent, row.training, row.test)]
             + [number(row.optimism), number(row.corrected), ends(row.low, row.high)]
             for row in self.table

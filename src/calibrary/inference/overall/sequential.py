@@ -205,7 +205,7 @@ def calibration_e_value(view: Predictions, *, log: bool = False, **common: Unpac
 
 @dataclass(frozen=True)
 class EValueResult(TestResult):
-    """An e-value as a test.
+    """Test of calibration by an e-value.
 
     Attributes
     ----------

@@ -243,7 +243,10 @@ def neighbor_power(
     if not 0.0 < alpha < 1.0:
         raise RefusedError(f"alpha={alpha!r} is outside (0, 1): 0.05 is usual")
     if (truth is None) == (concentration is None):
-        raise RefusedCallError("pass truth=, or concentration= for the expected power over truths around the query")
+        raise RefusedCallError(
+            "truth and concentration exclude each other, and one is needed: pass truth=, the true probabilities, or "
+            "concentration= for the expected power over true probabilities near the query"
+        )
     if truth is not None:
         truths = _vector("truth", truth)[None]
         if truths.shape[1] != len(p):

@@ -186,7 +186,7 @@ def debiased_squared_calibration_error(
     references=cited("kumar2019"),
     use="Use this error in place of ECE when bins are small: it is ECE, on the same scale, less most of its bias.",
     avoid="Do not take the value as unbiased: for calibrated predictions more than half of the bias of ECE remains (a "
-    f"mean of .03 instead of .05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. Also {_COUNTS}",
+    f"mean of 0.03 instead of 0.05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. Also {_COUNTS}",
     corrections=(
         Correction(
             "unbiased",

@@ -84,7 +84,7 @@ def calbin(
     if definition == "authors":
         return windows.mean_error(inner)
     if windows.number == 1:
-        return undefined("(57) as printed has no window if one window contains every row: use a smaller window")
+        return undefined("(57) of the review has no window if one window contains every row: use a smaller window")
     return windows.size * windows.mean_error(inner, last=False)
 
 

@@ -337,6 +337,7 @@ def calibration_error_percentile(
 
 @metric(
     "e50",
+    name="median calibration error",
     preset_of=Alias("ep", percentile=50.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)),
@@ -362,6 +363,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
 
 @metric(
     "e90",
+    name="90th percentile of the calibration error",
     preset_of=Alias("ep", percentile=90.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)),
@@ -387,6 +389,7 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
 
 @metric(
     "emax",
+    name="largest calibration error",
     worst_case=True,
     preset_of=Alias("ep", percentile=100.0),
     aliases=(

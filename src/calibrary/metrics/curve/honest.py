@@ -21,7 +21,7 @@ MOST_PLACES = 2000
 
 
 class HonestError(NamedTuple):
-    """Bounds that hold jointly at the confidence level.
+    """Bounds of the calibration error that hold jointly at the confidence level.
 
     ``low`` and ``high`` bound the mean distance between confidence and frequency; no stated confidence is off by more
     than ``certified``.
@@ -91,8 +91,8 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     references=cited("dimitriadis2023"),
     use="Use these bounds as a certificate: they hold at the confidence level for any number of rows, if frequency "
     "rises with confidence.",
-    avoid="The bounds are wide (1,000 rows: 0 to .3 where the true error is .07), so they do not replace an ordinary "
-    "interval; an interval around the bounds makes no sense.",
+    avoid="The bounds are wide (1,000 rows: 0 to 0.3 where the true error is 0.07), so they do not replace an "
+    "ordinary interval; an interval around the bounds makes no sense.",
 )
 def honest_error(
     view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]

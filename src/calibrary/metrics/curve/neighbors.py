@@ -27,6 +27,7 @@ class NeighborTestResult(TestResult):
 
 @metric(
     "knn_reliability",
+    name="nearest-neighbour chi-squared reliability",
     section="5.12",
     family="curve",
     aliases=(

@@ -74,7 +74,7 @@ results : list, dict, path, boxes or array-like, optional
 
 _DOC_COMMON = """\
 iou_threshold : float or "coco"
-    Smallest overlap of a correct detection; "coco" averages the metric over .50, .55, ..., .95.
+    Smallest overlap of a correct detection; "coco" averages the metric over 0.50, 0.55, ..., 0.95.
 matching, max_detections, score_threshold, zero_overlap, area_range, unknown_images, image_weight
     See :func:`calibrary.match_detections`.
 iou, category, image, box, box_format, image_size, n_missed, missed_image, missed_weight, sample_weight

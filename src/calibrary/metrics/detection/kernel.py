@@ -45,7 +45,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     cost="O(V^2) up to 3000 distinct scores, then about O(V), per bandwidth",
     equation="(98)",
     references=cited("popordanoska2024"),
-    use="D-ECE (threshold link) or LAECE (identity link) without bins.",
+    use="Use this error in place of D-ECE (threshold link) or LAECE (identity link) to avoid bins.",
     avoid="Rounded or saturated scores make the automatic bandwidth too small: pass bandwidth= there. Missed objects "
     "do not count: egce and qgc count them.",
     corrections=(

@@ -87,6 +87,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
 
 @metric(
     "skce_b",
+    name="squared kernel calibration error, biased estimator",
     preset_of=Alias("skce", estimator="b"),
     section="5.3",
     square="yes",

@@ -178,6 +178,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
 
 @metric(
     "oe",
+    name="observed/expected ratio",
     smooth=True,
     section="3.5",
     fractional="binary",

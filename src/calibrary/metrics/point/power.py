@@ -33,7 +33,7 @@ from calibrary.metrics.point.skill import skill_of
     better="higher",
     range_note="form='loss' is not bounded above by 1 for alpha < 2",
     range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
-    sign="HIGHER is better, 1 for certain and correct predictions; form='loss' reverses the direction",
+    sign="higher is better; 1 for certain and correct predictions; form='loss' reverses the direction",
     proper="strictly",
     symmetric=True,
     cells=CellFacts("smooth", (3e-9, 9e-12)),

@@ -64,7 +64,7 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
     better="higher",
     range_note="[1 - max cost, 1 - min cost] with cost",
     range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]),
-    sign="HIGHER is better, 1 is always right",
+    sign="higher is better; 1 if every decision is right",
     **_DECISION,
 )
 def success_rate(
@@ -155,7 +155,7 @@ def misclassification_loss(
     better="higher",
     perfect=None,
     tail="two-sided",
-    sign="HIGHER is better; it rewards caution, not calibration",
+    sign="higher is better; it rewards caution, not calibration",
     proper="no",
     stacks="weights",
     cells=CellFacts("exact", (3e-15, 7e-15)),

@@ -41,7 +41,8 @@ _RANKED: dict[str, Any] = {
 @metric(
     "aurc",
     fractional="binary",
-    aliases=("area under the risk-coverage curve", "selective risk"),
+    name="area under the risk-coverage curve",
+    aliases=("selective risk",),
     sign="lower is better: the errors are among the least confident answers; a random order gives the error rate",
     cells=CellFacts("order", (5e-8, 7e-9)),
     equation="(1/N) sum_k errors among the k most confident / k",
@@ -76,7 +77,8 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
 @metric(
     "e_aurc",
     fractional="binary",
-    aliases=("excess AURC", "excess area under the risk-coverage curve"),
+    name="excess area under the risk-coverage curve",
+    aliases=("excess AURC",),
     sign="0 is the best possible order of these answers: every right one is more confident than every wrong one",
     cells=CellFacts("order", (5e-8, 7e-9)),
     equation="aurc minus that of the best order of the same answers",
@@ -107,7 +109,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
 @metric(
     "augrc",
     fractional="binary",
-    aliases=("area under the generalized risk-coverage curve",),
+    name="area under the generalized risk-coverage curve",
     range=(0.0, 1.0),
     range_note="at most 1/2 + 1/(2N)",
     sign="lower is better: the mean share of answers that are given and wrong",
@@ -145,7 +147,8 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     smooth=True,
     refit_errors={"": "logit"},
     fractional="binary",
-    aliases=("AUC", "ROC AUC", "c-statistic", "concordance", "area under the ROC curve"),
+    name="area under the ROC curve",
+    aliases=("AUC", "ROC AUC", "c-statistic", "concordance"),
     better="higher",
     sign="higher is better: 1 if confidence separates right from wrong answers, 1/2 if it is unrelated to them",
     symmetric=True,
