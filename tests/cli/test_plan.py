@@ -33,7 +33,7 @@ def test_the_rules_of_the_review_are_special_cases(rows, error):
 def test_plan_says_how_many_rows():
     n = cal.sample_size("spiegelhalter", 0.1, n_resamples=49, rng=0).n
     said = planned("spiegelhalter", "--error", "0.1", "--resamples", "49")
-    assert said.startswith(f"The Spiegelhalter z test (spiegelhalter) at level 5% needs about {n:,} rows")
+    assert f"The Spiegelhalter z test (spiegelhalter) at level 5% needs about {n:,} rows" in said
     assert "with confidences like Beta(1, 1) to detect an error of 0.1" in said
 
 

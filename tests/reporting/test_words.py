@@ -225,6 +225,7 @@ def test_the_report_carries_the_decision_of_its_headline():
     assert cal.report(*EXTREME, metrics=["ece"], n_resamples=0).decision is None
 
 
+_DIFFER = "Classes: expected and observed shares differ significantly for "
 FINDINGS = [
     (
         "too extreme", EXTREME,
@@ -395,7 +396,7 @@ def test_where_and_classes_count_units_once():
     assert ranges(ten, units=np.repeat(np.arange(len(y)), 10)) == []
     y, p = several(140, 200, 0.8)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)), cal.Question())
-    assert words.classes(look)[0].startswith("Classes: 0 (expected 80%, observed 70%)")
+    assert words.classes(look)[0].startswith(_DIFFER + "0 (expected 80%, observed 70%)")
     units = np.repeat(np.arange(200) % 20, 5)
     look = look_at(cal.predictions(np.repeat(y, 5), np.repeat(p, 5, axis=0)).in_units(units), cal.Question())
     assert "Classes" in words.classes(look)[0]

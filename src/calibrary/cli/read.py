@@ -456,8 +456,8 @@ def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> ND
         if gone.any() and not drop:
             first = int(np.flatnonzero(gone)[0])
             raise InputError(
-                f"{name}: column {column!r} has {counted(int(gone.sum()), 'missing value')}, the first in row {first + 1} "
-                "(not counting a header): fill them in, or leave out those rows with --drop-missing"
+                f"{name}: column {column!r} has {counted(int(gone.sum()), 'missing value')}, the first in row "
+                f"{first + 1} (not counting a header): fill them in, or leave out those rows with --drop-missing"
             )
         keep &= ~gone
     if not keep.any():
