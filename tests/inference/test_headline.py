@@ -142,7 +142,7 @@ def test_a_unit_for_each_row_and_blocks_of_one_are_flips_of_rows():
     assert by_unit.rejected
     with collected_warnings() as said:
         decide(data, Q, units=np.arange(300) // 20)
-    assert said == ["there are only 15 units: with fewer than 30, the decision is rough"]
+    assert said == ["there are only 15 units: with fewer than 30, the decision is inaccurate"]
 
 
 def detections(rng, n_images, over=0.0):

@@ -569,7 +569,8 @@ def replaced(answer, monkeypatch):
 
 def freeze_calls(function, monkeypatch):
     """Every function of the library that a probe calls by its name, in whichever room it stands."""
-    rooms = [cal, plots, cal.kernels, cal.lens, cal.grouping, cal.study, cal.study.result, cal.inference.ranges]
+    rooms = [cal, plots, cal.datasets, cal.kernels, cal.lens, cal.grouping, cal.study, cal.study.result,
+             cal.inference.ranges]  # fmt: skip
     own = {"sample", "features", "matched_detections"}
     names = {name for name in called_by(function) if name not in own}
     frozen_any = False

@@ -429,7 +429,7 @@ def test_classes_are_flagged_when_predicted_more_often_than_they_occur_and_only_
         in answer.statements
     )
     y, p = several(120, 200, 0.9)
-    assert any(f.startswith("Classes: 0 (expected 90%, observed 60%)") for f in cal.report(
+    assert any(f.startswith(_DIFFER + "0 (expected 90%, observed 60%)") for f in cal.report(
         y, p, metrics=["ece"], n_resamples=0).statements)  # fmt: skip
 
 

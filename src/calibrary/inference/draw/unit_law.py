@@ -66,11 +66,11 @@ class UnitLaw:
     def say_few(self, what: str = "tests and intervals are") -> None:
         """Warn if the result depends on few units."""
         if self.n < FEW_UNITS:
-            warn(f"there are only {self.n} units: with fewer than {FEW_UNITS}, {what} rough")
+            warn(f"there are only {self.n} units: with fewer than {FEW_UNITS}, {what} inaccurate")
         elif self.effective < FEW_UNITS:
             warn(
                 f"a few of the {self.n:,} units have most of the squared residuals, which is equivalent to "
-                f"{self.effective:.0f} equal units: with fewer than {FEW_UNITS}, {what} rough"
+                f"{self.effective:.0f} equal units: with fewer than {FEW_UNITS}, {what} inaccurate"
             )
 
 
