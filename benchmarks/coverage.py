@@ -293,7 +293,7 @@ def boxes(args: argparse.Namespace) -> None:
     """The metrics of detections; the true value is that of a large sample."""
     true: dict[tuple[str, str], float] = {}
     large: dict[str, cal.Matches] = {}
-    ids = args.metrics.split(",") if args.metrics else [e.id for e in catalogue.values() if e.reads == "matches"]
+    ids = args.metrics.split(",") if args.metrics else [e.id for e in catalogue.values() if e.data_type == "matches"]
     wanted = [(f"{id} | auto | detector, {truth} | {IMAGES}", id, truth) for id in ids for truth in DETECTORS]
 
     def sample(id: str, truth: str, seed: int) -> dict[str, float] | None:
