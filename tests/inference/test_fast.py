@@ -180,3 +180,29 @@ def test_averages_are_those_of_each_replicate(id, lens, average):
         rows = stream.integers(0, 40, 40)
         expected = cal.compute(id, y[rows], p[rows], lens=lens, average=average)
         assert value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("relabels", [False, True])
+def test_a_class_that_is_tested_in_some_replicates_only_counts_in_those(relabels):
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.1, 0.9, 60)
+    p = np.column_stack([1.0 - c, c, np.zeros(60)])
+    p[0] = 0.5, 0.3, 0.2  # without this row, class 2 has no p-value
+    y = (rng.random(60) < c).astype(int)
+    sample, question = read_call("hl", y, p, {})
+    statistic = as_statistic("hl", sample, question, redrawn=relabels)
+    scheme = sample.null(None, {statistic.link}) if relabels else sample.bootstrap()
+    path = fast.fast(ENTRIES["hl"], statistic.question, scheme, statistic.observed)
+    assert isinstance(path, fast.BlockPath)
+    drawn = replicate(scheme, together([statistic], scheme)[1], 1, 40, np.random.default_rng(5)).values
+    slow = replicate(scheme, statistic.on, 1, 40, np.random.default_rng(5)).values
+    np.testing.assert_allclose(drawn, slow, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_each_class_by_itself_is_not_drawn_in_stacks_that_are_for_the_mean():
+    _, y, p = problem(4, 60, 3)
+    sample, question = read_call("hl", y, p, {"average": None})
+    statistic = as_statistic("hl", sample, question)
+    assert fast.fast(ENTRIES["hl"], statistic.question, sample.bootstrap(), statistic.observed) is None

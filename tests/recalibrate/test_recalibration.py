@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import math
 import pickle
@@ -17,6 +18,7 @@ from scipy.special import expit, log_softmax, logit
 
 import calibrary as cal
 from calibrary.base.numbers import number
+from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
@@ -183,6 +185,26 @@ def test_the_gain_is_the_mean_paired_difference_of_cross_fitted_losses(name):
     assert row.ece == pytest.approx(cal.expected_calibration_error(y, g), abs=1e-6)
     assert found.n_folds == 7
     np.testing.assert_allclose(found.cross_fitted[name], g, rtol=1e-6)
+
+
+def test_rows_of_a_fold_are_freed_without_garbage_collection():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    y = np.array([rng.choice(3, p=one) for one in p])
+    data = cal.predictions(y, p)
+    cal.recalibration_gain(data, folds=2)
+    gc.collect()
+    gc.disable()
+    try:
+        before = {id(one) for one in gc.get_objects() if isinstance(one, Predictions)}
+        gain = cal.recalibration_gain(data, folds=2)
+        left = [one for one in gc.get_objects() if isinstance(one, Predictions)]
+    finally:
+        gc.enable()
+    assert not [one for one in left if id(one) not in before]
+    assert set(gain.cross_fitted) == {row.map for row in gain.rows}
+    assert gain.cross_fitted["platt"] is gain.cross_fitted["platt"]
+    assert not np.shares_memory(gain.cross_fitted["platt"], gain.cross_fitted["beta"])
 
 
 def test_row_order_does_not_matter_when_the_folds_are_given():

@@ -392,6 +392,9 @@ class Matches:
         """The same detections with other confidences: the matching stays, since no box moves."""
         return replace(self, score=probability, again=None, overlapping=None)
 
+    def release(self) -> None:
+        """Nothing to drop: the views of detections do not refer to them."""
+
     @property
     def probability(self) -> Array:
         """The confidence of each detection."""

@@ -158,8 +158,13 @@ class Predictions:
                 views.views[0].forget(everything)
 
     def release(self) -> None:
-        """Drop the views: views and predictions refer to each other, and would stay until garbage collection."""
+        """Drop the views and what was remembered, which refer to these rows and would stay until garbage collection."""
+        made = [view for views in self._views.values() for view in views.views] + list(self._memory.values())
         self._views.clear()
+        self._memory.clear()
+        for each in made:
+            if isinstance(each, Predictions):
+                each.release()
 
     def __len__(self) -> int:
         return len(self.y)

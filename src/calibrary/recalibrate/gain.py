@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from calibrary.maps.ends import inside
 from calibrary.maps.prior_shift import PriorShift, shares_of
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.recalibrate.candidates import CandidateMap, candidate, candidates
-from calibrary.recalibrate.fitted import end_of, fit_candidate, problem
+from calibrary.recalibrate.fitted import FittedMap, end_of, fit_candidate, problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.inputs import in_units, refuse_mixed_scales
 from calibrary.recalibrate.scores import MeanWithError, ece_and_null, row_score, row_scores
@@ -111,12 +111,15 @@ def recalibration_gain(
     fold = fold_numbers(p, folds, rng)
     refuse_one_class_left(p, fold)
     mapped, skipped = cross_fitted(p, tried, fold, ends)
-    if not mapped:
-        raise RefusedError("no map could be fitted: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
     end = end_of(p, ends)
     before = Before.of(p, entry, end, n_bins, weight_type)
-    losses = {word: row_scores(entry, p, q) for word, q in mapped.items()}
-    rows = [before.against(c.word, c.spoken, mapped[c.word], losses[c.word]) for c in tried if c.word in mapped]
+    losses: dict[str, Array] = {}
+    rows: list[MapGain] = []
+    for chosen in tried:
+        if chosen.word in mapped:
+            q = mapped[chosen.word]
+            losses[chosen.word] = row_scores(entry, p, q)
+            rows.append(before.against(chosen.word, chosen.spoken, q, losses[chosen.word]))
     return RecalibrationGain(
         tuple(rows),
         advised(rows, losses, before.mean),
@@ -215,28 +218,61 @@ def advised(rows: list[MapGain], lost: Mapping[str, Array], mean: MeanWithError)
     return best.map
 
 
+class CrossFitted(Mapping[str, Array]):
+    """Every row's probability from the map fitted to the other folds, by the map's id.
+
+    The probabilities are computed when they are read, and only the last ones are kept: those of several maps of many
+    rows and classes would fill the memory.
+    """
+
+    def __init__(self, probability: Array, held: list[Indices], fitted: dict[str, list[FittedMap]]) -> None:
+        self._probability, self._held, self._fitted = probability, held, fitted
+        self._last: tuple[str, Array] | None = None
+
+    def __getitem__(self, word: str) -> Array:
+        if self._last is None or self._last[0] != word:
+            self._last = None  # free the memory before more is taken
+            found = np.empty(self._probability.shape)
+            for rows, fitted in zip(self._held, self._fitted[word], strict=True):
+                found[rows] = fitted(self._probability[rows])
+            self._last = word, found
+        return self._last[1]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fitted)
+
+    def __len__(self) -> int:
+        return len(self._fitted)
+
+
 def cross_fitted(
     p: Predictions, tried: list[CandidateMap], fold: Indices, ends: Any
-) -> tuple[dict[str, Array], dict[str, str]]:
+) -> tuple[CrossFitted, dict[str, str]]:
     """Every row's probability from the map fitted to the other folds, and the reasons of maps that failed."""
     order = np.argsort(p.probability) if p.binary else np.arange(p.n)
-    rows, member = _ordered(p, order), fold[order]
-    mapped = {chosen.word: np.empty(p.probability.shape) for chosen in tried}
+    member = fold[order]
+    held = [order[member == f] for f in range(int(fold.max()) + 1)]
+    fitted: dict[str, list[FittedMap]] = {chosen.word: [] for chosen in tried}
     skipped: dict[str, str] = {}
-    for f in range(int(fold.max()) + 1):
-        held = np.flatnonzero(member == f)
-        others = np.flatnonzero(member != f)
-        learning = _ordered(rows, others)
+    for f, rows in enumerate(held):
+        learning = _ordered(p, order[member != f])
         for chosen in tried:
             if chosen.word in skipped:
                 continue
             try:
-                mapped[chosen.word][order[held]] = fit_candidate(chosen, learning, ends)(rows.probability[held])
+                found = fit_candidate(chosen, learning, ends)
+                found(p.probability[rows[:1]])  # a map that cannot be applied is left out, too
             except RefusedError as error:
                 if len(tried) == 1:
                     raise
                 skipped[chosen.word] = str(error)
-    return {word: q for word, q in mapped.items() if word not in skipped}, skipped
+            else:
+                fitted[chosen.word].append(found)
+        learning.release()
+    if len(skipped) == len(tried):
+        raise RefusedError("no map could be fitted: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
+    kept = {word: each for word, each in fitted.items() if word not in skipped}
+    return CrossFitted(p.probability, held, kept), skipped
 
 
 def _ordered(p: Predictions, index: Indices) -> Predictions:

@@ -32,7 +32,9 @@ def row_score(score: str) -> Entry:
 
 def row_scores(entry: Entry, p: Predictions, probability: Array) -> Array:
     """The score of every row with these probabilities; smaller is better."""
-    value: Array = measure(entry, p.view(p.y, probability), _BY_ROW)
+    view = p.view(p.y, probability)
+    value: Array = measure(entry, view, _BY_ROW)
+    view.release()
     return -value if entry.better == "higher" else value
 
 
@@ -67,7 +69,9 @@ def ece_and_null(p: Predictions, probability: Array, n_bins: int) -> tuple[float
     """The ECE of these probabilities (of the top label for several classes), and its mean if they were calibrated."""
     view = p.view(p.y, probability)
     bins = group(view if view.binary else view.through(as_lens("top-label")).views[0], n_bins=n_bins)
-    return bins.gap_norm(1), calibrated_ece(bins)
+    found = bins.gap_norm(1), calibrated_ece(bins)
+    view.release()
+    return found
 
 
 def calibrated_ece(bins: Groups) -> float:

@@ -173,7 +173,9 @@ def _errors(context: Context, gain: RecalibrationGain, row: MapGain, error: Page
     if math.isclose(after, row.ece, rel_tol=1e-9):  # the gain's own ECE, of which it knows the mean exactly
         return ErrorBeforeAfter(error.name, error.value, after, row.ece_calibrated)
     draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
-    return ErrorBeforeAfter(error.name, error.value, after, error.if_calibrated(data, draws))
+    calibrated = error.if_calibrated(data, draws)
+    data.release()
+    return ErrorBeforeAfter(error.name, error.value, after, calibrated)
 
 
 # -- sentences ---------------------------------------------------------------------------------------
@@ -200,12 +202,7 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
 def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -> Table:
     """One row for the predictions before recalibration and one for every map."""
     spoken = spoken_score(gain.score)
-    read = (
-        []
-        if error is None
-        else [error.read(context.data.with_probability(gain.cross_fitted[m.map])) for m in gain.rows]
-    )
-    after: list[tuple[float, ...]] = [(value,) for value in read] or [()] * len(gain.rows)
+    after: list[tuple[float, ...]] = [_read_after(context, gain, m, error) for m in gain.rows]
     rows: list[tuple[Any, ...]] = [
         ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), "")
     ]
@@ -213,6 +210,16 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
         rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
     head = ("map", spoken, "gain", "standard error", *(() if error is None else (error.name,)), "advice")
     return Table(head, tuple(rows), _CAPTION)
+
+
+def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> tuple[float, ...]:
+    """The page's error after a map; nothing if the page has no error."""
+    if error is None:
+        return ()
+    data = context.data.with_probability(gain.cross_fitted[row.map])
+    value = error.read(data)
+    data.release()
+    return (value,)
 
 
 def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Figure:

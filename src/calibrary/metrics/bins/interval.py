@@ -21,9 +21,8 @@ from calibrary.numerics.draw import generator
 _LENSES = ("binary", "top-label", "class-wise")
 #: Number of interval starts that are compared in one step.
 _BLOCK = 64
-#: Largest number of distinct confidences for which replicates are searched together.
-_MOST_TOGETHER = 2000
-#: Largest number of rows for which the order in which rows enter bins is stored for all replicates.
+#: Largest number of rows for which the order in which rows enter bins is stored for all replicates, and of distinct
+#: confidences for which replicates are searched together.
 _MOST_KEPT = 50_000
 
 
@@ -281,7 +280,7 @@ def _over_partitions() -> ReplicateForm:
     """The interval calibration error of many replicates, searched together."""
 
     def prepare(view: Predictions) -> Value | None:
-        if not view.ascending or len(view.ties.c) > _MOST_TOGETHER:
+        if not view.ascending or len(view.ties.c) > _MOST_KEPT:
             return None
         c, start, w, y = view.ties.c, view.ties.start, view.w, view.y
 
@@ -368,7 +367,7 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     rising: list[float] = []
     falling: list[float] = []
     up = down = math.inf
-    lowest, start = 0.0, 0
+    lowest, start, reach = 0.0, 0, _BLOCK
     for j in range(
         1, len(value) + 1
     ):  # best[j] is the smallest cost of the first j values; the last interval starts at value i
@@ -379,12 +378,13 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
         # the last value alone, or the best start for one value fewer
         again = float(best[start]) + abs(at - r[start]) + (mass - w[start]) * (here - v[start])
         lowest = min(lowest + abs(at - r[j - 1]), again)
-        first = j - 1
+        first = max(j - reach, 0)
         while first > 0:
-            first = max(first - _BLOCK, 0)
             spread = (mass - w[first]) * (here - v[first])
             if max(rising[first] + at, falling[first] - at) + spread >= lowest:
                 break
+            first = max(first - _BLOCK, 0)
+        reach = max(j - first - 2, _BLOCK)
         some = slice(first, j)
         cost = best[some] + np.abs(at - residual[some]) + (mass - weight[some]) * (here - value[some])
         found = int(cost.argmin())
@@ -404,8 +404,7 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
     if worth_compiling("intervals.cheapest_intervals", m * (80.0 + 0.1 * replicates)):
         from calibrary.numerics.compiled.intervals import cheapest_intervals
 
-        each = (np.ascontiguousarray(sums.T) for sums in (weight, residual))
-        return np.array([cheapest_intervals(value, w, r) for w, r in zip(*each, strict=True)])
+        return np.array([cheapest_intervals(*_drawn(value, w, r)) for w, r in zip(weight.T, residual.T, strict=True)])
     best = np.zeros((m + 1, replicates))
     signed = np.stack((-residual, residual), axis=1)
     # the smallest best - residual and best + residual over all starts up to each start
@@ -438,6 +437,13 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
             end, first = first, max(first - _BLOCK // 4, 0)
         starts = max(j - first - 2, _BLOCK // 2)
     return lowest
+
+
+def _drawn(value: Array, weight: Array, residual: Array) -> tuple[Array, Array, Array]:
+    """The values that have weight in a replicate, and the sums up to them."""
+    there = np.flatnonzero(weight[1:] > weight[:-1])
+    upto = np.append(0, there + 1)
+    return value[there], weight[upto], residual[upto]
 
 
 def cumulative_residual(view: Predictions) -> Array:
