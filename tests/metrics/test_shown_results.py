@@ -11,6 +11,7 @@ import scipy.stats
 import calibrary as cal
 from calibrary.base.claims import RULES, KnownTruth, holds
 from calibrary.base.markup import escaped
+from calibrary.base.numbers import number, percent
 from calibrary.metrics.machinery.shown import sentence
 
 Y, P, _ = cal.datasets.breast_cancer()
@@ -153,3 +154,31 @@ def test_a_metric_of_the_catalogue_shows_what_it_tells_you(name):
     assert shown.startswith(f"<p>{escaped(str(metric.meaning))}</p>")
     assert f"calibrary.{metric.function.__name__}" in shown
     assert shown.count("<tr>") <= 8
+
+
+def test_fields_are_written_by_what_they_are():
+    shown = str(cal.hosmer_lemeshow_test(Y, Q)._repr_html_())
+    assert "the alternative that fits best" not in shown  # its own words are about the misfit, not an alternative
+    few = {"n_resamples": 99, "rng": 0}
+    assert "<td>confidence_level</td><td>95%</td>" in str(cal.interval("bs", Y, P, **few)._repr_html_())
+    kuiper = cal.kuiper_calibration_error_test(Y, Q)
+    assert f"<td>log_pvalue</td><td>{number(kuiper.log_pvalue)}</td>" in str(kuiper._repr_html_())
+    assert f"<td>signed</td><td>{number(kuiper.signed[0])}, {number(kuiper.signed[1])}</td>" in str(
+        kuiper._repr_html_()
+    )
+    bins = cal.reliability_bins(Y, P)
+    assert f"<td>{bins.weight[0]:,.0f}</td>" in str(bins._repr_html_())
+
+
+def test_the_overall_test_and_the_power_of_a_test_are_sentences_and_tables():
+    decision = cal.decide(cal.predictions(Y, P), cal.Question(rng=0))
+    shown = str(decision._repr_html_())
+    assert shown.startswith("<p>There is evidence of miscalibration (overall test, p &lt; 0.005).</p>")
+    assert "DecisionRow(" not in shown
+    assert "<td>Spiegelhalter&#x27;s z</td>" in shown or "<td>Spiegelhalter's z</td>" in shown
+    assert holds(decision.sentence.claims[0], KnownTruth(np.array([0.5]), np.array([0.9]), y=np.array([1])))
+    power = cal.power("spiegelhalter", 60, error=0.1, n_resamples=49, rng=0)
+    said = "The Spiegelhalter z test (spiegelhalter) at level 5% detects an error of 0.100 (over-confident) in "
+    assert str(power.sentence) == f"{said}{percent(power.power)} of samples of 60 rows."
+    size = cal.sample_size("ece", 0.2, n_resamples=49, rng=0)
+    assert str(size.sentence).startswith("The test of the expected calibration error (ece) at level 5% needs about ")

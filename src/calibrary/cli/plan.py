@@ -10,7 +10,7 @@ import calibrary as cal
 from calibrary.base.numbers import number, percent
 from calibrary.cli.files import InputError
 from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
-from calibrary.inference.verbs.power import LINES
+from calibrary.inference.verbs.power import LINES, test_named
 from calibrary.lookup import catalogue
 
 
@@ -70,8 +70,7 @@ def plan(
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
         whose = f"confidences like those of {file} ({p.n:,} rows)"
     say("simulating", quiet)
-    whole = "The" if entry.title.endswith("test") else "The test of the"
-    test = f"{whole} {entry.title} ({entry.id})"
+    test = test_named(entry.id)
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (

@@ -50,15 +50,15 @@ class ConfidenceDirection(Result):
     def sentence(self) -> Sentence:
         """The direction for which there is evidence, in words; a part that chance explains is not called absent."""
         words = {
-            "over-confident": "evidence of over-confidence at some confidences, none of under-confidence",
-            "under-confident": "evidence of under-confidence at some confidences, none of over-confidence",
-            "mixed": "evidence of over-confidence at some confidences and of under-confidence at others",
-            "none": "no evidence of over- or under-confidence",
+            "over-confident": "There is evidence of over-confidence at some confidences, and none of under-confidence",
+            "under-confident": "There is evidence of under-confidence at some confidences, and none of over-confidence",
+            "mixed": "There is evidence of over-confidence at some confidences and of under-confidence at others",
+            "none": "There is no evidence of over- or under-confidence",
         }
         said = (
-            f"{words[self.finding]} ({pvalue(self.over_pvalue)} and {pvalue(self.under_pvalue)}); bins that are too "
-            f"confident make {number(self.over)} and bins that are not confident enough {number(self.under)} of an ECE "
-            f"of {number(self.ece)}"
+            f"{words[self.finding]} ({pvalue(self.over_pvalue)} for over-confidence, {pvalue(self.under_pvalue)} for "
+            f"under-confidence). Of an ECE of {number(self.ece)}, {number(self.over)} comes from bins whose confidence "
+            f"is too high and {number(self.under)} from bins whose confidence is too low."
         )
         found = {"over-confident": ("over",), "under-confident": ("under",), "mixed": ("over", "under")}
         evidence = (Claim(said, f"{way}-confident somewhere") for way in found.get(self.finding, ()))

@@ -130,8 +130,8 @@ class Recommendations(list[Recommendation]):
     def __str__(self) -> str:
         lines = [
             [
-                f"{r.id}: {'; '.join(each.with_source for each in r.reasons)}",
-                *([f"  watch: {r.caution}"] if r.caution else []),
+                f"{r.name} ({r.id}): {'; '.join(each.with_source for each in r.reasons)}",
+                *([f"  caution: {r.caution}"] if r.caution else []),
             ]
             for r in self
         ]
@@ -139,7 +139,7 @@ class Recommendations(list[Recommendation]):
 
     def _repr_html_(self) -> str:
         rows = [[r.id, r.name, "; ".join(each.with_source for each in r.reasons), r.caution] for r in self]
-        return html_table(["id", "name", "why", "watch"], rows)
+        return html_table(["id", "name", "reasons", "caution"], rows)
 
 
 def recommend(

@@ -261,8 +261,8 @@ def _sentence(r: OutsideResult) -> Sentence:
     level = percent(r.confidence_level)
     there, here, d = r.outside_confidence, r.inside_confidence, r.detector
     first = (
-        f"On {counted(r.n_outside, 'row')} outside the mean confidence is {number(there.estimate)} ({level} interval "
-        f"{ends(there.low, there.high)}), and {number(here.estimate)} on the others."
+        f"On {counted(r.n_outside, 'row')} outside the known classes, the mean confidence is {number(there.estimate)} "
+        f"({level} interval {ends(there.low, there.high)}), and {number(here.estimate)} on the others."
     )
     second = (
         f"Confidence distinguishes them with an AUROC of {with_interval(d.estimate, d.low, d.high)}; at the threshold "
@@ -270,7 +270,7 @@ def _sentence(r: OutsideResult) -> Sentence:
         f"{percent(d.fpr_high)})."
     )
     third = (
-        f"With {percent(r.prevalence_outside)} of the rows outside the expected calibration error is "
+        f"With {percent(r.prevalence_outside)} of the rows outside, the expected calibration error is "
         f"{with_interval(r.open_set_error.estimate, r.open_set_error.low, r.open_set_error.high)}, and "
         f"{number(r.closed_error.estimate)} without them."
     )

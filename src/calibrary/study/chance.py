@@ -45,9 +45,9 @@ class ExpectedByChance:
         one_sided = math.isinf(self.lower)
         usual = f"below {number(self.upper)}" if one_sided else f"between {number(self.lower)} and {number(self.upper)}"
         return (
-            f"{self.name} is {number(self.value)}, {self._place()} the range expected by chance. With these {self.n:,} "
-            f"predictions a perfectly calibrated model would show {number(self.expected)} on average, and a value "
-            f"{usual} in 95% of samples."
+            f"The {self.name} is {number(self.value)}, {self._place()} the range expected by chance. With these "
+            f"{self.n:,} predictions a perfectly calibrated model would show {number(self.expected)} on average, "
+            f"and a value {usual} in 95% of samples."
         )
 
     def _place(self) -> str:

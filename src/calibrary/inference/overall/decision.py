@@ -31,6 +31,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedCallError
 from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
@@ -128,6 +129,16 @@ class Decision(Result):
     worst_class: str = ""
     impossible: float = 0.0
     detectable: float = math.nan
+
+    @property
+    def sentence(self) -> Sentence:
+        """The result of the test in words."""
+        if math.isnan(self.pvalue):
+            return Sentence("No test was made, because every prediction is certain.")
+        if not self.rejected:
+            return Sentence(f"There is no evidence of miscalibration (overall test, {self.pvalue_text}).")
+        said = f"There is evidence of miscalibration (overall test, {self.pvalue_text})."
+        return Sentence(said, Claim(said, "miscalibrated"))
 
     def row(self, id: str) -> DecisionRow:
         """The row of one statistic."""

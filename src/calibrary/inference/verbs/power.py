@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
+from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
+from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array, as_array, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
@@ -26,6 +28,12 @@ from calibrary.numerics.laws.noncentral import noncentral_sf
 
 LINES = ("over-confident", "under-confident", "shift", "wave")
 _MOST_ROWS = 1_000_000
+
+
+def test_named(metric: str) -> str:
+    """The test of a metric as the subject of a sentence."""
+    entry = catalogue[metric]
+    return f"{'The' if entry.title.endswith('test') else 'The test of the'} {entry.title} ({entry.key})"
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,15 @@ class Power(Result):
     line: str
     mean: float
     mean_calibrated: float
+
+    @property
+    def sentence(self) -> Sentence:
+        """The power in words."""
+        said = (
+            f"{test_named(self.metric)} at level {percent(self.alpha)} detects an error of {number(self.error)} "
+            f"({self.line}) in {percent(self.power)} of samples of {counted(self.n, 'row')}."
+        )
+        return Sentence(said, measured(said, power=self.power))
 
 
 def power(
@@ -139,6 +156,15 @@ class SampleSize(Result):
     alpha: float
     metric: str
     line: str
+
+    @property
+    def sentence(self) -> Sentence:
+        """The number of rows in words."""
+        said = (
+            f"{test_named(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to detect "
+            f"an error of {number(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
+        )
+        return Sentence(said, measured(said, n=self.n))
 
     def __int__(self) -> int:
         return self.n

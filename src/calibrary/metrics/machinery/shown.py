@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.markup import Markup, element, html_table, markup
-from calibrary.base.numbers import EXACT, number, percent, pvalue, pvalue_cell
+from calibrary.base.numbers import EXACT, number, percent, pvalue, pvalue_cell, with_interval
 
 #: The largest number of rows of a table in a notebook.
 _MOST_ROWS = 50
@@ -25,6 +25,8 @@ CALIBRATED = "calibrated predictions"
 #: The level of a test.
 _LEVEL = 0.05
 #: Fields that hold draws.
+#: Columns of counts, which are arrays of floats because weights may be fractions.
+_COUNTED = frozenset(("n", "count", "weight", "observed", "positives", "events"))
 _DRAWS = frozenset(("replicates", "null", "null_values", "values", "draws", "distribution", "null_distribution"))
 
 
@@ -96,7 +98,7 @@ def _of_test(result: Any) -> Sentence:
     what = f"that the true probabilities are not those of {result.around}" if of_map else "of miscalibration"
     if result.pvalue > _LEVEL:
         return Sentence.joined("", [f"There is no evidence {what} ({p}).", value])
-    words = getattr(result, "words", "")
+    words = getattr(result, "words", "") if hasattr(result, "log_e") else ""  # an e-value names its alternative
     fits = f"; the alternative that fits best: {words}" if words else ""
     found = Claim(f"There is evidence {what} ({p}{fits}).", "truth is not the map" if of_map else "miscalibrated")
     return Sentence.joined("", [found, value])
@@ -127,8 +129,8 @@ def _table(result: Any) -> Markup:
     if columns and isinstance(parts, tuple) and {len(c) for c in columns.values()} == {len(parts)}:
         columns = {"parts": np.array(parts, dtype=object), **columns}
     left = {n: v for n, v in named.items() if n not in columns and n not in _DRAWS and n not in ("sentence", "words")}
-    tables = [value for value in left.values() if _is_table(value)]
-    cells = ((n, pvalue_cell(v) if n.endswith("pvalue") and _is_number(v) else _cell(v)) for n, v in left.items())
+    tables = [value for value in map(_as_columns, left.values()) if _is_table(value)]
+    cells = ((name, _named_cell(name, value)) for name, value in left.items() if not _is_table(_as_columns(value)))
     rest = [(name, text) for name, text in cells if text]
     title = type(result).__name__
     if len(columns) < 2 or len({len(c) for c in columns.values()}) > 1:
@@ -138,8 +140,31 @@ def _table(result: Any) -> Markup:
 
 
 def _of_columns(columns: Mapping[str, Any]) -> Markup:
-    rows = [[_cell(x) for x in row] for row in zip(*columns.values(), strict=True)][:_MOST_ROWS]
-    return html_table(list(columns), rows)
+    rows = [
+        [_named_cell(name, x) for name, x in zip(columns, row, strict=True)]
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return html_table(list(columns), rows[:_MOST_ROWS])
+
+
+def _as_columns(value: Any) -> Any:
+    """A tuple of records of one class as columns by name; any other value as it is."""
+    if isinstance(value, tuple) and value and is_dataclass(value[0]) and len({type(each) for each in value}) == 1:
+        return {f.name: [getattr(each, f.name) for each in value] for f in fields(value[0])}
+    return value
+
+
+def _named_cell(name: str, value: Any) -> str:
+    """The text of a field by its name: p-values, levels and counts have formats of their own."""
+    if not _is_number(value):
+        return _cell(value)
+    if name in ("pvalue", "pvalues") or (name.endswith(("_pvalue", "pvalue_adjusted")) and not name.startswith("log")):
+        return pvalue_cell(float(value))
+    if name in ("confidence_level", "level"):
+        return percent(float(value))
+    if (name in _COUNTED or name.startswith("n_")) and float(value).is_integer():
+        return f"{float(value):,.0f}"
+    return _cell(value)
 
 
 def _is_table(value: Any) -> bool:
@@ -162,6 +187,10 @@ def _cell(value: Any) -> str:
         return "" if math.isnan(value) else number(float(value))
     if isinstance(value, tuple | list) and len(value) > _FEW:
         return f"{len(value)} entries"
+    if isinstance(value, tuple) and value and all(map(_is_number, value)) and not hasattr(value, "_asdict"):
+        return ", ".join(_cell(x) for x in value)
+    if all(_is_number(getattr(value, name, None)) for name in ("estimate", "low", "high")):
+        return with_interval(value.estimate, value.low, value.high)
     if isinstance(value, Mapping) or hasattr(value, "to_dict"):
         return "" if _is_table(value) else type(value).__name__
     if hasattr(value, "_asdict"):
