@@ -13,7 +13,7 @@ import calibrary as cal
 from calibrary.base.errors import RefusedError
 from calibrary.data.sample import Block, Replicate, sample_of
 from calibrary.inference.draw import fast
-from calibrary.inference.draw.resampling import replicate
+from calibrary.inference.draw.resampling import BlockPath, replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.forms import ReplicateForm
@@ -82,7 +82,7 @@ def held(id: str, options: dict, lens: str, seed: int, n: int, k: int, relabels:
     except RefusedError:
         return False
     np.testing.assert_allclose(path(replicate), expected, rtol=1e-9, atol=1e-12)
-    if isinstance(path, fast.BlockPath) and np.isfinite(expected).all():
+    if isinstance(path, BlockPath) and np.isfinite(expected).all():
         of_both = path.block(Block([replicate, replicate]))
         np.testing.assert_allclose(of_both, [expected, expected], rtol=1e-9, atol=1e-12)
     return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -19,38 +19,13 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Block, Replicate, Scheme
 from calibrary.data.views import Views
+from calibrary.inference.draw.resampling import BlockPath
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.question import Question
 
 Path = Callable[[Replicate], Array]
-
-
-@dataclass(frozen=True)
-class BlockPath:
-    """A path that can also evaluate several replicates at once.
-
-    ``block`` returns one row of values for each replicate of a block, or None if one fails and they must be evaluated
-    one by one; ``many`` evaluates new labels only, for rows in their original order, and is None if not available.
-    """
-
-    one: Path
-    together: Callable[[Block], Array]
-    many: Callable[[Any], Array] | None = None
-
-    def __call__(self, replicate: Replicate) -> Array:
-        return self.one(replicate)
-
-    def block(self, block: Block) -> Array | None:
-        try:
-            return self.together(block)
-        except (
-            ValueError,
-            ArithmeticError,
-            np.linalg.LinAlgError,
-        ):  # evaluating one by one shows which replicate fails
-            return None
 
 
 #: Up to this many classes, row losses are tabulated for every possible label.

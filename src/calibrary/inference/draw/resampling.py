@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -100,6 +100,36 @@ class Replicated:
             warn(f"{worst} of {len(self.values)} replicates have no value and were left out{why}")
 
 
+@dataclass(frozen=True)
+class BlockPath:
+    """A function of a replicate that can also evaluate several replicates at once.
+
+    ``together`` returns one row of values for each replicate of a block; ``many`` evaluates new labels only, for rows
+    in their original order. Each is None if not available. ``faults`` collects bugs of this library by the name of the
+    metric, and ``ours`` says that no function of a user is called.
+    """
+
+    one: Callable[[Any], Array]
+    together: Callable[[Block], Array] | None = None
+    many: Callable[[Any], Array] | None = None
+    faults: dict[str, str] = field(default_factory=dict)
+    ours: bool = False
+
+    def __call__(self, replicate: Any) -> Array:
+        return self.one(replicate)
+
+    def block(self, block: Block) -> Array | None:
+        """The values on every replicate of a block; None if they must be evaluated one by one."""
+        try:
+            return None if self.together is None else self.together(block)
+        except (
+            ValueError,
+            ArithmeticError,
+            np.linalg.LinAlgError,
+        ):  # evaluating one by one shows which replicate fails
+            return None
+
+
 def replicate(
     scheme: Scheme,
     value: Callable[[Any], Array],
@@ -113,25 +143,24 @@ def replicate(
     Replicates are drawn one after the other, so that each gets the same random numbers for any number of workers;
     they are evaluated in parallel. A replicate on which the metric raises an error counts as failed.
     """
-    many = getattr(value, "many", None)
-    if many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
-        return _in_blocks(scheme, many, n_resamples, rng)
+    path = value if isinstance(value, BlockPath) else BlockPath(value)
+    if path.many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
+        return _in_blocks(scheme, path.many, n_resamples, rng)
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
-    at_once = getattr(value, "block", None)
-    size = 1 if at_once is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
+    size = 1 if path.together is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
     size = min(size, -(-n_resamples // _SHARES))
     blocks = [list(range(b, min(b + size, n_resamples))) for b in range(0, n_resamples, size)]
     progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
     def evaluate(places: list[int], drawn: list[Any]) -> bool:
         block = Block([scheme.make(each) for each in drawn])
-        found = None if at_once is None or len(places) == 1 else at_once(block)
+        found = None if len(places) == 1 else path.block(block)
         if found is not None:
             result.values[places] = found
             return True
         for b, one in zip(places, block.replicates, strict=True):
             try:
-                result.values[b] = value(one)
+                result.values[b] = path(one)
             except Exception as error:
                 result.failure = result.failure or f"{type(error).__name__}: {error}"
         return False
@@ -139,21 +168,21 @@ def replicate(
     def draw() -> Any:
         return scheme.draw(rng)
 
-    processes = _processes(workers, value, len(blocks) - 1)
+    processes = _processes(workers, path.ours, len(blocks) - 1)
     try:
         if processes > 1:  # the first block shows whether copies of the process would save more than they cost
             began = monotonic()
             _on_threads(1, blocks[:1], draw, evaluate, progress)
             blocks, processes = blocks[1:], processes if (monotonic() - began) * len(blocks) > _WORTH_COPIES else 1
         if processes > 1:
-            _in_processes(processes, blocks, draw, evaluate, result, value, progress)
+            _in_processes(processes, blocks, draw, evaluate, result, path.faults, progress)
         else:
             _on_threads(_workers(workers, scheme.base.n), blocks, draw, evaluate, progress)
     finally:
         progress.close()
     if result.failure and np.isnan(result.values).all():
         raise RefusedError(f"every replicate failed; the first: {result.failure}")
-    say_faults(getattr(value, "faults", {}))
+    say_faults(path.faults)
     return result
 
 
@@ -194,13 +223,13 @@ def _on_threads(
             helper.join()
 
 
-def _processes(workers: int | None, value: Any, blocks: int) -> int:
+def _processes(workers: int | None, ours: bool, blocks: int) -> int:
     """The number of processes to start: as many as the user requested, but only for the library's own metrics.
 
     A process with several threads cannot be forked safely, and a user's function may not tolerate forking; in both
     cases the workers are threads.
     """
-    if workers is None or workers < 2 or not getattr(value, "ours", False):
+    if workers is None or workers < 2 or not ours:
         return 1
     return min(int(workers), blocks) if can_fork() else 1
 
@@ -211,11 +240,10 @@ def _in_processes(
     draw: Callable[[], Any],
     evaluate: Evaluate,
     result: Replicated,
-    value: Any,
+    faults: dict[str, str],
     progress: ProgressBar,
 ) -> None:
     """Every process draws all blocks, so that all use the same random numbers, and evaluates a share of them."""
-    faults: dict[str, str] = getattr(value, "faults", {})
 
     def share(number: int) -> list[int]:
         mine: list[int] = []

@@ -16,8 +16,8 @@ from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Block, Replicate, Sample, Scheme, sample_of
 from calibrary.data.views import Views
-from calibrary.inference.draw.fast import BlockPath, fast
-from calibrary.inference.draw.resampling import WATCHED
+from calibrary.inference.draw.fast import fast
+from calibrary.inference.draw.resampling import WATCHED, BlockPath
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
@@ -318,9 +318,8 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
                 watch.drew(columns[-1].size)
         return np.hstack(columns)
 
-    value.faults, value.block = faults, block  # type: ignore[attr-defined]
-    value.ours = all(s.entry is not None for s in statistics)  # type: ignore[attr-defined]
-    return np.concatenate(observed), value
+    ours = all(s.entry is not None for s in statistics)
+    return np.concatenate(observed), BlockPath(value, block, faults=faults, ours=ours)
 
 
 def _of_block(path: Callable[[Replicate], Array], block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
@@ -361,10 +360,9 @@ def _watched(
             _keep(error, statistic.name, faults)
             raise
 
-    value.faults, value.ours = faults, True  # type: ignore[attr-defined]
     if isinstance(path, BlockPath):
-        value.block, value.many = path.block, path.many  # type: ignore[attr-defined]
-    return value
+        return BlockPath(value, path.together, path.many, faults, ours=True)
+    return BlockPath(value, faults=faults, ours=True)
 
 
 def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:
