@@ -322,16 +322,6 @@ class RowSample:
             self._refuse_listing()
         return self.p if self.unit_row is None else self.written_out(self.unit_row)
 
-    @once
-    def single(self) -> RowSample:
-        """The rows of labels that are shares, once for each label: a share q becomes rows of weight q and 1 - q."""
-        p = self.p
-        share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
-        row, label = np.nonzero(share > 0.0)
-        rows = p.subset(row, label, p.probability[row], classes=p.class_names, origin=p.origin)
-        rows.w = p.weight[row] * share[row, label]
-        return RowSample(rows, "importance")
-
     def written_out(self, row: Indices, y: NDArray[Any] | None = None) -> Predictions:
         """These rows one by one; each copy of a weighted row is a row."""
         p = self.p
@@ -682,6 +672,20 @@ def _(data: Predictions, weight_type: str = "frequency") -> RowSample:
 
 
 sample_of.register(Matches, ImageSample)
+
+
+def single_labels(p: Predictions) -> RowSample:
+    """The rows of labels that are shares, once for each label: a share q becomes rows of weight q and 1 - q."""
+
+    def made() -> RowSample:
+        share = p.y if p.y.ndim == 2 else np.column_stack([1.0 - p.y, p.y])
+        row, label = np.nonzero(share > 0.0)
+        rows = p.subset(row, label, p.probability[row], classes=p.class_names, origin=p.origin)
+        rows.w = p.weight[row] * share[row, label]
+        return RowSample(rows, "importance")
+
+    found: RowSample = p.remember("single labels", made)
+    return found
 
 
 def _ascending(p: Predictions) -> Indices:

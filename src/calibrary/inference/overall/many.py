@@ -244,8 +244,8 @@ class _Drawn:
         return found
 
     def _testable(self, statistic: Statistic) -> bool:
-        named = statistic.entry is not None and statistic.name not in self.untested
-        return self.tests and named and statistic.entry.null
+        null = statistic.entry is not None and statistic.entry.null
+        return self.tests and null and statistic.name not in self.untested
 
     def tested(self, statistic: Statistic) -> bool:
         """Whether the statistic has a test in the table."""

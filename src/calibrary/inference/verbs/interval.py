@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.columns import takes_table
+from calibrary.data.sample import single_labels
 from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
@@ -194,7 +195,7 @@ def _in_single_labels(statistic: Statistic) -> Statistic:
     if not (statistic.one_sided and sample.p.fractional and sample.p.exclusive) or not sample.row_by_row:
         return statistic
     try:
-        again = as_statistic(statistic.entry, sample.single, statistic.question)
+        again = as_statistic(statistic.entry, single_labels(sample.p), statistic.question)
         same = np.allclose(again.observed, statistic.observed, rtol=1e-6, atol=1e-9)
     except RefusedError:  # a metric that takes no weights
         return statistic
