@@ -171,6 +171,13 @@ def test_options_named_in_advice_and_corrections_exist(entry):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+def test_the_short_form_of_a_sign_is_a_whole_clause(entry):
+    assert entry.short_sign
+    assert entry.sign.startswith(entry.short_sign)
+    assert entry.short_sign.count("(") == entry.short_sign.count(")")
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
 def test_a_correction_gives_the_words_of_the_review_and_ours(entry):
     for c in entry.corrections:
         assert c.fact

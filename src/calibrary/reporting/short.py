@@ -180,7 +180,7 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     # an empty cell in the column of verdicts could be taken for a verdict
     tests_made = any(r.pvalue is not None for r in evaluation.rows)
     verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
-    name, meaning = _NAMED.get((row.id, row.part), (row.name, catalogue[row.id].sign.split(";")[0]))
+    name, meaning = _NAMED.get((row.id, row.part), (row.name, catalogue[row.id].short_sign))
     return KeyNumber(
         row.id, name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
         useless, verdict, meaning,

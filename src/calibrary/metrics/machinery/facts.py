@@ -134,7 +134,7 @@ class Facts:
     square : "yes" if the metric is the square of a norm (unless an option takes the root), "option" if an option
         makes it one
     better : "lower", "higher" or "perfect" (signed: the distance from the perfect value counts)
-    sign : what higher and lower values mean
+    sign : what higher and lower values mean; the clause before the first semicolon is the short form
     proper : "strictly", "proper", "no", or "dataset" (not a mean of row scores)
     sound, complete : for binary predictions with infinitely many rows, whether the metric is large wherever the
         nearest calibrated predictions are far, and small wherever they are near (Błasiok and others 2023, the review's
@@ -333,6 +333,11 @@ class Facts:
             (False, False): "neither sound nor complete: the value may be small far from calibration and large near it",
         }
         return words.get((self.sound, self.complete), "")  # type: ignore[arg-type]
+
+    @property
+    def short_sign(self) -> str:
+        """What the value means in one clause, for a list of few numbers."""
+        return self.sign.partition(";")[0]
 
     @property
     def draws_in_a_pass(self) -> bool:
