@@ -11,7 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Intervals
 from calibrary.numerics.compiled import compiled, worth_compiling
-from calibrary.numerics.compiled.pava import pool
+from calibrary.numerics.compiled.pava import pool, pool_lists
 
 
 class BlockPAVA(Intervals):
@@ -63,10 +63,10 @@ class BlockPAVA(Intervals):
             return np.zeros(1, dtype=np.intp)
         largest = int(min(self.n_max, size.sum()))
         starts: Indices
-        if worth_compiling("pava.pool", 2.0 * kept):
+        if worth_compiling("pava.pool", 0.7 * kept, 0.5):
             starts = compiled(pool)(size[:kept], positive[:kept], self.n_min, largest)
         else:
-            starts = pool(size[:kept].tolist(), positive[:kept].tolist(), self.n_min, largest)
+            starts = pool_lists(size[:kept].tolist(), positive[:kept].tolist(), self.n_min, largest)
         if kept == len(size):
             return starts
         tail = size[kept:].sum()

@@ -171,9 +171,10 @@ def _errors(context: Context, gain: RecalibrationGain, row: MapGain, error: Page
     data = context.data.with_probability(gain.cross_fitted[row.map])
     after = error.read(data)
     if math.isclose(after, row.ece, rel_tol=1e-9):  # the gain's own ECE, of which it knows the mean exactly
-        return ErrorBeforeAfter(error.name, error.value, after, row.ece_calibrated)
-    draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
-    calibrated = error.if_calibrated(data, draws)
+        calibrated = row.ece_calibrated
+    else:
+        draws = min(context.draws, _FEW_DRAWS) if context.p.n > _MANY_ROWS else context.draws
+        calibrated = error.if_calibrated(data, draws)
     data.release()
     return ErrorBeforeAfter(error.name, error.value, after, calibrated)
 

@@ -1,6 +1,6 @@
 """Pooling adjacent violators with limits on the size of blocks: one pass with a stack.
 
-Plain Python, for :func:`calibrary.numerics.compiled.compiled`.
+``pool`` is for :func:`calibrary.numerics.compiled.compiled`; ``pool_lists`` is the same pass in interpreted code.
 """
 
 from __future__ import annotations
@@ -39,3 +39,22 @@ def pool(size: Any, total: Any, smallest: int, largest: int) -> NDArray[np.int64
             s[top - 1] += s[top]
             top -= 1
     return start[: top + 1].copy()
+
+
+def pool_lists(size: list[int], total: list[int], smallest: int, largest: int) -> NDArray[np.int64]:
+    """The same blocks from lists, which interpreted code reads several times faster than arrays."""
+    start: list[int] = []
+    w: list[int] = []
+    s: list[int] = []
+    for i, (rows, ones) in enumerate(zip(size, total, strict=True)):
+        first = i
+        while start:
+            both = w[-1] + rows
+            if both > smallest and (both > largest or s[-1] * rows < ones * w[-1]):
+                break
+            w.pop()
+            rows, ones, first = both, ones + s.pop(), start.pop()
+        start.append(first)
+        w.append(rows)
+        s.append(ones)
+    return np.array(start, dtype=np.int64)
