@@ -23,3 +23,13 @@ def _named():
 def test_every_module_is_named_once():
     modules = [str(p.relative_to(SOURCE).as_posix()) for p in SOURCE.rglob("*.py") if p.name != "__init__.py"]
     assert sorted(_named()) == sorted(modules)
+
+
+def test_the_page_for_contributors_names_every_folder_and_family_of_metrics():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    folders, families = re.search(r"Find its folder\*\*(.*?)\(\[.*?`family=`(.*?)A binned", text, re.DOTALL).groups()
+    metrics = SOURCE / "metrics"
+    there = {p.parent.name for p in metrics.glob("*/__init__.py")} - {"machinery"}
+    assert set(re.findall(r"`(\w+)`", folders)) == there
+    declared = {found for p in metrics.rglob("*.py") for found in re.findall(r'family="(\w+)"', p.read_text("utf-8"))}
+    assert set(re.findall(r"`(\w+)`", families)) == declared

@@ -89,3 +89,18 @@ def test_a_fault_in_a_study_is_no_missing_value():
 def test_a_refusal_is_a_value_error(error):
     assert issubclass(error, ValueError)
     assert issubclass(cal.RefusedCallError, TypeError)
+
+
+#: Rooms in which every error about the user's data or settings is a refusal. Overflow of a sum is not one.
+ALL_REFUSED = ("scale",)
+
+
+@pytest.mark.parametrize("room", ALL_REFUSED)
+def test_an_error_of_the_user_is_a_refusal(room):
+    plain = []
+    for file in sorted((ROOT / "src" / "calibrary" / room).rglob("*.py")):
+        for node in sources.nodes(file):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                name = ast.unparse(node.exc.func)
+                plain += [f"{file.name}:{node.lineno}"] if name in ("ValueError", "TypeError") else []
+    assert not plain

@@ -7,19 +7,22 @@ Redshift, BigQuery, Snowflake, Databricks and Trino are parsed, translated to Du
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from adversarial import adversarial
+from calibrary.cli.scan import sql as command
 from calibrary.scale import State, sql
 from calibrary.scale.dialects import DIALECTS
 from engines import WITHIN, in_postgres
+from paths import ROOT
 
 RNG = np.random.default_rng
 #: Names and texts that must be quoted, and a quote and a backslash in a label.
@@ -84,6 +87,29 @@ def test_an_unknown_dialect_is_refused_with_all_that_are_known() -> None:
     with pytest.raises(ValueError, match="dialect='oracle'") as error:
         sql("t", label="y", prob="p", dialect="oracle")
     assert all(name in str(error.value) for name in DIALECTS)
+
+
+def _listed(where: str) -> list[str]:
+    """The dialects in a text for people, in its order."""
+    if where == "docstring":
+        text = (sql.__doc__ or "").split("dialect : str\n")[1].split("The default")[0]
+        return re.findall(r'"(\w+)"', text)
+    if where == "command line":
+        option = get_type_hints(command, include_extras=True)["dialect"].__metadata__[0]
+        return re.findall(r"\w+", option.help.split(";")[0].replace(" or ", " "))
+    table = (ROOT / "docs/scale.md").read_text(encoding="utf-8").split("| `dialect=` |")[1].split("\n\n")[0]
+    return [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+
+
+@pytest.mark.parametrize("where", ["docstring", "command line", "page"])
+def test_every_list_of_dialects_is_that_of_the_table(where: str) -> None:
+    assert sorted(_listed(where)) == sorted(set(DIALECTS) - {"generic"})
+
+
+def test_the_readme_counts_the_dialects() -> None:
+    words = {11: "eleven", 12: "twelve", 13: "thirteen", 14: "fourteen", 15: "fifteen"}
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{words[len(DIALECTS) - 1]} dialects of SQL" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"generic", "datafusion", "polars"}))

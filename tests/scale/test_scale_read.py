@@ -169,7 +169,7 @@ def test_empty_partitions_and_files(tmp_path: Path) -> None:
         cal.compute("ece", scanned(empty))
     none = pa.array([], pa.float64())
     assert scan(pa.table({"y": pa.array([], pa.int8()), "a": none, "b": none}), label="y", prob=["a", "b"]).n == 0
-    with pytest.raises(ValueError, match="there are no rows, so the number of classes is not known"):
+    with pytest.raises(ValueError, match="source has no rows, so the number of classes is not known"):
         scanned([pa.record_batch({"y": pa.array([], pa.int8()), "p": pa.array([], pa.list_(pa.float64()))})])
 
 
@@ -271,7 +271,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a\.parquet cannot be read"):
         scanned(tmp_path / "a.parquet")
     (tmp_path / "b.csv").write_text("y,p\n0,0.5\n")
-    with pytest.raises(ValueError, match=r"holds files of several kinds \(csv, parquet\): pass format="):
+    with pytest.raises(ValueError, match=r"holds files of several formats \(csv, parquet\): pass format="):
         scanned(tmp_path)
     (tmp_path / "c.xls").write_text("")
     with pytest.raises(ValueError, match=r"the extension '\.xls' is not known"):
@@ -345,7 +345,7 @@ def test_bad_rows_of_several_classes() -> None:
     with pytest.raises(ValueError, match=r"row 0 \(from 0\): p1 = -0\.1 is not in \[0, 1\]"):
         scan(table.take([9]), label="y", prob=columns)
     uneven = pa.table({"y": [0, 1], "p": pa.array([[0.5, 0.5], [0.2, 0.3, 0.5]])})
-    with pytest.raises(ValueError, match=r"row 1 \(from 0\): p has a different number of probabilities"):
+    with pytest.raises(ValueError, match=r"row 1 \(from 0\): p has 3 probabilities, not 2"):
         scan(uneven, label="y", prob="p")
     for options, said in [
         ({"by": "p0"}, "pass lens='top-label', or scan part by part"),

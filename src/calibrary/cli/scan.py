@@ -161,7 +161,11 @@ def sql(
     labels: Labels = None,
     resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
     dialect: Annotated[
-        str, typer.Option(help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, spark, trino, ...")
+        str,
+        typer.Option(
+            help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, databricks, spark, trino, "
+            "datafusion or polars; generic works in most of them."
+        ),
     ] = "generic",
 ) -> None:
     """Print the SQL query that computes a state: `calibrary sql --table t --label y --prob p --dialect postgres`."""

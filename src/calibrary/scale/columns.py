@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.scale.checks import are_copies, whole_weights
 from calibrary.scale.pieces import Columns, Piece
@@ -51,7 +52,8 @@ def matrix(piece: Piece, columns: Columns) -> Array:
     lengths = column.value_lengths().to_numpy(zero_copy_only=False)
     if column.null_count or (lengths != width).any():
         row = int(np.flatnonzero(lengths != width)[0]) if (lengths != width).any() else 0
-        raise ValueError(f"{piece.place(row)}: {name} has a different number of probabilities than the first row")
+        problem = f"has {len(column[row])} probabilities, not {width}" if column[row].is_valid else "is missing"
+        raise RefusedError(f"{piece.place(row)}: {name} {problem}: give every row one probability for each class")
     return numbers(column.flatten()).reshape(len(column), width)
 
 
@@ -66,7 +68,9 @@ def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integer
     if missing is not None:
         if not drop_invalid:
             row = int(np.flatnonzero(missing)[0])
-            raise ValueError(f"{piece.place(row)}: {name} is missing: a weight must be a whole number")
+            raise RefusedError(
+                f"{piece.place(row)}: {name} is missing: give it a whole number, or pass drop_invalid=True"
+            )
         column = column.fill_null(0)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
@@ -105,7 +109,7 @@ def classes(piece: Piece, name: str, names: Names, k: int) -> Integers:
         return _positive(names, column, piece, name)
     t, kind = pa.types, column.type
     if not (t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_null(kind)):
-        raise ValueError(
+        raise RefusedError(
             f"{piece.place(0)}: {name} = {column[0].as_py()!r} names a class: pass labels=[...], or pos_label= for two"
         )
     number = numbers(column)
@@ -120,7 +124,7 @@ def _among(labels: tuple[Hashable, ...], column: Any, piece: Piece, name: str) -
     try:
         known = pa.array(labels, type=column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(
+        raise RefusedError(
             f"{piece.place(0)}: {name} holds {column.type} values, unlike labels={list(labels)!r}: pass labels of the "
             "same type"
         ) from error
@@ -137,7 +141,7 @@ def _positive(names: Names, column: Any, piece: Piece, name: str) -> Integers:
             names.others.append(value)
             if len(names.others) > 1:
                 row = int(np.flatnonzero(index == i)[0])
-                raise ValueError(
+                raise RefusedError(
                     f"{piece.place(row)}: {name} = {value!r} is a third label besides {names.pos_label!r} and "
                     f"{names.others[0]!r}: pass labels=[negative, positive]"
                 )

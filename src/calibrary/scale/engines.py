@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from calibrary.base.errors import extra
+from calibrary.base.errors import RefusedError, extra, suggest
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
@@ -63,7 +63,7 @@ def dask(
     columns = Columns(label, prob if isinstance(prob, str) else tuple(prob), key_columns(by), weight)
     missing = [name for name in columns.all if name not in frame.columns]
     if missing:
-        raise ValueError(f"frame has no column {missing[0]!r}: it has {', '.join(map(repr, frame.columns))}")
+        raise RefusedError(f"frame has no column {missing[0]!r}: {suggest(missing[0], map(str, frame.columns))}")
     settings = Scan(
         columns, None if labels is None else tuple(labels), pos_label, lens, usual_resolution(resolution, columns.by),
         class_resolution, checked_losses(losses), sample, drop_invalid,
@@ -106,7 +106,7 @@ def merged(states: Iterable[S]) -> S:
     rest: Iterator[S] = iter(states)
     first = next(rest, None)
     if first is None:
-        raise ValueError("there are no states to merge")
+        raise RefusedError("states is empty: pass at least one state")
     return first.copy().merge(*rest)
 
 

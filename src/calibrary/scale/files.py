@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, suggest
+from calibrary.base.errors import RefusedError, extra, suggest
 from calibrary.base.files import beside
 from calibrary.base.saved import DIGEST, SavedFileError, digest, parse_json, typed
 from calibrary.numerics.cells import POSITIONS, Grid
@@ -55,13 +55,13 @@ def known_columns(rows: Any, by: tuple[str, ...] | None) -> tuple[Any, tuple[str
     lower = [name.lower() for name in rows.column_names]
     for name in _COLUMNS:
         if lower.count(name) != 1:
-            raise ValueError(f"table has no column {name!r}: it needs cell, y, n and s, as calibrary.scale.sql gives")
+            raise RefusedError(f"table has no column {name!r}: it needs cell, y, n and s, as calibrary.scale.sql gives")
     names = [low if low in (*_COLUMNS, _HIGH) else name for low, name in zip(lower, rows.column_names, strict=True)]
     if by is None:
         return rows.rename_columns(names), tuple(name for name in names if name not in (*_COLUMNS, _HIGH))
     for name in by:
         if name not in names and lower.count(name.lower()) != 1:
-            raise ValueError(f"table has no column {name!r}: {suggest(name, rows.column_names)}")
+            raise RefusedError(f"table has no column {name!r}: {suggest(name, rows.column_names)}")
     wanted = {name.lower(): name for name in by if name not in names}
     names = [wanted.get(name.lower(), name) for name in names]
     high = [_HIGH] if _HIGH in names else []
@@ -75,7 +75,7 @@ def without_invalid(rows: Any, drop: bool) -> tuple[Any, int]:
     bad = pc.is_null(rows.column("cell"))
     count = int(pc.sum(rows.filter(bad).column("n")).as_py() or 0)
     if count and not drop:
-        raise ValueError(
+        raise RefusedError(
             f"{count:,} rows have no probability in [0, 1] or no label 0 or 1: find them with a WHERE clause, or "
             "pass drop_invalid=True to leave them out and count them"
         )
@@ -86,7 +86,7 @@ def checked_columns(rows: Any, grid: Grid) -> tuple[Integers, Integers, Integers
     """The columns cell, y, n and s; refused if they are impossible for this resolution, or a sum overflowed."""
     cell, y, n = (whole_column(rows.column(name), name) for name in _COLUMNS[:3])
     if not (((cell >= 0) & (cell < grid.size)).all() and ((y == 0) | (y == 1)).all()):
-        raise ValueError(
+        raise RefusedError(
             f"table holds cells or labels that resolution={grid.resolution} does not have: pass the resolution= it was "
             "made with"
         )
@@ -94,7 +94,7 @@ def checked_columns(rows: Any, grid: Grid) -> tuple[Integers, Integers, Integers
     s = _sums(rows, inside, n)
     most = (n * inside).astype(object) * (POSITIONS - 1) if s.dtype == object else (n * inside) * (POSITIONS - 1)
     if not ((n > 0) & (s >= n * inside) & (s <= most)).all():
-        raise ValueError("table has an impossible sum s for its n positions: pass the unchanged result of the query")
+        raise RefusedError("table has an impossible sum s for its n positions: pass the unchanged result of the query")
     return cell, y, n, narrow(s)
 
 
@@ -136,7 +136,7 @@ def whole_column(column: Any, name: str) -> Integers:
     import pyarrow as pa
 
     if column.null_count:
-        raise ValueError(f"column {name!r} holds missing values: pass the unchanged result of the query")
+        raise RefusedError(f"column {name!r} holds missing values: pass the unchanged result of the query")
     try:
         return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -244,7 +244,7 @@ class Saved:
         for name in ("labels", "pos_label"):
             for value in about.get(name) or () if name == "labels" else [about.get(name)]:
                 if not isinstance(value, str | int | float | None):
-                    raise ValueError(f"{name} holds {value!r}, which cannot be stored in a file: use text or numbers")
+                    raise RefusedError(f"{name} holds {value!r}, which cannot be stored in a file: use text or numbers")
         return table.replace_schema_metadata({"calibrary": json.dumps({**about, DIGEST: self._seal(about)})})
 
     def _seal(self, about: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra
+from calibrary.base.errors import RefusedError, extra
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
 
@@ -32,11 +32,11 @@ def key_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     names = (by,) if isinstance(by, str) else tuple(by)
     for name in names:  # databases ignore case
         if name.lower() in _TAKEN:
-            raise ValueError(f"by={name!r}: the state has its own column of that name; rename yours")
+            raise RefusedError(f"by={name!r}: the state has its own column of that name; rename yours")
         if name.lower().startswith("cal_"):
-            raise ValueError(f"by={name!r}: the query's own columns begin with cal_; rename yours")
+            raise RefusedError(f"by={name!r}: the query's own columns begin with cal_; rename yours")
     if len({name.lower() for name in names}) != len(names):
-        raise ValueError(f"by={list(names)} names a column twice")
+        raise RefusedError(f"by={list(names)!r} names a column twice: name every column once (capitals do not matter)")
     return names
 
 
@@ -51,7 +51,7 @@ def canonical(value: Any, name: str = "by") -> Any:
         return value
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
-            raise ValueError(f"{name} holds {in_sentence(value, 40)}, which does not fit 64 bits: use a text instead")
+            raise RefusedError(f"{name} holds {in_sentence(value, 40)}, which does not fit 64 bits: use a text instead")
         return value
     if isinstance(value, float | decimal.Decimal):
         return _number(value, name)
@@ -68,7 +68,7 @@ def canonical(value: Any, name: str = "by") -> Any:
             return None
     except TypeError:  # and comparing its NA gives NA
         return None
-    raise ValueError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
+    raise RefusedError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
 
 
 def _of_numpy(value: np.generic, name: str) -> Any:
@@ -79,7 +79,7 @@ def _of_numpy(value: np.generic, name: str) -> Any:
             return value.item()
         short = value.astype(value.dtype.str[:3] + "[us]")
         if short != value:
-            raise ValueError(_too_fine(value, name))
+            raise RefusedError(_too_fine(value, name))
         return short.item()
     return value.item()
 
@@ -95,7 +95,7 @@ def _instant(value: datetime.datetime, name: str) -> Any:
     if value != value:  # NaT
         return None
     if getattr(value, "nanosecond", 0):
-        raise ValueError(_too_fine(value, name))
+        raise RefusedError(_too_fine(value, name))
     plain: datetime.datetime = value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
     return plain if plain.tzinfo is None else plain.astimezone(datetime.UTC)
 
@@ -127,7 +127,7 @@ def one_kind(name: str, values: Iterable[Any], kind: str | None = None) -> str |
     for value in each:
         found = kind_of(value)
         if found is not None and kind is not None and found != kind:
-            raise ValueError(
+            raise RefusedError(
                 f"the column {name!r} holds {kind} and {found}: give it one type in all files and states, for example "
                 "with str()"
             )
@@ -279,7 +279,7 @@ def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> 
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         column = _as_column(column, name)
     if len(column) != n:
-        raise ValueError(
+        raise RefusedError(
             f"by has a column of {len(column)} values for {n} rows: pass one value for each row, or one for all"
         )
     if kept is not None:
@@ -300,7 +300,9 @@ def _encoded(column: Any, name: str, n: int, kept: NDArray[np.bool_] | None) -> 
     try:
         return column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError as error:
-        raise ValueError(f"{name} holds {column.type}: by= columns must hold texts, numbers, dates or times") from error
+        raise RefusedError(
+            f"{name} holds {column.type}: by= columns must hold texts, numbers, dates or times"
+        ) from error
 
 
 def _as_column(column: Any, name: str) -> Any:
@@ -324,7 +326,7 @@ def _plain(values: Any, name: str) -> list[Any]:
         try:
             values = values.cast(short)
         except pa.ArrowInvalid as error:
-            raise ValueError(_too_fine(values[0], name)) from error
+            raise RefusedError(_too_fine(values[0], name)) from error
     found: list[Any] = values.to_pylist()
     return found
 
@@ -337,7 +339,7 @@ def as_column(name: str, values: list[Any]) -> Any:
     if any(type(v) is float for v in values):
         large = [v for v in values if type(v) is int and abs(v) > 2**53]
         if large:
-            raise ValueError(
+            raise RefusedError(
                 f"{name} holds {large[0]} and numbers with decimals, which do not fit one type of column: use texts"
             )
         values = [v if v is None else float(v) for v in values]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrary.base.errors import extra, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, suggest
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def pieces(source: Any, columns: Columns, format: str | None, batch_rows: int, n
     elif isinstance(source, Iterable):
         yield from _of_batches(source, columns)
     else:
-        raise TypeError(
+        raise RefusedCallError(
             f"source is a {type(source).__name__}: pass a path, a pattern, a list of paths, Arrow data, or a frame of "
             "pandas, Polars, DuckDB or Ibis"
         )
@@ -137,7 +137,7 @@ def _of_ibis(used: Any, batch_rows: int) -> Any:
 def _named(columns: Columns, names: Sequence[Any], where: str) -> None:
     for name in columns.all:
         if name not in names:
-            raise ValueError(f"{where} has no column {name!r}: {suggest(name, list(map(str, names)))}")
+            raise RefusedError(f"{where} has no column {name!r}: {suggest(name, list(map(str, names)))}")
 
 
 def _of_paths(paths: Sequence[Any], columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
@@ -154,7 +154,7 @@ def refuse_twice(files: Iterable[str]) -> None:
     for path in files:
         where = os.path.realpath(path) if "://" not in path else path
         if where in seen:
-            raise ValueError(f"{path} is listed twice, and its rows would count twice: list every file once")
+            raise RefusedError(f"{path} is listed twice, and its rows would count twice: list every file once")
         seen.add(where)
 
 
@@ -184,7 +184,7 @@ def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Ite
     first = 0
     for number, batch in enumerate(batches):
         if not isinstance(batch, pa.RecordBatch | pa.Table):
-            raise TypeError(f"source gives a {type(batch).__name__}: pass Arrow record batches")
+            raise RefusedCallError(f"source gives a {type(batch).__name__}: pass Arrow record batches")
         _present(batch.schema, columns, f"batch {number}")
         for part in [batch] if isinstance(batch, pa.RecordBatch) else batch.to_batches():
             yield Piece(part, name, first, {})
@@ -204,9 +204,9 @@ def _opened(path: str, columns: Columns, format: str | None) -> tuple[Any, str]:
         dataset = ds.dataset(path, format=_file_format(kind, columns), partitioning="hive")
     except (pa.ArrowInvalid, OSError) as error:
         why = _first_line(error)
-        raise ValueError(f"{path} cannot be read as {kind} ({why}): pass format= if it is something else") from error
+        raise RefusedError(f"{path} cannot be read as {kind} ({why}): pass format= if it is something else") from error
     if not dataset.files:
-        raise ValueError(f"{path} holds no files")
+        raise RefusedError(f"{path} holds no files: pass a folder with Parquet, CSV or Arrow files, or their paths")
     root = str(here.resolve()) if here is not None and here.is_dir() else os.path.dirname(path)
     return dataset, root
 
@@ -237,7 +237,7 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
                 yield Piece(batch, name, first, shared, blank)
                 first += len(batch)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            raise ValueError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
+            raise RefusedError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
 
 
 def _reading(fragment: Any) -> Any:
@@ -256,11 +256,11 @@ def _present(schema: Any, columns: Columns, where: str, shared: dict[str, Any] |
     wanted = [name for name in columns.all if name not in (shared or {})]
     for name in wanted:
         if name not in schema.names:
-            raise ValueError(f"{where} has no column {name!r}: {suggest(name, schema.names)}")
+            raise RefusedError(f"{where} has no column {name!r}: {suggest(name, schema.names)}")
     for name in columns.probs:
         kind = schema.field(name).type
         if not _numeric(kind):
-            raise ValueError(f"{where}: column {name!r} holds {kind}, not numbers: probabilities are numbers in [0, 1]")
+            raise RefusedError(f"{where}: column {name!r} holds {kind}, not numbers: pass probabilities in [0, 1]")
     return wanted
 
 
@@ -283,11 +283,13 @@ def _format_of(path: str, here: Path | None) -> str:
         names = (p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
         found = sorted({_ENDINGS[p.suffix] for p in names if p.suffix in _ENDINGS})
         if len(found) > 1:
-            raise ValueError(f"{path} holds files of several kinds ({', '.join(found)}): pass format=")
+            raise RefusedError(
+                f"{path} holds files of several formats ({', '.join(found)}): pass format= for those to be read"
+            )
         return found[0] if found else "parquet"
     ending = Path(path).suffix
     if ending and ending not in _ENDINGS:
-        raise ValueError(f"{path}: the extension {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
+        raise RefusedError(f"{path}: the extension {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
     return _ENDINGS.get(ending, "parquet")
 
 

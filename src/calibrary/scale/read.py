@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, NO_WEIGHT, valid_rows
@@ -162,18 +162,20 @@ class Scan:
                     state = self._empty(prob.shape[1])
                 _add_vectors(state, piece, prob, self.columns, names, self.drop_invalid)
         if state is None:
-            raise ValueError("there are no rows, so the number of classes is not known")
+            raise RefusedError(
+                "source has no rows, so the number of classes is not known: pass one column for each class in prob="
+            )
         return state
 
     def _check_vectors(self) -> None:
         if self.lens not in (None, "top-label"):
-            raise ValueError(
+            raise RefusedError(
                 f"lens={self.lens!r}: a scan of several classes makes a VectorState, or with 'top-label' a State"
             )
         if self.pos_label is not None:
-            raise ValueError(f"pos_label={self.pos_label!r} is for one column of probabilities: pass labels=[...]")
+            raise RefusedError(f"pos_label={self.pos_label!r} is for one column of probabilities: pass labels=[...]")
         if self.lens is None and self.columns.by:
-            raise ValueError(
+            raise RefusedError(
                 f"by={list(self.columns.by)} and several classes: pass lens='top-label', or scan part by part"
             )
 
@@ -207,7 +209,7 @@ def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop
     bad = _first_invalid(c, y)
     if bad >= 0:
         if not drop_invalid:
-            raise ValueError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
+            raise RefusedError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
         inside, labeled = are_probabilities(c), y <= 1
         state.drop(NO_PROBABILITY, int((~inside).sum()))
         state.drop(NO_LABEL, int((inside & ~labeled).sum()))
@@ -248,7 +250,7 @@ def _add_vectors(
         kept = kept & weighed
     if dropped and not drop_invalid:
         bad = int(np.argmin(kept))
-        raise ValueError(complaint(piece, bad, columns, prob[bad].tolist(), bool(y[bad] < k)))
+        raise RefusedError(complaint(piece, bad, columns, prob[bad].tolist(), bool(y[bad] < k)))
     for reason, count in dropped.items():
         state.drop(reason, count)
     p = Predictions(y[kept].astype(np.intp), np.ascontiguousarray(prob[kept]))

@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("calibrary.scale.torch needs PyTorch: pip install 'calibrary[torch]'") from error
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import are_probabilities
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
@@ -119,7 +119,9 @@ class CalibrationMetric:
     def merge_state(self, other: CalibrationMetric) -> None:
         """Add the batches of another metric, without ``torch.distributed``."""
         if self.lens != other.lens or self.grid != other.grid:
-            raise ValueError("the two metrics have different lenses or resolutions: create both with the same settings")
+            raise RefusedError(
+                "the two metrics have different lenses or resolutions: create both with the same settings"
+            )
         if self.vectors is not None and other.vectors is not None:
             self.vectors.merge(other.vectors)
         self.sums += other.sums.to(self.sums.device)
@@ -171,12 +173,12 @@ class CalibrationMetric:
         """Confidence and 0/1 label of every row, checked."""
         if preds.shape[0] != target.shape[0] or target.ndim != 1:
             shapes = f"preds has shape {tuple(preds.shape)} and target {tuple(target.shape)}"
-            raise ValueError(f"{shapes}: pass one label per row")
+            raise RefusedError(f"{shapes}: pass one label per row")
         p = preds.double() if preds.device.type != "mps" else preds.cpu().double()
         y = target.to(p.device)
         if p.ndim == 2 and self.lens == "binary":
             if p.shape[1] != 2:
-                raise ValueError(f"preds has {p.shape[1]} columns: pass lens='top-label', or the column of class 1")
+                raise RefusedError(f"preds has {p.shape[1]} columns: pass lens='top-label', or the column of class 1")
             p = p[:, 1]
         classes = 2 if p.ndim == 1 else p.shape[1]
         _check(p, y, classes)
@@ -201,10 +203,10 @@ def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
         return
     row = int(bad.int().argmax())
     if bool(outside[row]):
-        raise ValueError(f"preds[{row}] = {p[row].tolist()} is not in [0, 1]: pass probabilities, not logits")
+        raise RefusedError(f"preds[{row}] = {p[row].tolist()} is not in [0, 1]: pass probabilities, not logits")
     if bool(no_class[row]):
-        raise ValueError(f"target[{row}] = {y[row].item()} is not one of the classes 0 to {classes - 1}")
-    raise ValueError(f"preds[{row}] sums to {float(p[row].sum()):.9g}, not 1: pass probabilities, not logits")
+        raise RefusedError(f"target[{row}] = {y[row].item()} is not one of the classes 0 to {classes - 1}")
+    raise RefusedError(f"preds[{row}] sums to {float(p[row].sum()):.9g}, not 1: pass probabilities, not logits")
 
 
 def _add(c: torch.Tensor, y: torch.Tensor, grid: Grid, sums: torch.Tensor) -> None:
