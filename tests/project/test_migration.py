@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import warnings
 
@@ -12,6 +13,7 @@ import calibrary as cal
 from calibrary.inference import band
 from calibrary.lookup.study_findings import finding
 from calibrary.public import RENAMED
+from calibrary.scale.sums import Batch
 from calibrary.study import reading
 from paths import ROOT
 
@@ -72,6 +74,16 @@ CALLS = [
     (lambda: cal.catalogue["laece"].reads, lambda: "matches", "Entry.data_type"),
     (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).null_mean, "Finding.null_mean"),
     (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
+    (
+        lambda: cal.catalogue["ece"].asked({"n_bins": 7}).options,
+        lambda: cal.catalogue["ece"].question_of({"n_bins": 7}).options,
+        "question_of",
+    ),
+    (
+        lambda: cal.catalogue["ece"].renewed({"n_bins": 7}),
+        lambda: cal.catalogue["ece"].with_current_names({"n_bins": 7}),
+        "with_current_names",
+    ),
 ]
 
 
@@ -140,6 +152,40 @@ def test_the_names_of_metrics_that_mean_another_number_are_those_of_the_page():
         assert np.isfinite(cal.compute(name, Y, P))
 
 
-def test_a_state_takes_no_keys_as_the_page_says():
-    with pytest.raises(TypeError, match="keys"):
-        cal.scale.State().add(None, keys=((),))
+@pytest.mark.parametrize("keys", [((),), (("A",), ("B",))])
+def test_a_state_takes_the_places_of_keys_as_before(keys):
+    by, site = ("site",) if keys[0] else (), (P > 0.5).astype(int)
+    batch = Batch(P, Y.astype(np.uint8), key=site if by else np.empty(0, dtype=np.int64))
+    found = cal.scale.State(by=by)
+    with pytest.warns(DeprecationWarning, match=r"State\.key_numbers"):
+        found.add(batch, keys)
+    with pytest.warns(DeprecationWarning, match=r"State\.key_numbers"):
+        found.add(batch, keys=keys)
+    twice = {"site": np.where(np.tile(site, 2), "B", "A")} if by else None
+    assert found == cal.scale.State(by=by).update(np.tile(Y, 2), np.tile(P, 2), by=twice)
+
+
+def test_a_report_is_made_with_statements_as_the_page_says():
+    with pytest.raises(TypeError, match="findings"):
+        cal.results.Report(findings=())
+    assert "statements" in {field.name for field in dataclasses.fields(cal.results.Report)}
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn", "new"),
+    [
+        (lambda: cal.plots.smooth_data(Y, P, n_resamples=20, rng=1), cal.plots.plot_smooth_reliability, "near"),
+        (cal.plots.tree_data, cal.plots.plot_tree, "names"),
+    ],
+)
+def test_the_data_of_a_figure_are_made_and_drawn_without_the_new_field(made, drawn, new):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    now = made()
+    fields = [field.name for field in dataclasses.fields(now)]
+    assert fields[-1] == new
+    old = type(now)(*(getattr(now, name) for name in fields[:-1]))
+    drawn(old)
+    pyplot.close("all")
+    page = (ROOT / "docs/migration.md").read_text(encoding="utf-8")
+    assert f"`{new}`" in page
+    assert f"`calibrary.plots.{type(now).__name__}`" in page

@@ -46,10 +46,10 @@ class SmoothData(FigureData):
     grid, curve : the curve; NaN where no prediction is near
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
-    near : number of cases within one width of the kernel
     support : how well each point is supported by predictions near it, from 0 to 1
     smece, smece_low, smece_high : the smooth calibration error, and its interval by :func:`calibrary.interval`
     sigma : width of the kernel
+    near : number of cases within one width of the kernel; None in data that version 0.2 made
     """
 
     grid: Array
@@ -59,7 +59,6 @@ class SmoothData(FigureData):
     density: Array
     density_1: Array
     density_0: Array
-    near: Array
     support: Array
     smece: float
     smece_low: float
@@ -69,6 +68,7 @@ class SmoothData(FigureData):
     lens: str
     map: str
     level: float
+    near: Array | None = None
 
 
 def smooth_data(
@@ -118,10 +118,11 @@ def smooth_data(
         low, high = pointwise(drawn, confidence_level)
     settings = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
+    near, support = _near_and_support(t, some, kernel, sigma)
     return SmoothData(
-        t, curve, low, high, ones + zeros, ones, zeros, *_near_and_support(t, some, kernel, sigma),
+        t, curve, low, high, ones + zeros, ones, zeros, support,
         smece, *interval_of("smece", y_true, y_prob, lens=lens, **settings, **checked),
-        sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level,
+        sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level, near,
     )  # fmt: skip
 
 
@@ -302,8 +303,8 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
 def _words(data: SmoothData, i: int) -> str:
     """The tooltip of a point of the curve."""
     band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
-    near = near_words(data.near[i], data.grid[i], data.sigma)
-    return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}\n{near}"
+    near = "" if data.near is None else "\n" + near_words(data.near[i], data.grid[i], data.sigma)
+    return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}{near}"
 
 
 def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from calibrary.lookup import catalogue
@@ -31,14 +31,14 @@ _WIDTH, _BRANCH, _START, _STEP, _PAD, _SPACE = 11.5, 1.95, 4.2, 0.27, 0.11, 0.2
 class TreeData(FigureData):
     """Ids of each family and sub-family in the order of the review; which have a test, and which are proper scores.
 
-    ``names`` holds the name of every metric by its id.
+    ``names`` holds the name of every metric by its id; a metric without one is shown by its id.
     """
 
     families: dict[str, tuple[str, ...]]
     subfamilies: dict[str, dict[str, tuple[str, ...]]]
     tests: tuple[str, ...]
     proper: tuple[str, ...]
-    names: dict[str, str]
+    names: dict[str, str] = field(default_factory=dict)
 
 
 def tree_data(*, beyond: bool = False) -> TreeData:
@@ -136,7 +136,7 @@ def _metric(ax: Any, look: style.Look, x: float, y: float, id: str, color: str, 
 
     shade = (*to_rgb(color), 0.3 if id in data.tests else 0.0)
     ax.text(
-        x, y, data.names[id], ha="left", va="center", fontsize=8.5, color=look.ink,
+        x, y, data.names.get(id, id), ha="left", va="center", fontsize=8.5, color=look.ink,
         fontweight="bold" if id in data.proper else "normal",
         bbox={"boxstyle": "round,pad=0.28", "fc": shade, "ec": color, "lw": 0.9},
     )  # fmt: skip
@@ -150,7 +150,7 @@ def _lines(ids: tuple[str, ...], data: TreeData) -> _Lines:
     x = _START
     for id in ids:
         font: Any = {"weight": "bold" if id in data.proper else "normal"}
-        width = TextPath((0, 0), data.names[id], size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
+        width = TextPath((0, 0), data.names.get(id, id), size=8.5, prop=font).get_extents().width / 72 + 2 * _PAD
         if x + width > _WIDTH and lines[-1]:
             lines.append([])
             x = _START

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
 from calibrary.data.checks import as_array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -163,10 +163,10 @@ class State(Saved, kind="cells", written=SavedCells):
             self.drop(reason, count)
         return self
 
-    def add_seen(self, p: Predictions, w: Integers, key: Integers) -> None:
-        """Add checked predictions, in the form of the state's lens."""
+    def add_seen(self, p: Predictions, w: Integers, key: Integers, keys: Keys | None = None) -> None:
+        """Add checked predictions, in the form of the state's lens; ``key`` and ``keys`` as in :meth:`add`."""
         view = p.through(as_lens(self.lens)).views[0]
-        self.add(Batch(view.c, view.y.astype(np.uint8), w, key))
+        self.add(Batch(view.c, view.y.astype(np.uint8), w, key), keys)
         p.release()
 
     def key_numbers(self, columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -> Integers:
@@ -188,8 +188,15 @@ class State(Saved, kind="cells", written=SavedCells):
             raise RefusedError(f"by={{...}} must include {missing[0]!r}, a by= column of the state")
         return [given[name] for name in self.key_names]
 
-    def add(self, batch: Batch) -> None:
-        """Add checked rows; ``batch.key`` is the result of :meth:`key_numbers`."""
+    def add(self, batch: Batch, keys: Keys | None = None) -> None:
+        """Add checked rows; ``batch.key`` is the result of :meth:`key_numbers`.
+
+        In version 0.2 ``batch.key`` was the place of each row's key in ``keys``.
+        """
+        if keys is not None:
+            deprecated("keys= of State.add", "State.key_numbers")
+            number = np.array([self._ring.number(key) for key in keys], dtype=np.int64)
+            batch = replace(batch, key=number[batch.key])
         self._rows = None
         self._sums.add(batch)
 

@@ -358,6 +358,16 @@ class Entry(Facts):
         self.check(keywords)
         return self.settled(question_of(keywords, self.options))
 
+    def asked(self, keywords: Mapping[str, Any]) -> Question:
+        """The old name of :meth:`question_of`."""
+        deprecated("Entry.asked", "Entry.question_of")
+        return self.question_of(keywords)
+
+    def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """The old name of :meth:`with_current_names`."""
+        deprecated("Entry.renewed", "Entry.with_current_names")
+        return self.with_current_names(keywords)
+
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise an error for values that the options cannot have, whether or not the chosen variant uses them."""
         check_options(self.id, self.formula, self.extra_options, options)

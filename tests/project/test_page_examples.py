@@ -1,0 +1,110 @@
+"""Examples of pages that need files, a model or a store: they run as they stand on data that the test provides."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from paths import ROOT
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+TODAY = datetime.date(2026, 11, 14)
+
+
+def _rows(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities that are too high: an alarm is raised."""
+    p = rng.random(n)
+    return (rng.random(n) < p**2).astype(int), p
+
+
+def _of_scale() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    Path("preds").mkdir()
+    for k in range(30):
+        y, p = _rows(100, rng)
+        day = [TODAY - datetime.timedelta(days=k)] * len(y)
+        pq.write_table(pa.table({"y": y, "p": p, "day": day}), f"preds/{k}.parquet")
+    n, names = 40, ["cat", "dog"]
+    category, image = rng.choice(names, n), [f"{i}.jpg" for i in range(n)]
+    square, score = np.tile([0, 0, 10, 10], (n, 1)), rng.random(n)
+    images = [
+        (cal.boxes([i], [k], box[None]), cal.boxes([i], [k], box[None] + shift, score=[s]))
+        for i, k, box, s, shift in zip(image, category, square, score, rng.integers(0, 8, n), strict=True)
+    ]
+    more = {
+        "correct": rng.random(n) < score, "score": score, "iou": rng.uniform(0.5, 1, n), "category": category,
+        "image": [f"more/{i}" for i in image],
+    }  # fmt: skip
+    shard = cal.scale.DetectionState(names, blocks=100)
+    shard.update(cal.match_detections(*images[0])).save("shard-17.parquet")
+    return {"categories": names, "images": images, **more}
+
+
+def _of_store() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    for k in range(2):
+        y, p = _rows(100, rng)
+        pq.write_table(pa.table({"y": y, "p": p, "site": ["A", "B"] * 50}), f"{k}.parquet")
+    return {"files_of": lambda day: ["0.parquet", "1.parquet"], "day": TODAY}
+
+
+def _of_validation() -> dict[str, Any]:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (rng.random(80) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    return {"model": linear_model.LogisticRegression(), "X": X, "y": y, "patient": np.repeat(np.arange(40), 2)}
+
+
+def _of_open() -> dict[str, Any]:
+    pytest.importorskip("matplotlib").use("agg")
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 2, size=(60, 4))
+    return {"y": (rng.random(60) < p.mean(axis=1)).astype(int), "p": p}
+
+
+#: page: (what the page takes as given, the lines to replace: Spark and S3 are tested elsewhere, and pages take long)
+PAGES: dict[str, tuple[Any, dict[str, str]]] = {
+    "scale": (
+        _of_scale,
+        {
+            r"^state = cal\.scale\.spark.*$": "",
+            r"^cal\.report\(.*$": "",
+            r'cal\.interval\("(\w+)", ': r'cal.interval("\1", n_resamples=19, y_true=',
+        },
+    ),
+    "store": (
+        _of_store,
+        {
+            "s3://bucket/": "",
+            r"^frame = spark.*$": "",
+            r'cal\.interval\("(\w+)", ': r'cal.interval("\1", n_resamples=19, y_true=',
+        },
+    ),
+    "validation": (_of_validation, {"rng=0": "rng=0, n_resamples=8"}),
+    "open": (_of_open, {}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given, replaced = PAGES[page]
+    space = {"cal": cal, **given()}
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{page}.md").read_text(encoding="utf-8"), re.DOTALL)
+    code = "\n".join(blocks)
+    if "duckdb" in code:
+        pytest.importorskip("duckdb")
+    for old, new in replaced.items():
+        code, n = re.subn(old, new, code, flags=re.MULTILINE)
+        assert n, f"docs/{page}.md no longer has {old}"
+    exec(compile(code, f"docs/{page}.md", "exec"), space)
