@@ -1,9 +1,11 @@
-"""Examples of pages that need files, a model or a store: they run as they stand on data that the test provides."""
+"""Examples of pages that need files, a model, PyTorch or a store: they run as they stand on data of the test."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,13 @@ def _of_validation() -> dict[str, Any]:
     return {"model": linear_model.LogisticRegression(), "X": X, "y": y, "patient": np.repeat(np.arange(40), 2)}
 
 
+def _of_losses() -> dict[str, Any]:
+    pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    y, p = _rows(200, rng)
+    return {"y_validation": y, "p_validation": p}
+
+
 def _of_open() -> dict[str, Any]:
     pytest.importorskip("matplotlib").use("agg")
     rng = np.random.default_rng(0)
@@ -91,6 +100,7 @@ PAGES: dict[str, tuple[Any, dict[str, str]]] = {
     ),
     "validation": (_of_validation, {"rng=0": "rng=0, n_resamples=8"}),
     "open": (_of_open, {}),
+    "losses": (_of_losses, {}),
 }  # fmt: skip
 
 
@@ -108,3 +118,27 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
         code, n = re.subn(old, new, code, flags=re.MULTILINE)
         assert n, f"docs/{page}.md no longer has {old}"
     exec(compile(code, f"docs/{page}.md", "exec"), space)
+
+
+def _commands(text: str) -> list[list[str]]:
+    """The words of every command that a page shows, in a block or between backquotes."""
+    text = text.replace("\\\n", " ")
+    shown = [line for block in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    shown += [" ".join(found.split()) for found in re.findall(r"`(calibrary [^`]+)`", text)]
+    lines = [line.removeprefix("$ ").split(" # ")[0].split(" | ")[0] for line in shown]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("calibrary ")]
+
+
+def test_every_command_on_a_page_exists_with_its_options() -> None:
+    surface = json.loads((ROOT / "src/calibrary/cli/surface.json").read_text(encoding="utf-8"))
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    given = [(page, words) for page in pages for words in _commands(page.read_text(encoding="utf-8"))]
+    assert len(given) > 60
+    for page, words in given:
+        node, rest = surface, list(words)
+        while rest and rest[0] in node.get("commands", {}):
+            node = node["commands"][rest.pop(0)]
+        assert node is not surface, f"{page.name}: there is no command {words}"
+        known = {name for option in node["options"] for name in option["names"]} | {"--help"}
+        options = {word.split("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
+        assert options <= known, f"{page.name}: {words} has unknown options {options - known}"
