@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import calibrary as cal
 from calibrary.base.errors import RefusedError
-from calibrary.data.sample import Block, Replicate, sample_of
+from calibrary.data.replicate import Block, Replicate
+from calibrary.data.sample import sample_of
 from calibrary.inference.draw import fast
 from calibrary.inference.draw.resampling import BlockPath, replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together

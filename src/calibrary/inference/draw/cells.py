@@ -18,7 +18,8 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, RowSample, Scheme
+from calibrary.data.replicate import Replicate, Scheme
+from calibrary.data.sample import RowSample
 from calibrary.inference.draw.lines import Line, directions, own_bins, shifted_by_count
 from calibrary.inference.draw.resampling import Replicated
 from calibrary.inference.draw.statistic import Statistic, as_statistic

@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Block, Replicate, Scheme
+from calibrary.data.replicate import Block, Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.inference.draw.resampling import BlockPath
 from calibrary.metrics.machinery.entry import Entry

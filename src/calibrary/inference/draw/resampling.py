@@ -21,7 +21,7 @@ from calibrary.base.errors import FAULT, RefusedError, bounded, collected_warnin
 from calibrary.base.forked import Forked, can_fork
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
-from calibrary.data.sample import Block, Scheme
+from calibrary.data.replicate import Block, Scheme
 
 #: With fewer units than this, a second thread does not help, because most time is spent in Python itself.
 _THREADS_FROM = 20_000

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Replicate, RowSample, Scheme, drawn_labels
+from calibrary.data.replicate import Replicate, Scheme
+from calibrary.data.sample import RowSample, drawn_labels
 from calibrary.numerics.draw import generator
 
 

@@ -14,7 +14,8 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.sample import Sample, Scheme, swaps
+from calibrary.data.replicate import Scheme
+from calibrary.data.sample import Sample, swaps
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     alpha_of,
