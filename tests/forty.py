@@ -327,16 +327,16 @@ def _(folder: Path) -> str:
 def _(folder: Path) -> str:
     import pyarrow as pa
 
-    from calibrary.cli import files
+    from calibrary.cli import sources
 
     table = pa.table({"y": np.zeros(200_000, np.int8), "p": np.zeros(200_000)})
     with pa.ipc.new_file(str(folder / "x.arrow"), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
         w.write_table(table)
-    bound, files.MOST_BYTES = files.MOST_BYTES, 1 << 20  # the same bomb in small
+    bound, sources.MOST_BYTES = sources.MOST_BYTES, 1 << 20  # the same bomb in small
     try:
         return refused(lambda: read(folder / "x.arrow"))
     finally:
-        files.MOST_BYTES = bound
+        sources.MOST_BYTES = bound
 
 
 @attack("a Parquet file of 1 MB whose columns unpack to 1.4 GB", "unpacks to more than")
@@ -344,25 +344,25 @@ def _(folder: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from calibrary.cli import files
+    from calibrary.cli import sources
 
     pq.write_table(pa.table({"y": np.zeros(200_000, np.int8), "p": np.zeros(200_000)}), folder / "x.parquet")
-    bound, files.MOST_BYTES = files.MOST_BYTES, 1 << 20
+    bound, sources.MOST_BYTES = sources.MOST_BYTES, 1 << 20
     try:
         return refused(lambda: read(folder / "x.parquet"))
     finally:
-        files.MOST_BYTES = bound
+        sources.MOST_BYTES = bound
 
 
 @attack("a packed CSV unpacks to more than the bound", "unpacks to more than")
 def _(folder: Path) -> str:
-    from calibrary.cli import files
+    from calibrary.cli import sources
 
-    bound, files.MOST_BYTES = files.MOST_BYTES, 1 << 20
+    bound, sources.MOST_BYTES = sources.MOST_BYTES, 1 << 20
     try:
         return refused(lambda: read(written(folder / "x.csv.gz", gzip.compress(b"y,p\n" + b"1,0.5\n" * 300_000))))
     finally:
-        files.MOST_BYTES = bound
+        sources.MOST_BYTES = bound
 
 
 @attack("the metadata of an Arrow batch point outside of it", "cannot be read|damaged")

@@ -21,8 +21,8 @@ from app_visitor import table
 from calibrary.cli import large
 from calibrary.cli.app_columns import preview
 from calibrary.cli.app_work import Speaker, command_line, done, in_words_of_the_page, options_of, python_lines, words
-from calibrary.cli.files import InputError
 from calibrary.cli.report import ReportCommand
+from calibrary.cli.sources import InputError
 from paths import ROOT
 
 

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from calibrary.cli.files import InputError, open_table
+from calibrary.cli.files import open_table
 from calibrary.cli.read import _factor, read_predictions
+from calibrary.cli.sources import InputError
 
 pa = pytest.importorskip("pyarrow")
 IDS = [2**60 + i for i in range(4)]
@@ -82,9 +83,7 @@ def test_a_small_spreadsheet_that_claims_the_last_column_is_refused(tmp_path):
 
 
 def test_a_small_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    from calibrary.cli import files
-
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 1 << 20)
     path = tmp_path / "x.arrow"
     batch = pa.record_batch({"p": pa.array(np.zeros(100_000))})
     options = pa.ipc.IpcWriteOptions(compression="zstd")

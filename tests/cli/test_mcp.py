@@ -13,7 +13,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.cli.allowed import AllowedFolders
-from calibrary.cli.files import InputError
+from calibrary.cli.sources import InputError
 from paths import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calibrary.base.numbers import counted
-from calibrary.cli.files import InputError
+from calibrary.cli.sources import InputError
 
 #: The largest size in bytes of a file, or of all files of a folder together, that is read.
 MOST_BYTES = 1 << 30

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
-from calibrary.cli.files import Columns, FileTable, InputError, kind_of_table, open_table
+from calibrary.cli.files import Columns, FileTable, kind_of_table, open_table
 from calibrary.cli.large import is_state
 from calibrary.cli.logs import log_of
 from calibrary.cli.read import guessed_columns, words_of
 from calibrary.cli.report import is_saved
+from calibrary.cli.sources import InputError
 
 #: The largest numbers of rows and columns that are shown, of letters in a cell, and of columns that can be chosen.
 _ROWS, _SHOWN, _LETTERS, _CHOICES = 8, 40, 40, 2000

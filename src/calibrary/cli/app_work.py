@@ -284,7 +284,7 @@ def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
 
 def options_of(given: dict[str, Any]) -> dict[str, Any]:
     """The options of a report that the page sent; empty values are ignored, and other options are refused."""
-    from calibrary.cli.files import InputError
+    from calibrary.cli.sources import InputError
 
     kinds: dict[str, type] = {
         **dict.fromkeys(_WORDS, str), **dict.fromkeys(_LISTS, list), **dict.fromkeys(_SWITCHES, bool),
@@ -305,7 +305,7 @@ def options_of(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list_of(name: str, values: Any) -> list[Any]:
-    from calibrary.cli.files import InputError
+    from calibrary.cli.sources import InputError
 
     kind: Any = (int, float) if name == "threshold" else str
     if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):

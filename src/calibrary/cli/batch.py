@@ -10,8 +10,8 @@ import typer
 
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.base.numbers import ends, number
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import err, plain, written
+from calibrary.cli.sources import InputError
 from calibrary.reporting.index import IndexLine, index
 from calibrary.reporting.write import ENDINGS, save
 

@@ -15,9 +15,9 @@ import calibrary as cal
 from calibrary.base.claims import Claim
 from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import number
-from calibrary.cli.files import InputError
 from calibrary.cli.formula import readable
 from calibrary.cli.shared import err, out, plain
+from calibrary.cli.sources import InputError
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
 from calibrary.lookup.by_name import other_meanings

@@ -7,57 +7,48 @@ content. Only the requested columns are read. Each error is one sentence that na
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
 import math
-import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import extra, suggest
-from calibrary.base.text import LONGEST_SENTENCE, plain
+from calibrary.base.errors import extra
+from calibrary.cli import sources
 from calibrary.cli.arrow_sizes import unpacked_sizes
+from calibrary.cli.sources import (
+    InputError,
+    as_arrow,
+    as_bytes,
+    as_file,
+    as_text,
+    content_of,
+    head_of,
+    in_gib,
+    is_folder,
+    is_large,
+    named_errors,
+)
 
 Columns = dict[str, NDArray[Any]]
 
 #: A file with more columns is refused at once: it is probably transposed, and reading it could take an hour.
 MOST_COLUMNS = 20_000
-#: The most bytes a compressed file or a pipe may deliver: four compressed megabytes of zeros can become gigabytes.
-MOST_BYTES = 1 << 30
 #: Integers up to this one are exact as floating-point numbers.
 _LARGEST_EXACT = 1 << 53
 #: The most cells of a spreadsheet: a small file can declare a value in the last column of every row.
 _MOST_CELLS = 20_000_000
 #: The most bytes of a spreadsheet's text: its cells take ten times as much memory.
 _MOST_SHEET = 1 << 28
-#: Arrow reads files up to this many bytes on the calling thread, because its own threads may outlive a short program.
-_SMALL_FILE = 32 << 20
 #: The number of rows of a JSON file that are searched for the names of its columns.
 _NAMING_ROWS = 1000
 
-#: The most characters of another package's error message, which may quote the file.
-_LONGEST_REASON = 200
-
 DELIMITERS = ",\t;|"
-
-
-class InputError(ValueError):
-    """A problem of a file or its columns that the user can correct; the message says how.
-
-    The message is one line, even where it quotes a file with line breaks.
-    """
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(plain(sentence, LONGEST_SENTENCE))
 
 
 @dataclass(frozen=True)
@@ -113,154 +104,15 @@ _NOT_READ = {
 
 def open_table(source: str | Path) -> FileTable:
     """The table in a file, a folder of parts, a pipe, or standard input ("-")."""
-    if str(source) != "-" and _is_folder(Path(source)):
+    if str(source) != "-" and is_folder(Path(source)):
         return _parts(Path(source))
     other = _NOT_READ.get(Path(str(source)).suffix.lower())
     if other is not None:
         raise InputError(f"{source} is {other}")
-    name, content = _opened(source)
-    kind = KINDS[kind_of_table(name, content[:4096] if isinstance(content, bytes) else _head(content))]
+    name, content = content_of(source)
+    kind = KINDS[kind_of_table(name, content[:4096] if isinstance(content, bytes) else head_of(content))]
     with named_errors(name, f" as {kind.title}"):
         return kind.open(name, content)
-
-
-@contextmanager
-def named_errors(name: str, as_kind: str = "") -> Iterator[None]:
-    """Turn any error of reading a file into one sentence that names the file."""
-    try:
-        yield
-    except (InputError, ModuleNotFoundError):  # these errors are sentences already
-        raise
-    except RecursionError:
-        raise InputError(f"{name} is nested too deeply: one flat record per prediction is expected") from None
-    except MemoryError:
-        raise InputError(f"{name} does not fit into memory: save a file with only the needed columns") from None
-    except Exception as error:
-        reason = plain(error, _LONGEST_REASON).strip() or type(error).__name__
-        raise InputError(f"{name} cannot be read{as_kind}: {reason}") from error
-
-
-# -- from a place to bytes --------------------------------------------------------------------------
-
-
-def _opened(source: str | Path) -> tuple[str, Path | bytes]:
-    """The name of a file without .gz, and its path, or its uncompressed bytes if it is compressed or a pipe."""
-    if str(source) == "-":
-        name, data = "standard input", _from_stdin()
-    else:
-        path = Path(source)
-        name = str(path)
-        _require_file(path)
-        head = (
-            _head(path) if path.is_file() else b""
-        )  # a pipe can be read only once, and its size is not known in advance
-        if head and not _is_packed(head):
-            return name, path
-        with named_errors(name), path.open("rb") as file:
-            data = file.read() if head else _at_most(file, name)
-    if _is_packed(data):
-        data, name = _unpacked(data, name), name.removesuffix(".gz")
-    if not data:
-        raise InputError(f"{name} is empty")
-    return name, data
-
-
-def _from_stdin() -> bytes:
-    if sys.stdin is None or sys.stdin.closed:
-        raise InputError("standard input is closed: name a file, or send one with <")
-    with named_errors("standard input"):
-        return _at_most(sys.stdin.buffer, "standard input")
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # the name is too long: the error is raised where the file is opened
-        return False
-
-
-def _require_file(path: Path) -> None:
-    try:
-        there = path.exists()
-    except OSError as error:  # a name that is too long
-        raise InputError(f"{str(path)[:60]}... cannot be read: {(error.strerror or str(error)).lower()}") from error
-    if not there and path.is_symlink():
-        raise InputError(f"{path} is a broken or circular link: name the file itself")
-    if not there:
-        near = suggest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else ""
-        hint = f": {near}" if near.startswith("did you mean") else ""
-        raise InputError(f"no such file: {path}{hint}")
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from error
-
-
-def _is_packed(head: bytes) -> bool:
-    return head[:2] == b"\x1f\x8b"
-
-
-def _at_most(file: IO[bytes], name: str) -> bytes:
-    data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise InputError(
-            f"{name} delivers more than {_size(MOST_BYTES)}: save the data in a file first, preferably Parquet"
-        )
-    return data
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            unpacked = file.read(MOST_BYTES + 1)
-    except EOFError:
-        raise InputError(f"{name} is incomplete (the compressed data end too early): copy the file again") from None
-    except (OSError, zlib.error) as error:
-        raise InputError(f"{name} is damaged: {error}; copy the file again") from error
-    if len(unpacked) > MOST_BYTES:
-        raise InputError(
-            f"{name} unpacks to more than {_size(MOST_BYTES)}: save it uncompressed first, preferably as Parquet"
-        )
-    return unpacked
-
-
-def _size(n: int) -> str:
-    return f"{n / (1 << 30):g} GiB"
-
-
-def _as_arrow(content: Path | bytes) -> Any:
-    """A copy that Arrow owns, because Arrow's threads must not hold a Python object when the interpreter ends."""
-    import pyarrow as pa
-
-    return pa.OSFile(str(content)) if isinstance(content, Path) else pa.BufferReader(pa.py_buffer(content))
-
-
-def _is_large(content: Path | bytes) -> bool:
-    return (content.stat().st_size if isinstance(content, Path) else len(content)) > _SMALL_FILE
-
-
-def _as_file(content: Path | bytes) -> IO[bytes]:
-    return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
-
-
-def _as_bytes(content: Path | bytes) -> bytes:
-    return content.read_bytes() if isinstance(content, Path) else content
-
-
-def as_text(data: bytes, name: str) -> str:
-    """The bytes decoded as UTF-8, or an error that names the encoding problem."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{name} is UTF-16 text: save it as UTF-8")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} is not UTF-8 text ({error.reason} at byte {error.start:,}): save it as UTF-8"
-        ) from None
 
 
 # -- several parts ----------------------------------------------------------------------------------
@@ -312,7 +164,7 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    with _as_file(content) as file:
+    with as_file(content) as file:
         first, second = file.readline(), file.readline()
     line = as_text(first, name)
     if not line.strip():
@@ -322,11 +174,11 @@ def _open_csv(name: str, content: Path | bytes) -> FileTable:
     decimal = "," if delimiter == ";" and b"," in second and b"." not in second else "."
     parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
 
-    threads = pc.ReadOptions(use_threads=_is_large(content))
+    threads = pc.ReadOptions(use_threads=is_large(content))
 
     def arrow(wanted: Sequence[str], **how: Any) -> Any:
         convert = pc.ConvertOptions(include_columns=list(wanted), decimal_point=decimal, **how)
-        with _as_arrow(content) as file:
+        with as_arrow(content) as file:
             return pc.read_csv(file, read_options=threads, parse_options=parse, convert_options=convert)
 
     def read(wanted: Sequence[str]) -> Columns:
@@ -378,15 +230,15 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
     _need_arrow()
     import pyarrow.parquet as pq
 
-    with _as_arrow(content) as file:
+    with as_arrow(content) as file:
         names = tuple(pq.ParquetFile(file).schema_arrow.names)
 
     def read(wanted: Sequence[str]) -> Columns:
-        with _as_arrow(content) as file:
+        with as_arrow(content) as file:
             opened = pq.ParquetFile(file)
-            if not _is_large(content):
+            if not is_large(content):
                 _refuse_unpacked(name, _parquet_bytes(opened.metadata, wanted))
-            table = opened.read(columns=list(wanted), use_threads=_is_large(content))
+            table = opened.read(columns=list(wanted), use_threads=is_large(content))
         return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
@@ -405,9 +257,9 @@ def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
 
 
 def _refuse_unpacked(name: str, size: int) -> None:
-    if size > MOST_BYTES:
+    if size > sources.MOST_BYTES:
         raise InputError(
-            f"{name} is small but unpacks to more than {_size(MOST_BYTES)}: use calibrary scan, "
+            f"{name} is small but unpacks to more than {in_gib(sources.MOST_BYTES)}: use calibrary scan, "
             "or save the file without compression"
         )
 
@@ -421,16 +273,16 @@ def _open_arrow(name: str, content: Path | bytes) -> FileTable:
         file.seek(0)
         return (pa.ipc.open_file if begins == b"ARROW" else pa.ipc.open_stream)(file, **how)
 
-    with _as_arrow(content) as file:
+    with as_arrow(content) as file:
         names = tuple(opened(file).schema.names)
 
     def read(wanted: Sequence[str]) -> Columns:
         # a small file can become gigabytes: only these columns are uncompressed, after their size was computed
         options = pa.ipc.IpcReadOptions(included_fields=[names.index(column) for column in wanted], use_threads=False)
-        if not _is_large(content):
-            with _as_arrow(content) as file:
+        if not is_large(content):
+            with as_arrow(content) as file:
                 _refuse_unpacked(name, sum(unpacked_sizes(file)))
-        with _as_arrow(content) as file:
+        with as_arrow(content) as file:
             batches = list(_batches(opened(file, options=options)))
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
             table = pa.Table.from_batches(batches, schema)
@@ -496,7 +348,7 @@ def _beyond_exact(values: Any) -> bool:
 
 
 def _open_json(name: str, content: Path | bytes) -> FileTable:
-    text = as_text(_as_bytes(content), name)
+    text = as_text(as_bytes(content), name)
     start = text.lstrip()[:1]
     if start == "[":
         return _of_records(name, lambda: _records(json.loads(text), name))
@@ -616,15 +468,17 @@ def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
 
 
 def _open_npz(name: str, content: Path | bytes) -> FileTable:
-    with _as_file(content) as file:
+    with as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an NPZ file: write one with numpy.savez(file, label=..., prob=...)")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
             size = sum(info.file_size for info in packed.infolist())
             stored = sum(info.compress_size for info in packed.infolist())
-        if size > max(MOST_BYTES, stored):
-            raise InputError(f"{name} unpacks to more than {_size(MOST_BYTES)}: save it uncompressed, with numpy.savez")
+        if size > max(sources.MOST_BYTES, stored):
+            raise InputError(
+                f"{name} unpacks to more than {in_gib(sources.MOST_BYTES)}: save it uncompressed, with numpy.savez"
+            )
         file.seek(0)
         arrays: dict[str, Any] = {}
         # allow_pickle stays off, because a pickle in a downloaded file could run any code
@@ -665,7 +519,7 @@ def _open_torch(name: str, content: Path | bytes) -> FileTable:
     with extra("torch", "reading tensors"):
         import torch
 
-    with _as_file(content) as file:
+    with as_file(content) as file:
         try:
             # weights_only, because a pickle in a downloaded file could run any code
             found = torch.load(file, map_location="cpu", weights_only=True)
@@ -697,13 +551,13 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
     with extra("excel", "reading Excel files"):
         import openpyxl
 
-    with _as_file(content) as file:
+    with as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an Excel file (.xlsx): save it as .xlsx or .csv")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
             if sum(info.file_size for info in packed.infolist()) > _MOST_SHEET:
-                raise InputError(f"{name} unpacks to more than {_size(_MOST_SHEET)}: save it as .csv or Parquet")
+                raise InputError(f"{name} unpacks to more than {in_gib(_MOST_SHEET)}: save it as .csv or Parquet")
         file.seek(0)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]

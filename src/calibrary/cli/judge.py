@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.cli.files import InputError, open_table
+from calibrary.cli.files import open_table
 from calibrary.cli.read import FileLayout, _label_column, _missing, _model_columns, _numbers, _require
+from calibrary.cli.sources import InputError
 
 
 def judged_of(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.files import Columns, InputError
+from calibrary.cli.files import Columns
 from calibrary.cli.read import _label_column, _model_columns
+from calibrary.cli.sources import InputError
 
 #: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.
 MOST_ROWS = 10_000_000

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrary.cli.files import Columns, FileTable, InputError, _as_column
+from calibrary.cli.files import Columns, FileTable, _as_column
+from calibrary.cli.sources import InputError
 from calibrary.language.log import Log, LogError
 from calibrary.language.logs import log_kind, read_log
 

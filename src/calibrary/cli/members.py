@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.files import InputError, open_table
+from calibrary.cli.files import open_table
 from calibrary.cli.read import _label_column, _missing, _model_columns, _numbers, _require
 from calibrary.cli.shared import listed
+from calibrary.cli.sources import InputError
 
 _ARRAYS = (".npy", ".npz")
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from calibrary.base.files import check_writable, write_atomically
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import Quiet, out, plain, say, written
+from calibrary.cli.sources import InputError
 
 #: The exit status after an alarm, the same as for a gate that fails.
 ALARM = 1

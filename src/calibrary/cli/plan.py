@@ -8,8 +8,8 @@ import typer
 
 import calibrary as cal
 from calibrary.base.numbers import number, percent
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.sources import InputError
 from calibrary.inference.verbs.power import LINES, test_named
 from calibrary.lookup import catalogue
 

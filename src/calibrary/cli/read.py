@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted
-from calibrary.cli.files import Columns, FileTable, InputError, open_table
+from calibrary.cli.files import Columns, FileTable, open_table
 from calibrary.cli.logs import log_of
+from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array, Outside, are_probabilities, outside, sigmoid, softmax
 from calibrary.data.columns import matched_names
 from calibrary.data.predictions import Predictions, predictions

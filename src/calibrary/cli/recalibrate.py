@@ -13,7 +13,6 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.files import beside, check_writable
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Drop,
     Label,
@@ -29,6 +28,7 @@ from calibrary.cli.shared import (
     plain,
     written,
 )
+from calibrary.cli.sources import InputError
 from calibrary.cli.stream import FileJob, kind_of, run
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections

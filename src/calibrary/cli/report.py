@@ -18,7 +18,6 @@ import calibrary as cal
 from calibrary.base.numbers import counted
 from calibrary.base.once import once
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
-from calibrary.cli.files import InputError
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
 from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
@@ -62,6 +61,7 @@ from calibrary.cli.shared import (
     written,
 )
 from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
+from calibrary.cli.sources import InputError
 from calibrary.cli.waiting import waiting
 from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrary.cli.files import InputError
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
 from calibrary.cli.shared import Labels, err, out, plain, written
+from calibrary.cli.sources import InputError
 
 _RESOLUTION = (
     "Number of histogram cells between 0 and 1: 240, 960, 4800, 19200 or 76800. Default 19200; 1200 with --by."

@@ -25,11 +25,11 @@ from calibrary.base.numbers import EXACT, number, pvalue
 from calibrary.base.text import in_sentence
 from calibrary.cli.allowed import AllowedFolders
 from calibrary.cli.catalogue import facts_of
-from calibrary.cli.files import InputError
 from calibrary.cli.judge import judged_of
 from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.report import ReportCommand
 from calibrary.cli.shared import mistake
+from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.shown import difference_sentence, estimate_sentence
 from calibrary.reporting.compose import compare_models

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.cli.files import InputError, open_table
+from calibrary.cli.files import open_table
 from calibrary.cli.read import FileLayout, PredictionFile, _complete_rows, _matrix, _numbers, _require
+from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 
 #: The fewest draws for a target or a curve, even if fewer --resamples are requested; each group needs twenty.

@@ -14,7 +14,6 @@ from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Bins,
     ClassColumn,
@@ -52,6 +51,7 @@ from calibrary.cli.shared import (
     say,
     written,
 )
+from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 
 

@@ -19,7 +19,8 @@ from typing import IO, Any
 import numpy as np
 
 from calibrary.base.errors import extra
-from calibrary.cli.files import InputError, delimiter_of, objects_of_lines
+from calibrary.cli.files import delimiter_of, objects_of_lines
+from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 
 #: The number of rows in memory at a time.

@@ -14,7 +14,6 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
-from calibrary.cli.files import InputError
 from calibrary.cli.shared import (
     Drop,
     Label,
@@ -35,6 +34,7 @@ from calibrary.cli.shared import (
     plain,
     written,
 )  # fmt: skip
+from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.presets import PRESETS

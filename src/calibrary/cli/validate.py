@@ -15,8 +15,9 @@ from rich.table import Table
 
 from calibrary.base.errors import extra, one_of, suggest
 from calibrary.base.files import check_writable
-from calibrary.cli.files import InputError, open_table
+from calibrary.cli.files import open_table
 from calibrary.cli.shared import Quiet, Unit, Weight, listed, out, plain, say, written
+from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.validation import Validation
