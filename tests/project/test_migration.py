@@ -167,8 +167,8 @@ def test_a_state_takes_the_places_of_keys_as_before(keys):
 
 def test_a_report_is_made_with_statements_as_the_page_says():
     with pytest.raises(TypeError, match="findings"):
-        cal.results.Report(findings=())
-    assert "statements" in {field.name for field in dataclasses.fields(cal.results.Report)}
+        cal.Report(findings=())
+    assert "statements" in {field.name for field in dataclasses.fields(cal.Report)}
 
 
 @pytest.mark.parametrize(

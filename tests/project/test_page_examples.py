@@ -77,7 +77,7 @@ def _of_open() -> dict[str, Any]:
     pytest.importorskip("matplotlib").use("agg")
     rng = np.random.default_rng(0)
     p = rng.beta(2, 2, size=(60, 4))
-    return {"y": (rng.random(60) < p.mean(axis=1)).astype(int), "p": p}
+    return {"y": (rng.random((60, 2)) < p.mean(axis=1)[:, None]).astype(int), "p": p}
 
 
 #: page: (what the page takes as given, the lines to replace: Spark and S3 are tested elsewhere, and pages take long)
