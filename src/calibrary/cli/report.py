@@ -676,13 +676,15 @@ def _show_everything(r: Any) -> None:
     from calibrary.reporting.metric_table import grouped
     from calibrary.reporting.text import HEAD, folded_cells
 
-    columns = [HEAD.index(name) for name in (HEAD if out.width >= 130 else _NARROW)]
+    wide = out.width >= 130
+    columns = [HEAD.index(name) for name in (HEAD if wide else _NARROW)]
     for title, rows in grouped(r.evaluation).items():
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         for j in columns:
-            table.add_column(HEAD[j], overflow="fold")
+            table.add_column(HEAD[j], overflow="fold", max_width=None if wide or j else 30)
         for folded in rows:
             texts = folded_cells(folded, r.evaluation)
+            texts = texts if wide else (f"{folded.row.name} ({texts[0]})", *texts[1:])
             table.add_row(*(plain(texts[j]) for j in columns), style="bold" if folded.row.primary else "")
         out.print(table)
     if r.evaluation.skipped:

@@ -14,6 +14,7 @@ from calibrary.base.numbers import ends, number, pvalue_cell
 from calibrary.base.text import for_csv
 from calibrary.base.text import plain as shown_text
 from calibrary.evaluation import Evaluation, Row
+from calibrary.lookup import catalogue
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.metric_table import Folded, grouped, label, left_out
@@ -101,10 +102,15 @@ def class_cells(report: Report) -> list[tuple[str, ...]]:
 
 def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (metric, c.a, c.b, number(c.difference), ends(c.low, c.high), pvalue_cell(c.pvalue, c.n_resamples or 10**6),
-         pvalue_cell(c.pvalue_adjusted, c.n_resamples or 10**6))
+        (_with_id(metric), c.a, c.b, number(c.difference), ends(c.low, c.high),
+         pvalue_cell(c.pvalue, c.n_resamples or 10**6), pvalue_cell(c.pvalue_adjusted, c.n_resamples or 10**6))
         for metric, c in comparisons
     ]  # fmt: skip
+
+
+def _with_id(metric: str) -> str:
+    """The name of a metric and its id."""
+    return f"{catalogue[metric].name} ({metric})" if metric in catalogue else metric
 
 
 def cell_text(value: Any) -> str:
