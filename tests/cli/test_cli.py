@@ -230,8 +230,8 @@ def test_numbers_are_not_broken_at_80_columns(monkeypatch):
         verdict="not significant (p = 0.19), although its interval excludes 0",
     )  # fmt: skip
     console.print(report._short_table(SimpleNamespace(short_list=[small])))
-    assert console.file.getvalue().splitlines()[1].split()[:7] == [
-        "difference", "(ecd)", "-0.000015", "-0.000025", "to", "0.000013", "-0.000011",
+    assert console.file.getvalue().splitlines()[1].split()[:6] == [
+        "difference", "-0.000015", "-0.000025", "to", "0.000013", "-0.000011",
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+import textwrap
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -263,10 +264,15 @@ def test_the_terminal_shows_the_verdict_in_words_at_80_columns(wrong, tmp_path, 
     assert max(map(len, shown.splitlines())) <= 80
     assert len(shown.splitlines()) < 40
     for k in wrong.short_list:
-        line = next(line for line in shown.splitlines() if line.startswith(k.label + " "))
+        name = textwrap.wrap(k.title, 24, break_on_hyphens=False)[0]
+        line = next(line for line in shown.splitlines() if line.startswith(name + " "))
         assert line.split(number(k.calibrated))[-1].strip() in k.verdict
         assert set(k.verdict.split()) <= set(shown.split())  # a long one goes on in the next line, whole
         assert number(k.value) in line
+    monkeypatch.setattr(command.out, "_width", 160)
+    wide = CliRunner().invoke(app, ["report", str(path)]).output.splitlines()
+    for k in wrong.short_list:
+        assert any(line.startswith(f"{k.title} ({k.label})") for line in wide)
 
 
 def test_sections_are_shown_in_every_form(monkeypatch, tmp_path):

@@ -584,8 +584,9 @@ def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, every
     gates.apply(reports)
 
 
-#: Columns of the short list in the terminal, and their widths at 80 characters; numbers are never broken.
-_SHORT = (("metric", 24), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 18))
+#: Columns of the short list in the terminal, and their widths at 80 characters, where names have no ids beside them;
+#: numbers are never broken.
+_SHORT = (("metric", 24), ("value", None), ("interval", None), ("calibrated", None), ("verdict", 19))
 
 
 def show_answer(r: Any, quiet: bool, brief: bool) -> None:
@@ -665,9 +666,11 @@ def _short_table(r: Any) -> Table:
     table = Table(box=None, pad_edge=False)
     for name, width in _SHORT:
         narrow = width if out.width < 100 else None
-        table.add_column(name, max_width=narrow, overflow="fold", no_wrap=width is None)
-    for texts in short_cells(r):
-        table.add_row(*(plain(t) for t in texts))
+        fixed = narrow if name == "metric" else None  # names are not broken within a word; verdicts become narrower
+        table.add_column(name, width=fixed, max_width=narrow, overflow="fold", no_wrap=width is None)
+    for k, texts in zip(r.short_list, short_cells(r), strict=True):
+        named = texts if out.width >= 100 else (k.title, *texts[1:])
+        table.add_row(*(plain(t) for t in named))
     return table
 
 
