@@ -178,6 +178,24 @@ def test_interval_evaluate_and_report_give_the_same_interval(kind, k):
         assert ends == pytest.approx((table.row(id).low, table.row(id).high), rel=1e-9), id
 
 
+def test_bootstrap_ends_of_labels_that_cannot_be_drawn_carry_a_caution_and_are_not_on_a_page():
+    rng = np.random.default_rng(0)
+    p = rng.random((80, 3))
+    y = (rng.random((80, 3)) < p).astype(int)  # several labels per row, calibrated
+    draws = {"metrics": ["ece", "bs"], "n_resamples": 39, "rng": 0}
+    table = cal.evaluate(y, p, intervals=True, tests=True, **draws)
+    assert table.row("ece").method == "basic"
+    assert table.row("ece").low > 0  # it misses the true value
+    assert table.row("ece").note.endswith("the interval may miss a true value near the perfect one")
+    assert "may miss" not in table.row("bs").note
+    page = cal.report(y, p, primary="ece", **draws)
+    shown = {key.id: key.low for key in page.short_list}
+    assert shown["ece"] is None
+    assert shown["bs"] == table.row("bs").low
+    assert "interval" not in page.headline
+    assert page.evaluation.row("ece").note.endswith("it is not shown on a page")
+
+
 def test_a_table_inverts_the_metrics_that_declare_it():
     ids = ["ece", "mce", "ecce_mad", "ecce_r", "atb", "mmce", "ace"]
     table = cal.evaluate(*binary(False), metrics=ids, intervals=True, n_resamples=DRAWS, confidence_level=0.9, rng=0)

@@ -36,8 +36,23 @@ def one_truth(evaluation: Evaluation, decision: Decision | None, data: Data, que
     if decision is None:
         return evaluation
     p = data.read_as("predictions", "report")
-    rows = tuple(as_decided(row, _decides(row), decision, p, question) for row in evaluation.rows)
+    alone = not data.in_groups and (p.fractional or p.y.ndim == 2)  # labels that cannot be drawn
+    rows = tuple(
+        as_decided(_without_biased_ends(row) if alone else row, _decides(row), decision, p, question)
+        for row in evaluation.rows
+    )
     return replace(evaluation, rows=rows, settings={**evaluation.settings, "rejected": decision.rejected})
+
+
+def _without_biased_ends(row: Row) -> Row:
+    """An error that grows from a perfect value without its bootstrap interval, which misses 0 for calibrated models.
+
+    A page states an interval as the place of the true value.
+    """
+    if row.method != "basic" or not catalogue[row.id].at_its_end:
+        return row
+    note = f"{row.note}; it is not shown on a page"
+    return replace(row, low=None, high=None, standard_error=None, method=None, note=note)
 
 
 def as_decided(row: Row, statistic: str, decision: Decision, p: Predictions, question: Question) -> Row:

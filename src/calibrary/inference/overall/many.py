@@ -39,7 +39,7 @@ from calibrary.inference.methods.multiplicity import (
 from calibrary.inference.methods.triangle import triangle_ends, with_rare_truths
 from calibrary.inference.methods.units import flips, why_not_flipped
 from calibrary.inference.result import IntervalResult
-from calibrary.inference.verbs.interval import as_way, prepared
+from calibrary.inference.verbs.interval import MAY_MISS, as_way, prepared
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -137,6 +137,7 @@ class _Drawn:
         self.labels: Columns = {}
         self.ways: dict[str, str] = {}
         self.notes: dict[str, str] = {}
+        self.cautions: dict[str, str] = {}
         self.untested: set[str] = set()
         self.streams: dict[str, Stream] = {}
 
@@ -200,6 +201,7 @@ class _Drawn:
     def _draw(self, statistics: list[Statistic]) -> tuple[Columns, Columns]:
         ways = self._ways(statistics)
         self.ways |= ways
+        self.cautions |= {s.name: MAY_MISS for s in statistics if ways.get(s.name) == "basic" and _undrawable_error(s)}
         rows = self._resampled(statistics, ways)
         stream = Stream(self.generator)
         self.streams |= {s.name: stream for s in statistics}  # an interval by inversion uses the draws of its test
@@ -260,9 +262,15 @@ class _Drawn:
             found.update({key: replace(found[key], **named) for key, named in ends.items()})
         for j, (key, known) in enumerate(found.items()):
             failed = _failures(j, self.rows.get(statistic.name), self.labels.get(statistic.name))
-            said = filter(None, (known.note, self.notes.get(statistic.name, ""), failed))
+            cautions = (self.notes.get(statistic.name, ""), self.cautions.get(statistic.name, ""))
+            said = filter(None, (known.note, *cautions, failed))
             found[key] = replace(known, note="; ".join(said))
         return found
+
+
+def _undrawable_error(statistic: Statistic) -> bool:
+    """Whether it is an error that grows from a perfect value, of labels that cannot be drawn."""
+    return statistic.one_sided and not statistic.sample.grouped and bool(statistic.undrawable)
 
 
 def _keys(statistic: Statistic) -> list[Key]:

@@ -29,6 +29,8 @@ METHODS = ("auto", "inversion", "triangle", "studentized", "asymptotic", *BOOTST
 #: The most rows for inversion: for a metric without a fast path, and for one with a fast path.
 _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
+#: The caution for an error that grows from a perfect value, if labels cannot be drawn.
+MAY_MISS = "rows are resampled, and the interval may miss a true value near the perfect one"
 #: Asymptotic formulas with better coverage than the bootstrap.
 _RATIOS = ("observed over expected", "expected over observed")
 
@@ -239,11 +241,7 @@ def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
         return _of_score(statistic)
     why = triangle.why_not(statistic)
     if why:
-        return (
-            "basic",
-            f"labels cannot be drawn ({why}): rows are resampled, and the interval may miss a true value near the "
-            "perfect one",
-        )
+        return "basic", f"labels cannot be drawn ({why}): {MAY_MISS}"
     why = inversion.why_not(statistic) or _too_dear(statistic, of_many)
     if why:
         return "triangle", f"not inverted: {why}"
