@@ -6,7 +6,7 @@ forward pass. One block may need much memory, but a loss over all pairs of rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -46,17 +46,19 @@ def recomputed(work: Callable[..., Any], *tensors: Tensor) -> Any:
     return checkpoint(work, *tensors, use_reentrant=False, preserve_rng_state=False)
 
 
-def summed_over_pairs(work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
-    """Sum over blocks of rows of the number ``work(here, *tensors)``, as one node of the graph; ``here`` is a slice.
+def summed_over_pairs(
+    work: Callable[..., Tensor], rows: int, of_rows: Sequence[Tensor], of_all: Sequence[Tensor]
+) -> Tensor:
+    """Sum over blocks of rows of the number ``work(here, *of_rows in the block, *of_all)``, as one node of the graph.
 
-    One node for each block would leave thousands of small objects between the large arrays of the blocks, and the heap
-    could not reuse the memory of these arrays: 6 GB for 20,000 rows. ``work`` must not use any other tensor that needs
-    a gradient.
+    ``here`` is the slice of the block. One node for each block would leave thousands of small objects between the large
+    arrays of the blocks, and the heap could not reuse the memory of these arrays: 6 GB for 20,000 rows. ``work`` must
+    not use any other tensor that needs a gradient.
     """
-    n = len(tensors[0])
+    n = len(of_all[0])
     if n <= rows:
-        return work(slice(0, n), *tensors)
-    total: Tensor = _SummedOverPairs.apply(work, rows, *tensors)
+        return work(slice(0, n), *of_rows, *of_all)
+    total: Tensor = _SummedOverPairs.apply(work, rows, len(of_rows), *of_rows, *of_all)
     return total
 
 
@@ -67,23 +69,25 @@ class _SummedOverPairs(torch.autograd.Function):  # type: ignore[misc]  # PyTorc
     """
 
     @staticmethod
-    def forward(ctx: Any, work: Callable[..., Tensor], rows: int, *tensors: Tensor) -> Tensor:
-        wanted = ctx.needs_input_grad[2:]
-        inputs = [t.detach().requires_grad_(need) for t, need in zip(tensors, wanted, strict=True)]
-        changing = [t for t in inputs if t.requires_grad]
-        total, gradients = tensors[0].new_zeros(()), [torch.zeros_like(t) for t in changing]
-        for start in range(0, len(tensors[0]), rows):
-            with torch.set_grad_enabled(bool(changing)):
-                value = work(slice(start, min(start + rows, len(tensors[0]))), *inputs)
+    def forward(ctx: Any, work: Callable[..., Tensor], rows: int, n_split: int, *tensors: Tensor) -> Tensor:
+        wanted = ctx.needs_input_grad[3:]
+        gradients = [torch.zeros_like(t) if need else None for t, need in zip(tensors, wanted, strict=True)]
+        n, total = len(tensors[-1]), tensors[-1].new_zeros(())
+        for start in range(0, n, rows):
+            here = slice(start, min(start + rows, n))
+            block = [t[here] if i < n_split else t for i, t in enumerate(tensors)]
+            block = [t.detach().requires_grad_(need) for t, need in zip(block, wanted, strict=True)]
+            with torch.set_grad_enabled(any(wanted)):
+                value = work(here, *block)
             total += value.detach()
-            if changing:
-                for gradient, found in zip(gradients, torch.autograd.grad(value, changing), strict=True):
-                    gradient += found
+            found = iter(torch.autograd.grad(value, [t for t in block if t.requires_grad]) if any(wanted) else ())
+            for i, gradient in enumerate(gradients):
+                if gradient is not None:
+                    (gradient[here] if i < n_split else gradient).add_(next(found))
         ctx.save_for_backward(*gradients)
         return total
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = iter(ctx.saved_tensors)
-        return (None, None, *(next(gradients) * factor if need else None for need in ctx.needs_input_grad[2:]))
+        return (None, None, None, *(None if g is None else g * factor for g in ctx.saved_tensors))

@@ -120,15 +120,15 @@ def _over_blocks(
     """Sum over blocks of rows, for every problem, of ``terms(others, values of all rows, at and w of the block)``."""
     n = view.n
 
-    def block(here: slice, x: Tensor, rate: Tensor, log_norm: Tensor, values: Tensor, at: Tensor) -> Tensor:
+    def block(here: slice, x: Tensor, at: Tensor, rate: Tensor, log_norm: Tensor, values: Tensor) -> Tensor:
         own = torch.arange(here.start, here.stop, device=x.device)
-        return terms(_others(x[here], own, rate, log_norm, view.w), values, at[here], view.weight[here])
+        return terms(_others(x, own, rate, log_norm, view.w), values, at, view.weight[here])
 
     def of_problem(x: Tensor, values: Tensor, at: Tensor) -> Tensor:
         rate = x / h
         alpha = rate + 1.0
         log_norm = torch.lgamma(alpha.sum(dim=1)) - torch.lgamma(alpha).sum(dim=1)
-        return summed_over_pairs(block, step(n, x.device), x, rate, log_norm, values, at)
+        return summed_over_pairs(block, step(n, x.device), (x, at), (rate, log_norm, values))
 
     return torch.stack([of_problem(*each) for each in zip(view.rows, values, at, strict=True)])
 

@@ -234,12 +234,12 @@ def _pair_sum(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
     """Sum over all pairs of <g_i, g_j> k(x_i, x_j), in which pairs of different blocks are computed once."""
     x = x - x.detach().mean(dim=0)  # distances stay, lengths shrink: less rounding error
 
-    def with_later(here: slice, x: Tensor, g: Tensor) -> Tensor:
+    def with_later(here: slice, a: Tensor, left: Tensor, x: Tensor, g: Tensor) -> Tensor:
         later = slice(here.start, None)
-        products = (g[here] @ g[later].T) * compare.block(x[here], x[later])
-        return 2.0 * products.sum() - products[:, : here.stop - here.start].sum()
+        products = (left @ g[later].T) * compare.block(a, x[later])
+        return 2.0 * products.sum() - products[:, : len(a)].sum()
 
-    return summed_over_pairs(with_later, step(len(x), x.device), x, g)
+    return summed_over_pairs(with_later, step(len(x), x.device), (x, g), (x, g))
 
 
 def _over_distinct(view: View, total: Tensor, own: Tensor) -> Tensor:
