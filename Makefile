@@ -155,15 +155,21 @@ wheel:
 	$(VENV)-wheel/bin/python -m pip install --quiet --upgrade pip build twine
 	$(VENV)-wheel/bin/python scripts/check_wheel.py --pythons $(PYTHONS)
 
-# One target after the other, also with make -j: they share the cores.
 claims: $(VENV)/.test
 	$(PYTEST) CALIBRARY_CLAIMS=1000 $(BIN)/python -m pytest -q -n 0 tests/reporting/test_claims.py tests/reporting/test_page_claims.py tests/lookup/test_metric_claims.py
 
+# First what everybody runs, alone; then the others two at a time, because many of them use one core. The output of each
+# comes when it is done.
 release-check:
-	@set -e; for target in demo test claims lint oldest test-plain docs test-torch engines integrations fuzz tutorials wheel; do \
-	  started=$$(date +%s); echo "== make $$target"; $(MAKE) --no-print-directory $$target; \
-	  echo "== make $$target: ok in $$(($$(date +%s) - started)) s"; done
+	@$(MAKE) --no-print-directory -j1 stage-demo stage-test
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(patsubst %,stage-%,\
+	  fuzz test-torch engines integrations docs claims lint oldest test-plain wheel tutorials)
 	@echo "ready: tag the version (CONTRIBUTING.md, Releasing)"
+
+stage-tutorials: stage-docs # they share an environment and the pages
+stage-%:
+	@started=$$(date +%s); echo "== make $*"; $(MAKE) --no-print-directory -j1 $* && \
+	  echo "== make $*: ok in $$(($$(date +%s) - started)) s"
 
 clean:
 	rm -rf $(VENV) $(VENV)-* build dist demo site .mypy_cache .ruff_cache .hypothesis
