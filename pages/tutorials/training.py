@@ -63,6 +63,6 @@ for words, p in (
     print(f"{words:21s} accuracy {accuracy:.3f}, log loss {nll:.3f}, ECE {ece:.3f}")
 
 # %% [markdown]
-# Here the loss lowers the ECE and costs accuracy, and temperature scaling is better in every respect. That is the usual outcome, and the
+# Here the loss costs accuracy, and temperature scaling has the lowest log loss and the lowest ECE. That is the usual outcome, and the
 # reason to try it first. This is one seed and one weight, so it is an example and not a result: [Losses](../losses.md) compares several seeds,
 # with weights chosen by the log loss of held-out rows. Never choose a weight by the ECE.
