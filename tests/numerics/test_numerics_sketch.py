@@ -167,3 +167,15 @@ def test_block_sums_take_a_width_per_point():
     k = KERNELS["epanechnikov"]
     want = k((t[:, None] - x) / h) @ np.ones(200)
     np.testing.assert_allclose(block_sums(k, t, x, np.ones(200), h, 1.0), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("s", [0.02, 0.07, 0.3])
+def test_the_slope_of_the_absolute_mass_is_its_derivative(s):
+    rng = np.random.default_rng(0)
+    x = rng.random(200)
+    flow = Diffusion(x, rng.normal(size=200) / 200)
+    mass, slope = flow.mass_and_slope(s)
+    assert mass == flow.absolute_mass(s)
+    h = 1e-4 * s
+    assert slope == pytest.approx((flow.absolute_mass(s + h) - flow.absolute_mass(s - h)) / (2.0 * h), rel=1e-5)
+    assert flow.mass_and_slope(1e-6)[1] is None  # no series of cosines resolves this width

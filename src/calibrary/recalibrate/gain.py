@@ -244,6 +244,9 @@ class CrossFitted(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._fitted)
 
+    def __repr__(self) -> str:
+        return f"CrossFitted({len(self._probability)} rows by {', '.join(self)})"
+
 
 def cross_fitted(
     p: Predictions, tried: list[CandidateMap], fold: Indices, ends: Any
