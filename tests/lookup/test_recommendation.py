@@ -166,7 +166,7 @@ def test_repeatable_metrics_repeat_themselves():
 
 def test_recommendations_show_as_a_table():
     found = cal.recommend("binary", "test", most=2)
-    assert str(found).startswith("cis: ")
+    assert str(found).startswith("Cox intercept and slope (cis): ")
     assert found._repr_html_().count("<tr>") == 3
 
 
