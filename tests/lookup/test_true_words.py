@@ -145,7 +145,7 @@ def test_a_direction_is_evidence_and_names_no_absence():
     for each in found:
         assert "wherever" not in str(each)
         assert str(each) == each.sentence
-        assert str(each).startswith(("evidence of", "no evidence of"))
+        assert str(each).startswith(("There is evidence of", "There is no evidence of"))
         assert f"{number(each.over)} and bins" in str(each)
         assert each.over + each.under == pytest.approx(each.ece)
 
