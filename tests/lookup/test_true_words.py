@@ -146,7 +146,7 @@ def test_a_direction_is_evidence_and_names_no_absence():
         assert "wherever" not in str(each)
         assert str(each) == each.sentence
         assert str(each).startswith(("There is evidence of", "There is no evidence of"))
-        assert f"{number(each.over)} and bins" in str(each)
+        assert f"{number(each.over)} comes from bins whose confidence is too high" in str(each)
         assert each.over + each.under == pytest.approx(each.ece)
 
 
