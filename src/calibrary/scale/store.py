@@ -355,11 +355,12 @@ class Store:
 
 
 _REMEDIES = {
-    "resolution": "scan with resolution= of the store, or make the state coarser() where the store's divides it",
-    "lens": "make the state with the lens of the store",
-    "by": "make the state with the by= of the store; days are given by day=, or by a column 'day' beside the others",
-    "labels": "make the state with the labels= of the store",
-    "pos_label": "make the state with the pos_label= of the store",
+    "resolution": "scan again with the resolution of the store, or call state.coarser() with it if it divides the "
+    "resolution of the state",
+    "lens": "create the state with the lens of the store",
+    "by": "create the state with the by= of the store; give the day with day=, or as a further column named 'day'",
+    "labels": "create the state with the labels= of the store",
+    "pos_label": "create the state with the pos_label= of the store",
 }
 
 

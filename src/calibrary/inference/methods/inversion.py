@@ -395,7 +395,7 @@ def why_not(statistic: Statistic) -> str:
     if statistic.perfect_value is None or statistic.tail == "two-sided":
         return "it is not an error that grows from a perfect value"
     if len(statistic.observed) != 1:
-        return "it has more than one value here"
+        return "it consists of more than one number"
     if not np.isfinite(statistic.observed[0]):
         return "it has no finite value on these data"
     if statistic.question.by is not None:

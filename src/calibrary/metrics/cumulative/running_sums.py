@@ -228,9 +228,7 @@ def kolmogorov_smirnov_calibration_error(
     corrections=(
         *_ERRATA,
         Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),
-        Correction(
-            "starting point", "(92) starts at j=1 and (93) at j=0", "the zero before the first row is essential"
-        ),
+        Correction("starting point", "(92) starts at j=1 and (93) at j=0", "the sums start at 0, before the first row"),
     ),
     **_FACTS,
 )

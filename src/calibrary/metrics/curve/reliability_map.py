@@ -51,8 +51,8 @@ _MANY_ROWS = 100_000
     avoid="Without features the score contains no information about grouping. Below a few thousand rows use a larger "
     "bandwidth.",
     corrections=(
-        Correction("type", "Kernel", "the metric belongs to the curves: the map is fitted, and the kernel only "
-        "smooths it"),
+        Correction("type", "Kernel", "the metric is listed with the curves: it fits a map, which the kernel only "
+        "smooths"),
         Correction("range", "[0, 1]", "[0.001, 0.999], where section 5.5 clips the map"),
         Correction(
             "r = 1",

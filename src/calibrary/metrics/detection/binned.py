@@ -99,7 +99,7 @@ def average_calibration_error(
         Alias("full D-ECE", features="full"),
     ),
     cells=CellFacts("detection"),
-    equation="(28) in bins of more dimensions, in words",
+    equation="(28), extended in words to bins of several dimensions",
     weights="rows",
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",

@@ -161,7 +161,7 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
         _MEAN_ONLY,
         Correction(
             "(101)",
-            "the sum over false positives is added",
+            "adds the sum over false positives to the score",
             "the sum is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
         ),
     ),
