@@ -6,6 +6,7 @@ import gzip
 import html
 import io
 import json
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -207,7 +208,7 @@ def compared(*args):
 
 
 def difference(table):
-    return float(table.splitlines()[-1].split()[3])
+    return float(re.search(r"-?\d\.\d+", table.splitlines()[-1])[0])
 
 
 def test_one_file_per_model_and_a_long_table_of_models(tmp_path):

@@ -16,6 +16,7 @@ from test_claims import DRAWS, N_BINS, error_of, tempered, too_many
 
 import calibrary as cal
 from calibrary.base.claims import RULES, Claim, KnownTruth, Sentence, claims_of, holds
+from calibrary.base.numbers import percent
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
 from calibrary.language.planning import sampled_plan
@@ -170,6 +171,8 @@ RESULTS = {
     "diagnostics/direction.py": "test_claims.py: every binary world",
     "recalibrate/table.py": "test_claims.py: every binary world of at least 80 rows",
     "recalibrate/segment_gain.py": "here: sites that err in different ways, and sites that do not",
+    "inference/overall/decision.py": "here: a model that is calibrated, and one that is too extreme",
+    "inference/verbs/power.py": "here: the power by other draws",
     "inference/verbs/verdict.py": "test_claims.py: every binary world",
     "lookup/study_findings.py": "test_claims.py: every metric of the study",
     "language/sampled.py": "here: calibrated answers",
@@ -227,6 +230,28 @@ def test_every_sentence_of_a_result_is_listed_and_carries_its_claims():
     assert set(found) == set(RESULTS)
     plain = {(file, *each) for file, names in found.items() for each in names if each[1] != "Sentence"}
     assert plain == set()
+
+
+def test_the_overall_test_claims_what_is_so():
+    c = np.random.default_rng(3).uniform(0.02, 0.98, 600)
+    for q, said in ((tempered(0.4, 0.0)(c), "There is evidence of"), (c, "There is no evidence of")):
+        y = (np.random.default_rng(5).random(600) < q).astype(int)
+        found = decide(cal.predictions(y, c), Question(n_resamples=199, rng=0)).sentence
+        assert found.startswith(said)
+        assert all(holds(claim, KnownTruth(c, q)) for claim in found.claims)
+        assert not any(holds(claim, KnownTruth(c, c)) for claim in found.claims)
+
+
+def test_the_sentences_of_a_power_tell_what_other_draws_find():
+    asked = {"error": 0.08, "n_resamples": 300}
+    found, other = (cal.power("ece", 300, rng=seed, **asked) for seed in (0, 1))
+    (claim,) = found.sentence.claims
+    assert claim.values["stated"] == {"power": found.power}
+    assert f"in {percent(found.power)} of samples of 300 rows" in found.sentence
+    assert abs(found.power - other.power) < 0.12  # three standard errors of the difference
+    needed = cal.sample_size("ece", 0.08, rng=0, n_resamples=300)
+    assert needed.sentence.claims[0].values["stated"] == {"n": needed.n}
+    assert abs(cal.power("ece", needed.n, rng=2, **asked).power - 0.8) < 0.12
 
 
 def test_a_judge_and_its_humans_claim_what_is_so():
