@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -151,18 +153,27 @@ def test_blocks_change_neither_value_nor_gradient(metric, options, monkeypatch):
             torch.testing.assert_close(*found, rtol=1e-9, atol=1e-12)
 
 
+class Held:
+    """A tensor that the graph of a loss holds for its backward pass."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
 def kept(work):
-    """Bytes that the backward pass keeps outside of blocks, memory shared by several tensors once."""
-    held = {}
+    """Bytes that the graph still holds when the loss is computed; each storage counts once."""
+    seen = []
 
     def hold(tensor):
-        storage = tensor.untyped_storage()
-        held[storage.data_ptr()] = storage  # held, so that no other tensor takes its place
-        return tensor
+        held = Held(tensor)
+        seen.append(weakref.ref(held))
+        return held
 
-    with torch.autograd.graph.saved_tensors_hooks(hold, lambda tensor: tensor):
-        work()
-    return sum(storage.nbytes() for storage in held.values())
+    with torch.autograd.graph.saved_tensors_hooks(hold, lambda held: held.tensor):
+        result = work()
+    storages = [held.tensor.untyped_storage() for ref in seen if (held := ref()) is not None]
+    assert result.requires_grad  # it is alive, and so is its graph
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 @pytest.mark.parametrize(
