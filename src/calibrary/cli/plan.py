@@ -10,7 +10,7 @@ import calibrary as cal
 from calibrary.base.numbers import number, percent
 from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
 from calibrary.cli.sources import InputError
-from calibrary.inference.verbs.power import LINES, test_named
+from calibrary.inference.verbs.power import LINES, name_of_test
 from calibrary.lookup import catalogue
 
 
@@ -70,7 +70,7 @@ def plan(
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
         whose = f"confidences like those of {file} ({p.n:,} rows)"
     say("simulating", quiet)
-    test = test_named(entry.id)
+    test = name_of_test(entry.id)
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
         sentence = (

@@ -30,7 +30,7 @@ LINES = ("over-confident", "under-confident", "shift", "wave")
 _MOST_ROWS = 1_000_000
 
 
-def test_named(metric: str) -> str:
+def name_of_test(metric: str) -> str:
     """The test of a metric as the subject of a sentence."""
     entry = catalogue[metric]
     return f"{'The' if entry.title.endswith('test') else 'The test of the'} {entry.title} ({entry.key})"
@@ -64,7 +64,7 @@ class Power(Result):
     def sentence(self) -> Sentence:
         """The power in words."""
         said = (
-            f"{test_named(self.metric)} at level {percent(self.alpha)} detects an error of {number(self.error)} "
+            f"{name_of_test(self.metric)} at level {percent(self.alpha)} detects an error of {number(self.error)} "
             f"({self.line}) in {percent(self.power)} of samples of {counted(self.n, 'row')}."
         )
         return Sentence(said, measured(said, power=self.power))
@@ -161,7 +161,7 @@ class SampleSize(Result):
     def sentence(self) -> Sentence:
         """The number of rows in words."""
         said = (
-            f"{test_named(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to detect "
+            f"{name_of_test(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to detect "
             f"an error of {number(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
         )
         return Sentence(said, measured(said, n=self.n))
