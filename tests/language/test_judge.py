@@ -186,6 +186,7 @@ REFUSED = [
     ({"y": np.full(300, np.nan)}, "y_true has 0 human labels: at least 20 are needed"),
     ({"inclusion": np.zeros(300)}, r"inclusion\[\d+\] = 0 of a row with a human label must be above 0"),
     ({"inclusion": np.ones(4)}, r"inclusion has shape \(4,\)"),
+    ({"inclusion": ["half"] * 300}, r"inclusion\[0\] = 'half' is not a number: pass numbers"),
     ({"n_resamples": 5}, "n_resamples=5 is too few"),
 ]
 
@@ -194,7 +195,7 @@ REFUSED = [
 def test_what_cannot_be_served_is_refused_in_one_sentence(changed, said):
     human, c, j = world(300, 60)
     given = {"metric": "ece", "y": human, "judge": j, **changed}
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(cal.RefusedError, match=said):
         cal.judged(given.pop("metric"), given.pop("y"), c, **given)
 
 

@@ -92,7 +92,7 @@ def test_a_refusal_is_a_value_error(error):
 
 
 #: Rooms in which every error about the user's data or settings is a refusal. Overflow of a sum is not one.
-ALL_REFUSED = ("scale",)
+ALL_REFUSED = ("language", "losses", "scale")
 
 
 @pytest.mark.parametrize("room", ALL_REFUSED)

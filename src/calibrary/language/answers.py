@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -82,7 +82,7 @@ def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
 
 def _refuse_majority(answer: str) -> None:
     if answer in ("majority", "most frequent", "mode"):
-        raise ValueError(
+        raise RefusedError(
             f"answer={answer!r} is not possible: the share of the most frequent answer among the same samples is too "
             'high (the winner\'s curse); use answer="split" (half of the samples vote, the other half measure the '
             'winner) or answer="first"'
@@ -95,7 +95,7 @@ def _require_samples(k: Counts, size: Counts, answer: Any) -> None:
         return
     i = int(few[0])
     needs = "3 or more" if isinstance(answer, str) else "2 or more"
-    raise ValueError(
+    raise RefusedError(
         f"answers[{i}] has {size[i]} samples, of which {k[i]} measure the answer, and at least {LEAST} are needed: "
         f"sample each question {needs} times, or leave out the {len(few):,} questions with fewer"
     )
@@ -115,28 +115,28 @@ def _coded(answers: Any) -> tuple[_Samples, Flags, tuple[int, ...] | None]:
         values, missing = _codes_of(flat)
     else:
         if array.ndim != 2:
-            raise ValueError(
+            raise RefusedError(
                 f"answers has {array.ndim} dimension(s): pass one row per question and one column per sample, or lists"
             )
         lengths = np.full(len(array), array.shape[1], dtype=np.int64)
         shape = array.shape
         values, missing = _codes_of(array.ravel())
     if not len(lengths):
-        raise ValueError("answers is empty: pass at least one question")
+        raise RefusedError("answers is empty: pass at least one question")
     code, codes = values
     question = np.repeat(np.arange(len(lengths)), lengths)
     kept = ~missing
     size = np.bincount(question[kept], minlength=len(lengths)).astype(np.int64)
     none = np.flatnonzero(size == 0)
     if len(none):
-        raise ValueError(f"answers[{int(none[0])}] has no samples: leave out questions without samples")
+        raise RefusedError(f"answers[{int(none[0])}] has no samples: leave out questions without samples")
     starts = np.concatenate(([0], np.cumsum(size)[:-1]))
     return _Samples(code[kept], question[kept], starts, size, codes), kept, shape
 
 
 def _row(row: Any, i: int) -> Sequence[Any]:
     if isinstance(row, str | bytes) or not hasattr(row, "__iter__"):
-        raise ValueError(
+        raise RefusedError(
             f"answers[{i}] = {row!r} is one answer: pass the samples of each question, one row per question"
         )
     return list(row)
@@ -171,7 +171,7 @@ def _hashable(label: Any) -> bool:
 
 def _new_code(label: Any, place: int, codes: dict[Any, int]) -> int:
     if not _hashable(label):
-        raise TypeError(
+        raise RefusedCallError(
             f"answers contains {type(label).__name__} values ({label!r:.60}): pass a label for the meaning of each "
             "sample, such as a text or a number"
         )
@@ -217,7 +217,7 @@ def _voted(samples: _Samples, voters: Counts) -> tuple[Counts, Counts]:
 def _given(answer: Any, samples: _Samples) -> Counts:
     labels = np.asarray(answer, dtype=object) if not isinstance(answer, np.ndarray) else answer
     if labels.ndim != 1 or len(labels) != samples.n:
-        raise ValueError(
+        raise RefusedError(
             f"answer has shape {labels.shape} and there are {samples.n:,} questions: pass one answer per question, "
             '"first" or "split"'
         )
@@ -235,11 +235,11 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
             else np.array([v for row in array for v in row], dtype=object)
         )
         if len(flat) != len(kept):
-            raise ValueError(f"right has {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
+            raise RefusedError(f"right has {len(flat):,} values and answers {len(kept):,}: pass one for each sample")
         return _one_truth(_flags(flat[kept]), samples), None
     labels = list(array)
     if len(labels) != samples.n:
-        raise ValueError(
+        raise RefusedError(
             f"right has {len(labels):,} values and there are {samples.n:,} questions: pass the right label of each "
             "question, or whether each sample is right"
         )
@@ -249,7 +249,7 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
 
         def known(answer: str, chosen: Counts) -> Flags:
             if answer == "split":
-                raise ValueError(
+                raise RefusedError(
                     'right gives one value per question, but answer="split" chooses the answer: pass the right '
                     "label of each question, or whether each sample is right"
                 )
@@ -262,7 +262,7 @@ def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[
 
 def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) -> Flags:
     if samples.n >= _SUSPECT and not (np.isin(samples.code, code)).any():
-        raise ValueError(
+        raise RefusedError(
             f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): check that the labels in "
             "answers and right are of the same type (text or numbers)"
         )
@@ -283,7 +283,7 @@ def _flags(values: NDArray[Any]) -> Flags:
         return values
     bad = [v for v in values.tolist() if not (isinstance(v, bool) or v in (0, 1))]
     if bad:
-        raise ValueError(f"right contains {bad[0]!r}: one value per sample must be True or False")
+        raise RefusedError(f"right contains {bad[0]!r}: one value per sample must be True or False")
     return values.astype(bool)
 
 
@@ -294,7 +294,7 @@ def _one_truth(flags: Flags, samples: _Samples) -> Flags:
     apart = np.flatnonzero(same & (flags[order][1:] != flags[order][:-1]))
     if len(apart):
         i = int(samples.question[order][apart[0]])
-        raise ValueError(
+        raise RefusedError(
             f"right marks two samples of question {i} with the same answer right once and wrong once: give different "
             "meanings different labels"
         )
@@ -308,7 +308,7 @@ def _found(flags: Flags, samples: _Samples, chosen: Counts) -> Flags:
     known[samples.question[same]] = True
     if not known.all():
         i = int(np.flatnonzero(~known)[0])
-        raise ValueError(
+        raise RefusedError(
             f"answer[{i}] is none of the samples of its question, so right does not show whether it is right: pass "
             "the right label of each question instead"
         )

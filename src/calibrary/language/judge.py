@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import collected_warnings
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array
@@ -211,7 +211,7 @@ def _is_norm(entry: Entry) -> bool:
 def _require_norm(entry: Entry) -> None:
     if not _is_norm(entry):
         served = [e.id for e in catalogue.values() if e.familiar and (_is_norm(e) or e.means_rows)]
-        raise ValueError(
+        raise RefusedError(
             f"{entry.id} cannot use a judge, because it is neither a norm of averaged residuals nor a mean of losses: "
             f"use one of {', '.join(served)}"
         )
@@ -459,7 +459,7 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
         for label in (0, 1)
     )
     if zero.shape != (rows.n,):
-        raise ValueError(f"{entry.id} with these options does not have one loss for each row")
+        raise RefusedError(f"{entry.id} with these options does not have one loss for each row")
     human = np.where(rows.labelled, np.where(rows.y == 1.0, one, zero), 0.0)
     judge = zero + rows.judge * (one - zero)
     bin = np.zeros(rows.n, dtype=np.intp)

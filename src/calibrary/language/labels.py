@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.data.checks import Array, are_probabilities, checked_probabilities
+from calibrary.base.errors import RefusedError
+from calibrary.data.checks import Array, are_probabilities, as_floats, checked_probabilities
 
 #: Smallest number of human labels for an estimate.
 LEAST = 20
@@ -43,12 +44,12 @@ class JudgedRows:
 
 def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedRows:
     """Check the four columns; for several classes the outcome is whether the most likely class is right."""
-    p = np.asarray(y_prob, dtype=np.float64)
+    p = as_floats(y_prob, "y_prob")
     y, human = _column(y_true, "y_true", len(p))
     j, seen = _column(judge, "judge", len(p))
     if not seen.all():
         first = int(np.flatnonzero(~seen)[0])
-        raise ValueError(f"judge[{first}] is missing: the judge must label every row")
+        raise RefusedError(f"judge[{first}] is missing: the judge must label every row")
     if p.ndim == 2:
         top = p.argmax(axis=1)
         y = np.where(human, (y == top).astype(np.float64), np.nan)
@@ -61,15 +62,17 @@ def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedR
     c = checked_probabilities(p)
     bad = np.flatnonzero(human & ~np.isin(np.where(human, y, 0.0), (0.0, 1.0)))
     if len(bad):
-        raise ValueError(
+        raise RefusedError(
             f"y_true[{int(bad[0])}] = {y[bad[0]]:g} is neither 0 nor 1: pass 0 and 1, and NaN without a label"
         )
     outside = np.flatnonzero(~are_probabilities(j))
     if len(outside):
         at = int(outside[0])
-        raise ValueError(f"judge[{at}] = {j[at]:g} is outside [0, 1]: pass 0 and 1, or the judge's probabilities of 1")
+        raise RefusedError(
+            f"judge[{at}] = {j[at]:g} is outside [0, 1]: pass 0 and 1, or the judge's probabilities of 1"
+        )
     if human.sum() < LEAST:
-        raise ValueError(f"y_true has {int(human.sum())} human labels: at least {LEAST} are needed")
+        raise RefusedError(f"y_true has {int(human.sum())} human labels: at least {LEAST} are needed")
     return JudgedRows(c, j, y, _weights(inclusion, human), inclusion is not None)
 
 
@@ -77,7 +80,7 @@ def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """The numbers, and which are present: None, NaN and empty text are missing."""
     array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape} and y_prob has {n:,} rows: pass one value per row")
+        raise RefusedError(f"{name} has shape {array.shape} and y_prob has {n:,} rows: pass one value per row")
     if array.dtype.kind in "biuf":
         numbers = array.astype(np.float64)
         return numbers, ~np.isnan(numbers)
@@ -88,8 +91,8 @@ def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
         try:
             numbers[i] = float(listed[i])
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{name}[{i}] = {listed[i]!r} is not a number: pass 0 and 1, and NaN without a label"
+            raise RefusedError(
+                f"{name}[{i}] = {listed[i]!r} is not a number: pass numbers, and NaN for a missing value"
             ) from None
     return numbers, there
 
@@ -98,14 +101,10 @@ def _weights(inclusion: Any, human: NDArray[np.bool_]) -> Array:
     weight = human.astype(np.float64)
     if inclusion is None:
         return weight
-    chance = np.asarray(inclusion, dtype=np.float64)
-    if chance.shape != human.shape:
-        raise ValueError(
-            f"inclusion has shape {chance.shape} and there are {len(human):,} rows: pass one value per row"
-        )
+    chance = _column(inclusion, "inclusion", len(human))[0]
     bad = np.flatnonzero(human & ~((chance > 0.0) & (chance <= 1.0)))
     if len(bad):
-        raise ValueError(
+        raise RefusedError(
             f"inclusion[{int(bad[0])}] = {chance[bad[0]]:g} of a row with a human label must be above 0 and at most "
             "1: pass the probability with which the row was selected for labelling"
         )

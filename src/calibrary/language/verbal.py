@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import warn
+from calibrary.base.errors import RefusedCallError, RefusedError, warn
 from calibrary.base.numbers import counted
 from calibrary.data.checks import Array
 
@@ -68,7 +68,7 @@ def verbal_confidence(texts: Any, *, words: Any = None) -> Array:
     array([0.77, 0.8 , 0.9 , 0.9 ])
     """
     if isinstance(texts, str):
-        raise TypeError("texts is one text: pass a list of texts")
+        raise RefusedCallError("texts is one text: pass a list of texts")
     phrases = _phrases(PHRASES if words is None else words)
     stated = [_stated(text, phrases) for text in _listed(texts)]
     missed: dict[str, tuple[int, Any]] = {}
@@ -93,7 +93,7 @@ def _phrases(words: Any) -> list[tuple[re.Pattern[str], float]]:
     """Longer phrases first, so that "very likely" is not taken for "likely"."""
     for phrase, chance in words.items():
         if not 0.0 <= float(chance) <= 1.0:
-            raise ValueError(f"words[{phrase!r}] = {chance!r} is not a probability: pass numbers from 0 to 1")
+            raise RefusedError(f"words[{phrase!r}] = {chance!r} is not a probability: pass numbers from 0 to 1")
     longest = sorted(words, key=len, reverse=True)
     return [(re.compile(rf"\b{re.escape(w)}\b", re.IGNORECASE), float(words[w])) for w in longest]
 
@@ -103,7 +103,7 @@ def _stated(text: Any, phrases: list[tuple[re.Pattern[str], float]]) -> tuple[fl
     if text is None or text != text:
         return np.nan, "are missing"
     if not isinstance(text, str):
-        raise TypeError(f"texts holds {text!r:.40}: pass texts")
+        raise RefusedCallError(f"texts holds {text!r:.40}: pass texts")
     numbers = [_probability(found) for pattern in (_NAMED, _SURE) for found in pattern.finditer(text)]
     if any(value is None for value in numbers):
         return np.nan, "contain a number that is not a probability"

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.losses.finite import at_least_single
 
 #: How far rounding may put a probability beyond 0 or 1, in units of its precision.
@@ -112,11 +112,11 @@ def checked(y_true: Any, y_prob: Any, sample_weight: Any = None) -> tuple[Tensor
     p = _probabilities(y_true, y_prob)
     y = like(y_true, "y_true", p)
     if y.ndim == 2:
-        raise ValueError(
+        raise RefusedError(
             f"y_true has shape {tuple(y.shape)}: pass one class per row, y_true.argmax(dim=1) of a one-hot"
         )
     if y.ndim != 1 or len(y) != len(p):
-        raise ValueError(f"y_true has shape {tuple(y.shape)} and y_prob {len(p)} rows: pass one label per row")
+        raise RefusedError(f"y_true has shape {tuple(y.shape)} and y_prob {len(p)} rows: pass one label per row")
     if visible(p):
         _look_at(p, y)
     return y.long(), p, _weights(sample_weight, p)
@@ -126,16 +126,24 @@ def like(values: Any, name: str, p: Tensor) -> Tensor:
     """Values of the user as a tensor on the device of the probabilities; labels and weights have no gradient."""
     if isinstance(values, Tensor):
         if values.device != p.device:
-            raise ValueError(
+            raise RefusedError(
                 f"{name} is on {values.device} and y_prob on {p.device}: move one of them, {name}.to(y_prob.device)"
             )
         if values.requires_grad:
-            raise ValueError(f"{name} requires a gradient, but a loss has no gradient in it: pass {name}.detach()")
+            raise RefusedError(f"{name} requires a gradient, but a loss has no gradient in it: pass {name}.detach()")
         return values
     try:
         return torch.as_tensor(values, device=p.device)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} cannot be read as a tensor ({error}): pass one number per row") from error
+        raise RefusedError(f"{name} cannot be read as a tensor ({error}): pass one number per row") from error
+
+
+def per_row(values: Any, name: str, p: Tensor, what: str) -> Tensor:
+    """One number of the user for each row of the probabilities, in their precision."""
+    numbers = like(values, name, p).to(p.dtype)
+    if numbers.shape != (len(p),):
+        raise RefusedError(f"{name} has shape {tuple(numbers.shape)}: pass one {what} for each of the {len(p)} rows")
+    return numbers
 
 
 def visible(values: Tensor) -> bool:
@@ -147,17 +155,17 @@ def _probabilities(y_true: Any, y_prob: Any) -> Tensor:
     if not isinstance(y_prob, Tensor) or not y_prob.is_floating_point():
         swapped = isinstance(y_true, Tensor) and y_true.is_floating_point()
         cause = ": the arguments look swapped, call loss(y_true, y_prob)" if swapped else ""
-        raise TypeError(
+        raise RefusedCallError(
             "y_prob must be a floating-point tensor of probabilities, such as torch.softmax(logits, dim=1)" + cause
         )
     if y_prob.ndim == 2 and y_prob.shape[1] == 1:
-        raise ValueError("y_prob has one class: pass y_prob[:, 0] if it is P(class 1), or one column per class")
+        raise RefusedError("y_prob has one class: pass y_prob[:, 0] if it is P(class 1), or one column per class")
     if y_prob.ndim not in (1, 2):
-        raise ValueError(
+        raise RefusedError(
             f"y_prob has shape {tuple(y_prob.shape)}: pass (N,) with P(class 1), or (N, K) with K at least 2"
         )
     if len(y_prob) == 0:
-        raise ValueError("y_prob is empty: a loss needs at least one prediction; leave out empty batches")
+        raise RefusedError("y_prob is empty: a loss needs at least one prediction; leave out empty batches")
     return at_least_single(y_prob)
 
 
@@ -167,26 +175,24 @@ def _look_at(p: Tensor, y: Tensor) -> None:
     slack = _ROUNDING * torch.finfo(p.dtype).eps
     if low < -slack or high > 1.0 + slack:  # NaN passes, as in every loss of PyTorch
         bad = low if low < -slack else high
-        raise ValueError(
+        raise RefusedError(
             f"y_prob holds {bad:g}: pass probabilities, torch.softmax(logits, dim=1) or torch.sigmoid(logits)"
         )
     if y.is_floating_point() and not bool((y == y.round()).all()):
         bad = float(y[y != y.round()][0])
-        raise ValueError(f"y_true holds {bad:g}: pass classes 0..{classes - 1}; soft labels go to soft_target=")
+        raise RefusedError(f"y_true holds {bad:g}: pass classes 0..{classes - 1}; soft labels go to soft_target=")
     least, most = (int(v) for v in torch.aminmax(y.long()))
     if least < 0 or most >= classes:
         bad = least if least < 0 else most
-        raise ValueError(f"y_true holds {bad} and y_prob has {classes} classes: pass classes 0..{classes - 1}")
+        raise RefusedError(f"y_true holds {bad} and y_prob has {classes} classes: pass classes 0..{classes - 1}")
 
 
 def _weights(sample_weight: Any, p: Tensor) -> Tensor | None:
     if sample_weight is None:
         return None
-    w = like(sample_weight, "sample_weight", p).to(p.dtype)
-    if w.shape != (len(p),):
-        raise ValueError(f"sample_weight has shape {tuple(w.shape)}: give one weight for each of {len(p)} rows")
+    w = per_row(sample_weight, "sample_weight", p, "weight")
     if visible(w) and not (float(w.min()) >= 0.0 and float(w.sum()) > 0.0):
-        raise ValueError(f"sample_weight holds {float(w.min()):g}: weights must not be negative, nor all zero")
+        raise RefusedError(f"sample_weight holds {float(w.min()):g}: weights must not be negative, nor all zero")
     return w
 
 
@@ -200,7 +206,7 @@ def look(y: Tensor, p: Tensor, w: Tensor | None, lens: str, lenses: tuple[str, .
         return View(y[None], whole[None], w, whole, y, lens)
     if lens == "binary":
         if p.ndim == 2 and p.shape[1] != 2:
-            raise ValueError(
+            raise RefusedError(
                 f"lens='binary' needs one probability or two columns and y_prob has {p.shape[1]}: "
                 "use lens='top-label' or lens='class-wise'"
             )

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like, visible
 from calibrary.losses.declare import ROWS, LossKeywords, loss
 from calibrary.losses.finite import ratio, safe_root
@@ -144,10 +144,10 @@ def partitioned_calibration_error(
     one_of("loss", loss, ("absolute", "squared"))
     member = like(groups, "groups", view.p).long()
     if member.shape[:1] != (view.n,) or member.ndim not in (1, 2):
-        raise ValueError(f"groups has shape {tuple(member.shape)}: pass one group for each of the {view.n} rows")
+        raise RefusedError(f"groups has shape {tuple(member.shape)}: pass one group for each of the {view.n} rows")
     member = member if member.ndim == 2 else member[:, None]
     if visible(member) and int(member.min()) < 0:
-        raise ValueError(f"groups holds {int(member.min())}: number them 0, 1, 2, ...")
+        raise RefusedError(f"groups holds {int(member.min())}: number them 0, 1, 2, ...")
     count = int(member.max()) + 1 if n_groups is None else n_groups
     errors = [_group_error(view, member[:, q], count, loss) for q in range(member.shape[1])]
     return torch.stack(errors).mean(dim=0)
@@ -166,7 +166,7 @@ def multiaccuracy_error(view: View, *, members: Any, **common: Unpack[LossKeywor
     """
     member = like(members, "members", view.p).to(view.p.dtype)
     if member.ndim != 2 or len(member) != view.n:
-        raise ValueError(
+        raise RefusedError(
             f"members has shape {tuple(member.shape)}: pass one row of zeros and ones for each of the {view.n} rows"
         )
     each = torch.nn.functional.pad(member, (1, 0), value=1.0)
@@ -183,7 +183,7 @@ def _class_bias(view: View) -> Tensor:
 def _events(view: View, inverse: bool) -> Tensor:
     expected, observed = view.sum(view.c), view.sum(view.label)
     if visible(observed) and not inverse and bool((observed == 0).any()):
-        raise ValueError(
+        raise RefusedError(
             "y_true contains one class only, so that expected over observed events is infinite: pass larger batches, "
             "or use observed_expected_ratio"
         )

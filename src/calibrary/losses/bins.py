@@ -8,12 +8,12 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of, whole
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.grouping import norm_order
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import in_blocks, step, summed
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import positive, ratio, safe_power, safe_root
+from calibrary.losses.finite import above, not_negative, ratio, safe_power, safe_root
 
 
 def _class_norm(default: float) -> Any:
@@ -59,10 +59,8 @@ def soft_binned_calibration_error(
         How the values of the classes are combined: by the same norm, or by the plain mean.
     """
     if decay_factor is not None:
-        if not decay_factor > 1:
-            raise ValueError(f"decay_factor={decay_factor!r} must be above 1")
-        tau = 1.0 / (math.log(decay_factor) * whole("n_bins", n_bins) ** 2)
-    bins = _SoftBins(whole("n_bins", n_bins), positive("tau", tau), 0.0)
+        tau = 1.0 / (math.log(above("decay_factor", decay_factor, 1.0)) * whole("n_bins", n_bins) ** 2)
+    bins = _SoftBins(whole("n_bins", n_bins), above("tau", tau, 0.0), 0.0)
     return bins.error(view, view.c, view.label, norm_order(norm), label_binned)
 
 
@@ -107,17 +105,16 @@ def differentiable_calibration_error(
     """
     one_of("accuracy", accuracy, ("hard", "soft"))
     one_of("confidence", confidence, ("max", "logsumexp"))
-    if not eps >= 0:
-        raise ValueError(f"eps={eps!r} must be 0 or more")
+    not_negative("eps", eps)
     c, label = view.c, view.label
     if accuracy == "soft":
         label = _soft_label(view, tau_a)
     if confidence == "logsumexp":
         _needs_top_label(view, "confidence='logsumexp'")
-        s = positive("sharpness", sharpness)
+        s = above("sharpness", sharpness, 0.0)
         c = (torch.logsumexp(s * view.whole_p, dim=1) / s).clamp(max=1.0)[None]
     # the layer of ordered cut points is the same softmax at temperature 2 tau / B
-    bins = _SoftBins(whole("n_bins", n_bins), 2.0 * positive("tau", tau) / n_bins, eps)
+    bins = _SoftBins(whole("n_bins", n_bins), 2.0 * above("tau", tau, 0.0) / n_bins, eps)
     return bins.error(view, c, label, norm_order(norm), False)
 
 
@@ -130,8 +127,7 @@ def random_interval_calibration_error(view: View, *, width: float = 0.1, **commo
     width : float
         Bin width, at most 1.
     """
-    if not 0.0 < width <= 1.0:
-        raise ValueError(f"width={width!r} must be above 0 and at most 1")
+    above("width", width, 0.0, 1.0)
     return _of_every_position(*_walk(view), width) / (width * view.total)
 
 
@@ -149,9 +145,7 @@ def surrogate_interval_calibration_error(
         The largest k of the widths 2^-k, in place of ``eps``.
     """
     if k_max is None:
-        if not 0.0 < eps <= 2.0:
-            raise ValueError(f"eps={eps!r} must be above 0 and at most 2")
-        k_max = math.floor(-math.log2(eps / 2))
+        k_max = math.floor(-math.log2(above("eps", eps, 0.0, 2.0) / 2))
     c, below = _walk(view)
     widths = [2.0**-k for k in range(whole("k_max", k_max, least=0) + 1)]
     errors = [_of_every_position(c, below, width) / (width * view.total) + width for width in widths]
@@ -217,7 +211,7 @@ def _soft_label(view: View, steepness: float) -> Tensor:
 
 def _needs_top_label(view: View, what: str) -> None:
     if view.lens != "top-label":
-        raise ValueError(f"{what} needs the probability of every class: use lens='top-label'")
+        raise RefusedError(f"{what} needs the probability of every class: use lens='top-label'")
 
 
 # -- bins at every position --------------------------------------------------------------------------

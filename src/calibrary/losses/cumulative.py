@@ -8,6 +8,7 @@ from typing import Unpack
 from torch import Tensor
 from torch.nn.functional import pad
 
+from calibrary.base.errors import RefusedError
 from calibrary.losses.batch import View
 from calibrary.losses.declare import LossKeywords, loss
 from calibrary.losses.finite import safe_power, safe_root
@@ -52,9 +53,9 @@ def averaged_two_bin_error(
         Take the norm-th root (with its sign), which gives the scale of confidences.
     """
     if not (norm >= 1.0 and math.isfinite(norm)):
-        raise ValueError(f"norm={norm!r} must be a finite number of at least 1")
+        raise RefusedError(f"norm={norm!r} must be a finite number of at least 1")
     if debias and norm != 2:
-        raise ValueError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
+        raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave one of them out")
     c, walk = _walk(view)
     gap = pad(c, (0, 1), value=1.0) - pad(c, (1, 0))
     a = pad(walk, (1, 0))

@@ -13,7 +13,7 @@ from calibrary.base.errors import one_of
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import step, summed
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import positive, ratio, safe_power
+from calibrary.losses.finite import above, positive, ratio, safe_power
 from calibrary.losses.line import FEW_ROWS
 from calibrary.losses.nodes import ORDER, Nodes
 
@@ -87,7 +87,7 @@ def kernel_density_calibration_error(
         Reflect the data at the nearer end.
     """
     one_of("kernel", kernel, _KERNELS)
-    h, norm = positive("bandwidth", bandwidth), positive("norm", norm)
+    h, norm = positive("bandwidth", bandwidth), above("norm", norm, 0.0)
     v = view.wide
     t = torch.linspace(0.0, 1.0, max(_GRID, math.ceil(_PER_WIDTH / h)) + 1, dtype=v.p.dtype, device=v.p.device)
 

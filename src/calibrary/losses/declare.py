@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, UnknownMetricError, one_of, suggest
 from calibrary.lookup import catalogue
 from calibrary.losses.batch import View, checked, look
 from calibrary.losses.blocks import in_blocks, step
@@ -135,7 +135,7 @@ def loss_of(metric: str) -> Callable[..., Tensor]:
     'maximum_mean_calibration_error'
     """
     if metric not in LOSSES:
-        raise KeyError(
+        raise UnknownMetricError(
             f"{metric!r} has no loss ({suggest(metric, LOSSES)}); the page on losses gives the reason for each metric"
         )
     return LOSSES[metric]
@@ -154,7 +154,7 @@ def with_current_names(function: Callable[..., Any], options: dict[str, Any]) ->
     known = own_options(function)
     for name in options:
         if name not in known:
-            raise TypeError(f"{function.__name__} has no option {name!r}: {suggest(name, known)}")
+            raise RefusedCallError(f"{function.__name__} has no option {name!r}: {suggest(name, known)}")
     return options
 
 
@@ -186,7 +186,7 @@ def _reduced(
 def _check_reduction(reduction: str, rows: bool, name: str) -> None:
     one_of("reduction", reduction, REDUCTIONS)
     if reduction == "none" and not rows:
-        raise ValueError(
+        raise RefusedError(
             f"reduction='none' requests one number per row, but {name} is one number for a whole batch: use 'mean', "
             "or 'sum' for the value times the number of rows"
         )

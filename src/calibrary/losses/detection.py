@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
-from calibrary.losses.batch import View, checked, like, look
+from calibrary.base.errors import RefusedError, one_of
+from calibrary.losses.batch import View, checked, look, per_row
 from calibrary.losses.declare import LOSSES
-from calibrary.losses.finite import positive
+from calibrary.losses.finite import not_negative, positive
 from calibrary.losses.neighbors import curve_distance, need
 
 F = TypeVar("F", bound=Callable[..., Tensor])
@@ -138,7 +138,7 @@ def spherical_global_calibration(
 def _matched(correct: Any, score: Any, sample_weight: Any) -> View:
     y, c, w = checked(correct, score, sample_weight)
     if c.ndim != 1:
-        raise ValueError(f"score has shape {tuple(c.shape)}: pass one score per detection")
+        raise RefusedError(f"score has shape {tuple(c.shape)}: pass one score per detection")
     return look(y, c, w, "binary", ("binary",), "binary").wide
 
 
@@ -149,11 +149,8 @@ def _dtype(score: Tensor) -> torch.dtype:
 def _located(view: View, iou: Any) -> Tensor:
     """Overlap with the matched object, 0 if wrong."""
     if iou is None:
-        raise ValueError("iou is missing: link='identity' compares scores with overlaps")
-    overlap = like(iou, "iou", view.p).to(view.p.dtype)
-    if overlap.shape != (view.n,):
-        raise ValueError(f"iou has shape {tuple(overlap.shape)}: pass one overlap for each of the {view.n} detections")
-    return torch.where(view.y == 1, overlap, 0.0)
+        raise RefusedError("iou is missing: link='identity' compares scores with overlaps")
+    return torch.where(view.y == 1, per_row(iou, "iou", view.c[0], "overlap"), 0.0)
 
 
 def _means_for_lone_ends(view: View, psi: Tensor) -> Tensor:
@@ -169,7 +166,6 @@ def _means_for_lone_ends(view: View, psi: Tensor) -> Tensor:
 
 def _with_misses(view: View, rows: Tensor, n_missed: float, reduction: str) -> Tensor:
     one_of("reduction", reduction, ("mean", "sum"))
-    if not n_missed >= 0:
-        raise ValueError(f"n_missed={n_missed!r} must be the number of missed objects, 0 or more")
+    not_negative("n_missed", n_missed)
     total = view.sum(rows).sum() + n_missed
     return total / (view.total + n_missed) if reduction == "mean" else total

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import safe_power, safe_root
+from calibrary.losses.finite import above, not_negative, safe_power, safe_root
 from calibrary.losses.targets import errors, targets
 
 
@@ -44,7 +44,7 @@ def pointwise_lp_error(
     """
     p = math.inf if norm == "inf" else norm
     if isinstance(p, str) or not p > 0:
-        raise ValueError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
+        raise RefusedError(f"norm={norm!r} must be a number above 0 (infinity for the largest difference)")
     size = errors(view, soft_target).abs()
     if p == math.inf:
         present = size if view.w is None else torch.where((view.w > 0)[:, None], size, 0.0)
@@ -65,8 +65,7 @@ def l1eps_error(view: View, *, eps: float = 1e-4, soft_target: Any = None, **com
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that are used in place of the labels.
     """
-    if not 0 <= eps < math.inf:
-        raise ValueError(f"eps={eps!r} must be a finite number that is not negative")
+    not_negative("eps", eps)
     return safe_root(errors(view, soft_target).square() + eps).mean(dim=-1)
 
 
@@ -137,9 +136,8 @@ def asymmetric_squared_error(
     soft_target : tensor of shape (N,) or (N, K), optional
         Probabilities that are used in place of the labels.
     """
-    for name, price in (("under", under), ("over", over)):
-        if not 0 <= price < math.inf:
-            raise ValueError(f"{name}={price!r} must be a finite number that is not negative")
+    not_negative("under", under)
+    not_negative("over", over)
     e = errors(view, soft_target)
     return (torch.where(e > 0, under * e, over * e) * e).mean(dim=-1)
 
@@ -158,20 +156,18 @@ def generalized_squared_error(view: View, *, W: Any = None, **common: Unpack[Los
     if W is None:
         return view.mean(e * e)
     if view.w is not None:
-        raise ValueError("sample_weight and W both weigh the rows: pass one of them")
+        raise RefusedError("sample_weight and W both weigh the rows: pass one of them")
     pair = like(W, "W", view.p).to(e.dtype)
     if pair.shape not in ((view.n,), (view.n, view.n)):
-        raise ValueError(
+        raise RefusedError(
             f"W has shape {tuple(pair.shape)}: pass shape ({view.n}, {view.n}), or ({view.n},) for a diagonal"
         )
     return (e * (pair * e if pair.ndim == 1 else e @ pair)).sum(dim=1)
 
 
 def _silf(e: Tensor, eps: float, beta: float) -> Tensor:
-    if not 0 < eps < math.inf:
-        raise ValueError(f"eps={eps!r} must be a finite number above 0")
-    if not 0 < beta <= 1:
-        raise ValueError(f"beta={beta!r} must be above 0 and at most 1")
+    above("eps", eps, 0.0)
+    above("beta", beta, 0.0, 1.0)
     d = e.abs()
     beyond = (d - (1.0 - beta) * eps).clamp(min=0.0)
     return torch.where(d <= (1.0 + beta) * eps, beyond.square() / (4.0 * beta * eps), d - eps)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from calibrary.base.errors import RefusedError
+
 
 class _Single(torch.autograd.Function):  # type: ignore[misc]
     """Half precision to single; the gradient is returned within the range of half precision."""
@@ -64,15 +66,30 @@ def limited(c: Tensor, eps: float) -> Tensor:
     if eps == 0.0:
         return c
     if not 0.0 <= eps < 0.5:
-        raise ValueError(f"eps={eps!r} must lie in [0, 0.5): probabilities are clipped to [eps, 1 - eps]")
+        raise RefusedError(f"eps={eps!r} must lie in [0, 0.5): probabilities are clipped to [eps, 1 - eps]")
     return c.clamp(eps, 1.0 - eps)
 
 
 def positive(name: str, value: float) -> float:
     """A finite number above zero, or an error that names the option."""
     if isinstance(value, str) or not (value > 0 and math.isfinite(value)):
-        raise ValueError(
+        raise RefusedError(
             f"{name}={value!r} must be a positive number: rules that choose it have no gradient, so compute it once "
             "(calibrary.kernels) and pass it"
         )
+    return float(value)
+
+
+def above(name: str, value: float, low: float, most: float = math.inf) -> float:
+    """A finite number above ``low`` and at most ``most``, or an error that names the option."""
+    if isinstance(value, str) or not (low < value <= most and value < math.inf):
+        limits = f"above {low:g}" if most == math.inf else f"above {low:g} and at most {most:g}"
+        raise RefusedError(f"{name}={value!r} must be a finite number {limits}")
+    return float(value)
+
+
+def not_negative(name: str, value: float) -> float:
+    """A finite number of at least zero, or an error that names the option."""
+    if isinstance(value, str) or not 0 <= value < math.inf:
+        raise RefusedError(f"{name}={value!r} must be a finite number that is not negative")
     return float(value)

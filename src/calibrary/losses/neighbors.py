@@ -14,6 +14,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
+from calibrary.base.errors import RefusedError
 from calibrary.losses.batch import View, visible
 from calibrary.losses.blocks import step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
@@ -41,7 +42,7 @@ def beta_kernel_calibration_error(
     _one_or_two(norm)
     unbiased = norm == 2 if debias is None else debias
     if unbiased and norm == 1:
-        raise ValueError("debias=True needs norm=2: no bias correction is known for norm=1")
+        raise RefusedError("debias=True needs norm=2: no bias correction is known for norm=1")
     v = view.wide
     need(v, 3 if unbiased else 2)
     h = positive("bandwidth", bandwidth)
@@ -168,18 +169,18 @@ def _pair_terms(others: _Others, label: Tensor, c: Tensor) -> Tensor:
 
 def _one_or_two(norm: int) -> None:
     if norm not in (1, 2):
-        raise ValueError(f"norm={norm!r} must be 1 or 2")
+        raise RefusedError(f"norm={norm!r} must be 1 or 2")
 
 
 def need(view: View, least: int) -> None:
     if view.w is None and view.n < least:
-        raise ValueError(f"a batch of {view.n} rows is too small: pass at least {least} rows")
+        raise RefusedError(f"a batch of {view.n} rows is too small: pass at least {least} rows")
     if view.w is None or not visible(view.w):
         return
     if bool(((view.w > 0.0) & (view.w < 1.0)).any()):
-        raise ValueError(
+        raise RefusedError(
             "sample_weight contains a number between 0 and 1: one copy of a row is left out of its own curve, so "
             "weights must be counts, 0 or at least 1"
         )
     if float(view.w.sum()) < least:
-        raise ValueError(f"a batch of total weight {float(view.w.sum()):g} is too small: pass at least {least}")
+        raise RefusedError(f"a batch of total weight {float(view.w.sum()):g} is too small: pass at least {least}")

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like, visible
 from calibrary.losses.blocks import step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
@@ -99,8 +99,7 @@ def squared_kernel_calibration_error_ul(
     bandwidth, kernel, metric, matrix : see :func:`squared_kernel_calibration_error_b`
     """
     v = view.wide
-    if v.n < 2:
-        raise ValueError("y_prob has one row, and pairs of rows are compared: pass at least two rows")
+    _needs_a_pair(v)
     compare = _Comparison(v, kernel, metric, bandwidth)
     g, x, w = _residuals(v, matrix), v.p if v.p.ndim == 2 else v.rows, v.weight
     even = slice(0, v.n - 1, 2)
@@ -148,7 +147,10 @@ def _residuals(view: View, matrix: Any) -> Tensor:
     """g with <g_i, g_j> = (e_y - c)_i' M (e_y - c)_j: (V, N, 1) on a line, else (V, N, K)."""
     m = None if matrix is None else like(matrix, "matrix", view.p).to(view.p.dtype)
     if m is not None and m.shape != (view.k, view.k):
-        raise ValueError(f"matrix has shape {tuple(m.shape)}: it compares residuals of {view.k} classes")
+        raise RefusedError(
+            f"matrix has shape {tuple(m.shape)}, but it compares residuals of {view.k} classes: pass shape "
+            f"({view.k}, {view.k})"
+        )
     if view.k == 2:  # the residual is (y - c) times (-1, 1)
         size = 2.0 if m is None else (m[0, 0] - m[0, 1] - m[1, 0] + m[1, 1]).clamp(min=0.0)
         return (size**0.5 * view.residual)[..., None]
@@ -190,7 +192,7 @@ class _Comparison:
         metric = ("tv" if kernel == "laplace" else "euclidean") if metric is None else metric
         one_of("metric", metric, ("tv", "euclidean"))
         if kernel == "gaussian" and metric == "tv" and view.k > 2:
-            raise ValueError(
+            raise RefusedError(
                 "kernel='gaussian' with metric='tv' is not positive definite for more than two classes: "
                 "use metric='euclidean' or kernel='laplace'"
             )
@@ -244,14 +246,19 @@ def _pair_sum(x: Tensor, g: Tensor, compare: _Comparison) -> Tensor:
 
 def _over_distinct(view: View, total: Tensor, own: Tensor) -> Tensor:
     pairs = view.total**2 - view.total
-    if view.w is None and view.n < 2:
-        raise ValueError("y_prob has one row, and pairs of rows are compared: pass at least two rows")
-    if view.w is not None and visible(view.w) and float(view.w.sum()) <= 1.0:
-        raise ValueError(
+    if view.w is None:
+        _needs_a_pair(view)
+    elif visible(view.w) and float(view.w.sum()) <= 1.0:
+        raise RefusedError(
             f"sample_weight sums to {float(view.w.sum()):g}, but weights count copies of rows here and must sum to "
             "more than 1: multiply them"
         )
     return (total - own) / pairs
+
+
+def _needs_a_pair(view: View) -> None:
+    if view.n < 2:
+        raise RefusedError("y_prob has one row, and pairs of rows are compared: pass at least two rows")
 
 
 def total_variation(a: Tensor, b: Tensor) -> Tensor:

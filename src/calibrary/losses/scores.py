@@ -9,10 +9,10 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import one_of
-from calibrary.losses.batch import View, like
+from calibrary.base.errors import RefusedError, one_of
+from calibrary.losses.batch import View, like, per_row
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import limited, safe_power, safe_root, x_log_x
+from calibrary.losses.finite import above, limited, not_negative, safe_power, safe_root, x_log_x
 from calibrary.losses.targets import errors, targets
 
 # -- quadratic --------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def negative_log_likelihood(
         Probabilities that are used in place of the labels.
     """
     if not base > 0 or base == 1:
-        raise ValueError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+        raise RefusedError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
     if soft_target is None:
         rows = -torch.log(limited(view.p_true, eps))
     else:
@@ -182,7 +182,7 @@ def focal_calibration_loss(
     lam : float
         Factor of the Brier score (on its "sum" scale).
     """
-    return _focal(view, gamma, alpha, eps) + _not_negative("lam", lam) * _squared_distance(view, "sum")
+    return _focal(view, gamma, alpha, eps) + not_negative("lam", lam) * _squared_distance(view, "sum")
 
 
 @loss("dual_fl", lens="full", lenses=ROWS, rows=True)
@@ -207,7 +207,7 @@ def dual_focal_loss(
     else:
         two = rows.topk(2, dim=-1).values
         lead = two[..., 0] - two[..., 1]
-    return safe_power(1.0 - lead, _not_negative("gamma", gamma)) * -torch.log(limited(own, eps))
+    return safe_power(1.0 - lead, not_negative("gamma", gamma)) * -torch.log(limited(own, eps))
 
 
 @loss("ecd", lens="full", lenses=ROWS, rows=True)
@@ -243,7 +243,7 @@ def pseudo_spherical_score(
     one_of("form", form, ("score", "loss"))
     if form == "loss" and alpha == 1:
         return -torch.log(view.p_true)
-    _above_one(alpha)
+    above("alpha", alpha, 1.0)
     score = safe_power(view.p_true / torch.linalg.vector_norm(view.rows, ord=alpha, dim=-1), alpha - 1.0)
     return score if form == "score" else (1.0 - score) / (alpha - 1.0)
 
@@ -260,7 +260,7 @@ def power_score(view: View, *, alpha: float = 2.0, form: str = "score", **common
         "unit" is (score + 1)/alpha, in [0, 1].
     """
     one_of("form", form, ("score", "unit"))
-    _above_one(alpha)
+    above("alpha", alpha, 1.0)
     powers = safe_power(view.rows, alpha).sum(dim=-1)
     rows = (alpha - 1.0) * powers - alpha * safe_power(view.p_true, alpha - 1.0)
     return rows if form == "score" else (rows + 1.0) / alpha
@@ -345,7 +345,7 @@ def _focal(view: View, gamma: Any, alpha: Any, eps: float) -> Tensor:
     if factor.ndim == 0 and view.k == 2:
         factor = torch.stack([1.0 - factor, factor])
     if factor.shape != (view.k,):
-        raise ValueError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
+        raise RefusedError(f"alpha={alpha!r} must be {view.k} factors, one per class (or one number for two classes)")
     return factor[view.y] * rows
 
 
@@ -354,13 +354,10 @@ def _focusing(view: View, gamma: Any, c: Tensor) -> Any:
         one_of("gamma", gamma, ("flsd-53",))
         return torch.where(c < 0.2, 5.0, 3.0).to(c.dtype)
     if isinstance(gamma, int | float):
-        return _not_negative("gamma", gamma)
+        return not_negative("gamma", gamma)
     if isinstance(gamma, Callable):  # type: ignore[arg-type]  # collections.abc.Callable is a class
         return gamma(c.detach())
-    per_row = like(gamma, "gamma", view.p).to(c.dtype)
-    if per_row.shape != (view.n,):
-        raise ValueError(f"gamma has shape {tuple(per_row.shape)}: pass one exponent for each of the {view.n} rows")
-    return per_row.expand_as(c)
+    return per_row(gamma, "gamma", c[0], "exponent").expand_as(c)
 
 
 def _odds_against(view: View, eps: float) -> Tensor:
@@ -373,21 +370,10 @@ def _odds_against(view: View, eps: float) -> Tensor:
 
 def _between(view: View, low: float, high: float) -> Tensor:
     if not 0.0 <= low < high <= 1.0:
-        raise ValueError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
+        raise RefusedError(f"low={low!r} and high={high!r} must be thresholds with 0 <= low < high <= 1")
     return view.c.clamp(low, high)
 
 
 def _class_scale(view: View, scale: str) -> float:
     one_of("scale", scale, ("sum", "1/K"))
     return 1.0 if scale == "sum" else 1.0 / view.k
-
-
-def _above_one(alpha: float) -> None:
-    if not 1 < alpha < math.inf:
-        raise ValueError(f"alpha={alpha!r} must be a finite number above 1")
-
-
-def _not_negative(name: str, value: float) -> float:
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number that is not negative")
-    return float(value)

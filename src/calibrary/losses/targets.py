@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from calibrary.base.errors import RefusedError
 from calibrary.losses.batch import View, like, visible
 
 
@@ -15,15 +16,15 @@ def targets(view: View, soft_target: Any = None) -> Tensor:
     if soft_target is None:
         return view.one_hot
     if view.lens not in ("full", "binary"):
-        raise ValueError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
+        raise RefusedError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
     soft = like(soft_target, "soft_target", view.p).to(view.p.dtype)
     if visible(soft) and not (float(soft.min()) >= 0.0 and float(soft.max()) <= 1.0):
         bad = float(soft.min()) if float(soft.min()) < 0.0 else float(soft.max())
-        raise ValueError(f"soft_target holds {bad:g}: pass probabilities, numbers from 0 to 1")
+        raise RefusedError(f"soft_target holds {bad:g}: pass probabilities, numbers from 0 to 1")
     if soft.ndim == 1 and view.k == 2:
         soft = torch.stack([1.0 - soft, soft], dim=1)
     if soft.shape != (view.n, view.k):
-        raise ValueError(
+        raise RefusedError(
             f"soft_target has shape {tuple(soft.shape)}: pass shape ({view.n}, {view.k}), as the probabilities have"
         )
     return soft[None]

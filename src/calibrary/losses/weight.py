@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number
 from calibrary.lookup import catalogue
 
@@ -77,15 +78,15 @@ def suggest_weight(
     """
     entry = catalogue[score]
     if entry.proper not in ("strictly", "proper"):
-        raise ValueError(
+        raise RefusedError(
             f"score={score!r} is not a proper score, and is best for predictions other than the true probabilities: "
             "use 'nll', 'bs', or 'rps' for ordered classes"
         )
     tried = sorted({0.0, *map(float, weights)})
     if tried[0] < 0.0 or not math.isfinite(tried[-1]):
-        raise ValueError(f"weights={list(weights)!r} must be finite numbers, none of them negative")
+        raise RefusedError(f"weights={list(weights)!r} must be finite numbers, none of them negative")
     if len(seeds) == 0:
-        raise ValueError("seeds is empty, but every weight is trained with each seed: pass at least one")
+        raise RefusedError("seeds is empty, but every weight is trained with each seed: pass at least one")
     sign = -1.0 if entry.better == "higher" else 1.0
     scores = np.array([[sign * float(entry(*fit(w, s), **options)) for s in seeds] for w in tried])
     gain = scores[0] - scores
