@@ -89,7 +89,8 @@ def told(name: str, thing: object) -> object:
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return fields | {old: fields[new] for old, new in getattr(value, "_RENAMED", {}).items()}
+        renamed = getattr(value, "_renamed", dict)()
+        return fields | {old: fields[new] for old, new in renamed.items() if new in fields}
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pickle
 import subprocess
@@ -12,7 +13,7 @@ import warnings
 import pytest
 
 import calibrary as cal
-from calibrary.base.moved import MOVED
+from calibrary.base.moved import MOVED, OLD_NAMES, RenamedFields
 from paths import REFERENCE
 from pickled import told
 from same import assert_same
@@ -54,6 +55,29 @@ def test_importing_an_old_path_leaves_the_function_of_that_name_alone():
         function = getattr(cal, name)
         module = importlib.import_module(f"calibrary.inference.{name}")
         assert getattr(cal.inference, name) is function is getattr(module, name)
+
+
+def _with_old_attributes(cls=RenamedFields):
+    return {cls.__name__: cls} | {k: v for sub in cls.__subclasses__() for k, v in _with_old_attributes(sub).items()}
+
+
+@pytest.mark.parametrize("owner", sorted(OLD_NAMES))
+def test_an_owner_of_old_names_has_the_new_ones_and_not_the_old(owner):
+    functions = {**vars(cal.kernels), "d_ece_map": cal.d_ece_map, "verdict": cal.verdict}
+    functions["plot_reliability"] = getattr(cal.plots, "plot_reliability", None)  # without matplotlib there is none
+    cal.Report, cal.study.TemperatureSweep, cal.maps.CalibrationMap  # noqa: B018 (loads the classes)
+    for old, new in OLD_NAMES[owner].items():
+        if "." in owner:
+            path, _, name = (new if "." in new else f"{owner}.{new}").rpartition(".")
+            assert hasattr(importlib.import_module(path), name)
+            assert old not in vars(importlib.import_module(owner))
+        elif owner[0].isupper():
+            cls = _with_old_attributes()[owner]
+            assert hasattr(cls, new) or new in cls.__dataclass_fields__
+            assert old not in dir(cls)
+        elif functions[owner] is not None:
+            assert new in inspect.signature(functions[owner]).parameters
+            assert old not in inspect.signature(functions[owner]).parameters
 
 
 def test_old_paths_are_opened_only_when_asked_for():

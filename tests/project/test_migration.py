@@ -21,6 +21,7 @@ RNG = np.random.default_rng(0)
 P = RNG.random(300)
 Y = (RNG.random(300) < P).astype(int)
 CORNERS = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
+MATCHED = cal.matched_detections([1, 0], [0.9, 0.6], box=[[0, 0, 20, 20], [80, 80, 20, 20]], image_size=(100, 100))
 BAND = cal.consistency_band("bs", Y, P, n_resamples=9, rng=0)
 POWER = cal.power("bs", 50, error=0.1, n_resamples=19, rng=0)
 SWEEP = cal.study.temperature_sweep(["bs"], P, temperatures=[0.5, 1.0], n_repeats=1, rng=0)
@@ -59,6 +60,11 @@ CALLS = [
         lambda: cal.kernels.dirichlet_log_kernel(CORNERS, centres=CORNERS, h=0.1).tolist(),
         lambda: cal.kernels.dirichlet_log_kernel(CORNERS, CORNERS, 0.1).tolist(),
         "centers=",
+    ),
+    (
+        lambda: cal.d_ece_map(MATCHED, n_bins=2, min_samples=1).n_kept.sum(),
+        lambda: cal.d_ece_map(MATCHED, n_bins=2, min_count=1).n_kept.sum(),
+        "min_count=",
     ),
     (lambda: vars(PLATT.kept()), lambda: vars(PLATT.for_refit()), "for_refit"),
     (lambda: BAND.readings is BAND.values, lambda: True, "ConsistencyBand.values"),

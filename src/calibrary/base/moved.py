@@ -1,15 +1,18 @@
-"""Modules, names and attributes that were renamed since 0.2: the old ones still work, for old pickles and programs."""
+"""Modules, names, attributes and keywords renamed since 0.2: the old ones still work, for old pickles and programs."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from calibrary.base.errors import deprecated
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Old package, new package, and the modules that moved; "options=option_checks" means that the module was also renamed.
 _ROOMS = """
@@ -41,6 +44,35 @@ _LINES = [line.split() for line in _ROOMS.strip().splitlines()]
 #: Old path of a module: its path today.
 MOVED = {f"{old}.{n.split('=')[0]}": f"{new}.{n.split('=')[-1]}" for old, new, *names in _LINES for n in names}
 
+#: Attributes of a class, names of a module or keywords of a function, old=new; a path if the name is in another module.
+_OLD_NAMES = """
+CalibrationMap kept=for_refit
+ConsistencyBand readings=values
+Entry reads=data_type asked=question_of renewed=with_current_names
+Finding reads=null_mean
+Power reads=mean reads_calibrated=mean_calibrated
+Predictions relabelled=relabeled
+Report findings=statements
+TemperatureSweep readings=means
+calibrary.inference ReadingBand=ConsistencyBand reading_band=consistency_band
+calibrary.inference.verbs.band reading_band=consistency_band
+calibrary.metrics.cumulative brownian_abs_max_log_sf=calibrary.numerics.laws.brownian.brownian_abs_max_log_sf
+calibrary.metrics.cumulative brownian_abs_max_sf=calibrary.numerics.laws.brownian.brownian_abs_max_sf
+calibrary.metrics.cumulative brownian_range_log_sf=calibrary.numerics.laws.brownian.brownian_range_log_sf
+calibrary.metrics.cumulative brownian_range_sf=calibrary.numerics.laws.brownian.brownian_range_sf
+calibrary.study NullReading=ExpectedByChance null_reading=expected_by_chance
+calibrary.study.chance null_reading=expected_by_chance
+beta_log_kernel centres=centers
+d_ece_map min_samples=min_count
+dirichlet_log_kernel centres=centers
+plot_reliability colour=color
+verdict on_undecided=undecided
+"""
+#: A class, a module or a function: its old names, each with the new one.
+OLD_NAMES: dict[str, dict[str, str]] = {}
+for _owner, *_names in (line.split() for line in _OLD_NAMES.strip().splitlines()):
+    OLD_NAMES.setdefault(_owner, {}).update({old: new for old, _, new in (name.partition("=") for name in _names)})
+
 
 class _Finder:
     """Import finder for the old paths: it returns the module itself, then in ``sys.modules`` under both names."""
@@ -67,32 +99,52 @@ def keep_old_paths() -> None:
             sys.modules[old] = sys.modules[new]
 
 
-def old_names(module: str, renamed: Mapping[str, str]) -> Callable[[str], Any]:
+def old_names(module: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module in which names were changed: an old name gives the new object and a warning."""
 
     def found(name: str) -> Any:
-        if name not in renamed:
+        if name not in OLD_NAMES[module]:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        deprecated(f"{module}.{name}", f"{module}.{renamed[name]}")
-        return getattr(sys.modules[module], renamed[name])
+        new = OLD_NAMES[module][name]
+        where, _, current = (new if "." in new else f"{module}.{new}").rpartition(".")
+        deprecated(f"{module}.{name}", f"{where}.{current}")
+        return getattr(import_module(where), current)
 
     return found
 
 
-class RenamedFields:
-    """A result with renamed attributes: an old name gives the attribute and a warning, and old pickles are read."""
+def takes_old_keywords(function: _Function) -> _Function:
+    """The function, which also takes the old names of its keywords, with a warning."""
+    name = function.__name__
 
-    #: Old names of attributes, each with its new name.
-    _RENAMED: ClassVar[Mapping[str, str]] = {}
+    @functools.wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        for old, new in OLD_NAMES[name].items():
+            if old in options:
+                deprecated(f"{old}= of {name}", f"{new}=")
+                options[new] = options.pop(old)
+        return function(*arguments, **options)
+
+    return cast("_Function", called)
+
+
+class RenamedFields:
+    """An object with renamed attributes: an old name gives the attribute and a warning, and old pickles are read."""
+
+    @classmethod
+    def _renamed(cls) -> dict[str, str]:
+        """Old names of attributes, each with its new name."""
+        return {old: new for base in cls.__mro__ for old, new in OLD_NAMES.get(base.__name__, {}).items()}
 
     if not TYPE_CHECKING:  # a type checker shall report unknown attributes
 
         def __getattr__(self, name: str) -> Any:
-            cls = type(self)
-            if name not in cls._RENAMED:
-                raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            deprecated(f"{cls.__name__}.{name}", f"{cls.__name__}.{cls._RENAMED[name]}")
-            return getattr(self, cls._RENAMED[name])
+            cls, new = type(self), self._renamed().get(name)
+            if new is None:
+                return object.__getattribute__(self, name)  # the usual error, or the one inside a property
+            deprecated(f"{cls.__name__}.{name}", f"{cls.__name__}.{new}")
+            return getattr(self, new)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        vars(self).update({self._RENAMED.get(name, name): value for name, value in state.items()})
+        renamed = self._renamed()
+        vars(self).update({renamed.get(name, name): value for name, value in state.items()})

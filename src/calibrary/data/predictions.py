@@ -15,7 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.moved import RenamedFields
 from calibrary.base.once import once
 from calibrary.data.belonging import Belonging, as_times, together_by
 from calibrary.data.checks import (
@@ -72,7 +73,7 @@ class TieGroups:
     wy: Array
 
 
-class Predictions:
+class Predictions(RenamedFields):
     """Checked labels, probabilities and weights. Build one with :func:`predictions`.
 
     Attributes
@@ -441,11 +442,6 @@ class Predictions:
         child._parent = (self, None if whole else kept)
         child.ascending = self.ascending
         return child
-
-    def relabelled(self, y: NDArray[Any]) -> Predictions:
-        """The old spelling of :meth:`relabeled`."""
-        deprecated("Predictions.relabelled", "Predictions.relabeled")
-        return self.relabeled(y)
 
     def relabeled(self, y: NDArray[Any]) -> Predictions:
         """The same predictions with other labels (a draw from a null distribution), with the same sort order."""

@@ -8,7 +8,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, deprecated, warn
+from calibrary.base.errors import RefusedCallError, warn
+from calibrary.base.moved import takes_old_keywords
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.binned import DetectionCells, feature_names, grid_of
@@ -35,6 +36,7 @@ class DetectionMap(Result):
     edges: tuple[Array, ...]
 
 
+@takes_old_keywords
 def d_ece_map(
     ground_truth: Any,
     results: Any = None,
@@ -44,7 +46,6 @@ def d_ece_map(
     min_count: int = 8,
     closed: str = "left",
     bins: int | Sequence[int] | None = None,
-    min_samples: int | None = None,
     **data: Unpack[Matching],
 ) -> DetectionMap:
     r"""Where in the image, or at which box sizes, scores and precision disagree: the data of a heat map.
@@ -68,9 +69,6 @@ def d_ece_map(
            [nan, 0.6]])
     """
     keywords: dict[str, Any] = dict(data)
-    if min_samples is not None:
-        deprecated("min_samples of d_ece_map", "min_count")
-        min_count = min_samples
     matches = read_matches(ground_truth, results, keywords)
     if keywords:
         raise RefusedCallError(f"d_ece_map has no option {next(iter(keywords))!r}")

@@ -76,4 +76,4 @@ __all__ = [
 
 _keep_old_paths()  # functions of this package have the names of modules that moved
 
-__getattr__ = _old_names(__name__, {"ReadingBand": "ConsistencyBand", "reading_band": "consistency_band"})
+__getattr__ = _old_names(__name__)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, deprecated, one_of
+from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.moved import takes_old_keywords
 from calibrary.data.checks import Array
-
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Array])
 
 
 def _exponential(d: Array, h: float) -> Array:
@@ -64,20 +62,7 @@ def safe_log(p: Array) -> Array:
     return np.log(np.maximum(p, 1e-300))
 
 
-def _with_old_keyword(kernel: _Kernel) -> _Kernel:
-    """The kernel, which also takes ``centres=``, the keyword of 0.2 for ``centers=``."""
-
-    @functools.wraps(kernel)
-    def called(*arguments: Any, **options: Any) -> Any:
-        if "centres" in options:
-            deprecated(f"centres= of {kernel.__name__}", "centers=")
-            options["centers"] = options.pop("centres")
-        return kernel(*arguments, **options)
-
-    return cast("_Kernel", called)
-
-
-@_with_old_keyword
+@takes_old_keywords
 def dirichlet_log_kernel(points: Array, centers: Array, h: float) -> Array:
     """log Dir(point; centre / h + 1), one row per point, one column per centre; both (n, K)."""
     from scipy.special import gammaln
@@ -88,7 +73,7 @@ def dirichlet_log_kernel(points: Array, centers: Array, h: float) -> Array:
     return result
 
 
-@_with_old_keyword
+@takes_old_keywords
 def beta_log_kernel(points: Array, centers: Array, h: float) -> Array:
     """log Beta(point; c/h + 1, (1-c)/h + 1), one row per point, one column per centre c."""
     return dirichlet_log_kernel(np.column_stack([1.0 - points, points]), np.column_stack([1.0 - centers, centers]), h)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -71,8 +71,6 @@ class Finding(RenamedFields):
     test_power, test_level : rejection rate of its own test, for miscalibrated and for calibrated models
     metric : the metric
     """
-
-    _RENAMED: ClassVar = {"reads": "null_mean"}
 
     n: int
     null_mean: float | None = None

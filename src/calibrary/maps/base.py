@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, deprecated
+from calibrary.base.errors import RefusedError
+from calibrary.base.moved import RenamedFields
 from calibrary.data.checks import Array, are_probabilities, as_floats
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -16,7 +17,7 @@ from calibrary.data.predictions import Predictions, predictions
 EPS = float(np.finfo(np.float64).eps)
 
 
-class CalibrationMap:
+class CalibrationMap(RenamedFields):
     """A curve that gives the event frequency at confidence c.
 
     Options are given to the constructor; ``fit`` learns from data and returns the map itself, ``predict`` (or calling
@@ -61,11 +62,6 @@ class CalibrationMap:
         slow.
         """
         return copy.copy(self)
-
-    def kept(self) -> Self:
-        """The name of :meth:`for_refit` in 0.2."""
-        deprecated("CalibrationMap.kept", "CalibrationMap.for_refit")
-        return self.for_refit()
 
     def _view(self, p: Predictions) -> Predictions:
         return p if p.binary or self.takes_vectors else p.through(as_lens("binary")).views[0]

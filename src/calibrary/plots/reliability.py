@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, deprecated, one_of
+from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
@@ -203,6 +204,7 @@ def _consistency(bins: Groups, level: float, rng: Any, draws: int) -> tuple[Arra
 # -- drawing ----------------------------------------------------------------------------------------
 
 
+@takes_old_keywords
 def plot_reliability(
     y_true: Any,
     y_prob: Any = None,
@@ -244,9 +246,6 @@ def plot_reliability(
     -------
     matplotlib Axes
     """
-    if "colour" in options:
-        deprecated("colour= of plot_reliability", "color=")
-        color = options.pop("colour")
     one_of("kind", kind, KINDS)
     where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
     one_of("histogram", where, HISTOGRAMS)

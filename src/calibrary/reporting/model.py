@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from calibrary.base.errors import deprecated
+from calibrary.base.moved import RenamedFields
 from calibrary.evaluation import Evaluation
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
@@ -61,7 +61,7 @@ class GroupRow:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(RenamedFields):
     """The report of one model. Print it, ``save("report.html")`` it, or use its parts.
 
     Attributes
@@ -110,12 +110,6 @@ class Report:
     def _repr_html_(self) -> str:
         fragment: str = FORMS["fragment"](self)
         return fragment
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """The old name of ``statements``."""
-        deprecated("Report.findings", "Report.statements")
-        return self.statements
 
     @property
     def rejected(self) -> bool | None:

@@ -26,7 +26,7 @@ __all__ = [
     "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip
 
-__getattr__ = _old_names(__name__, {"NullReading": "ExpectedByChance", "null_reading": "expected_by_chance"})
+__getattr__ = _old_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.lookup import catalogue
 
-__getattr__ = old_names(__name__, {"null_reading": "expected_by_chance"})
+__getattr__ = old_names(__name__)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ class TemperatureSweep(RenamedFields):
     steady : metric -> whether it gets worse with every step away from 1, in both directions
     n_repeats : number of sets of labels for each mean
     """
-
-    _RENAMED: ClassVar = {"readings": "means"}
 
     temperatures: Array
     means: Mapping[str, Array]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.declare import Result
 
 __all__ = ["ConsistencyBand", "consistency_band"]
 
-__getattr__ = old_names(__name__, {"reading_band": "consistency_band"})
+__getattr__ = old_names(__name__)
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class ConsistencyBand(Result):
     confidence_level, method, n_failed : the settings, and the number of undefined draws
     values : all simulated values
     """
-
-    _RENAMED: ClassVar = {"readings": "values"}
 
     estimate: Any
     low: Any

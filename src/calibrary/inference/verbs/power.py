@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy
@@ -47,8 +47,6 @@ class Power(Result):
     metric, line : the statistic, and the form of miscalibration
     mean, mean_calibrated : mean of the metric on miscalibrated and on calibrated samples
     """
-
-    _RENAMED: ClassVar = {"reads": "mean", "reads_calibrated": "mean_calibrated"}
 
     power: float
     standard_error: float
@@ -161,8 +159,8 @@ class SampleSize(Result):
     def sentence(self) -> Sentence:
         """The number of rows in words."""
         said = (
-            f"{name_of_test(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to detect "
-            f"an error of {number(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
+            f"{name_of_test(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to "
+            f"detect an error of {number(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
         )
         return Sentence(said, measured(said, n=self.n))
 

@@ -14,6 +14,7 @@ import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, deprecated, one_of, suggest, warn
+from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
 from calibrary.data.columns import takes_table
 from calibrary.inference.result import IntervalResult
@@ -123,6 +124,7 @@ class Verdict(Result):
 
 
 @takes_table
+@takes_old_keywords
 def verdict(
     asked: str | Condition,
     y_true: Any,
@@ -156,9 +158,6 @@ def verdict(
     >>> cal.verdict("bs<0.05", y, p, rng=0).status
     'fail'
     """
-    if "on_undecided" in options:
-        deprecated("on_undecided= of verdict", "undecided=")
-        undecided = options.pop("on_undecided")
     if options.get("by") in ("interval", "estimate"):
         deprecated("by= of verdict", "judged_by=")
         judged_by = options.pop("by")

@@ -28,19 +28,12 @@ __all__ = [
     "walk_of",
 ]
 
-#: Names that this package listed in 0.2.
-_BROWNIAN = ("brownian_abs_max_log_sf", "brownian_abs_max_sf", "brownian_range_log_sf", "brownian_range_sf")
-
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
         from calibrary.metrics.cumulative import running_sums
 
         return getattr(running_sums, name)
-    if name in _BROWNIAN:
-        from calibrary.base.errors import deprecated
-        from calibrary.numerics.laws import brownian
+    from calibrary.base.moved import old_names
 
-        deprecated(f"{__name__}.{name}", f"{brownian.__name__}.{name}")
-        return getattr(brownian, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return old_names(__name__)(name)

@@ -13,6 +13,7 @@ import numpy as np
 from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.base.markup import element, html_table, markup
+from calibrary.base.moved import RenamedFields
 from calibrary.data import Data, as_data
 from calibrary.data.lens import Lens, as_lens
 from calibrary.grouping import Groups
@@ -109,7 +110,7 @@ CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
 
 
 @dataclass(frozen=True)
-class Entry(Facts):
+class Entry(Facts, RenamedFields):
     """All facts about one metric, and how it is computed. ``catalogue["ece"]`` is an Entry.
 
     Besides the facts (see :class:`~calibrary.metrics.machinery.facts.Facts`):
@@ -269,12 +270,6 @@ class Entry(Facts):
         return self, dict(options)
 
     @property
-    def reads(self) -> str:
-        """The old name of ``data_type``."""
-        deprecated("Entry.reads", "Entry.data_type")
-        return self.data_type
-
-    @property
     def of_labels(self) -> bool:
         """Whether the metric depends on labels and confidences alone, so that redrawn labels give its distribution."""
         return self.data_type == "predictions"
@@ -357,16 +352,6 @@ class Entry(Facts):
                 raise RefusedCallError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
         self.check(keywords)
         return self.settled(question_of(keywords, self.options))
-
-    def asked(self, keywords: Mapping[str, Any]) -> Question:
-        """The old name of :meth:`question_of`."""
-        deprecated("Entry.asked", "Entry.question_of")
-        return self.question_of(keywords)
-
-    def renewed(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
-        """The old name of :meth:`with_current_names`."""
-        deprecated("Entry.renewed", "Entry.with_current_names")
-        return self.with_current_names(keywords)
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise an error for values that the options cannot have, whether or not the chosen variant uses them."""
