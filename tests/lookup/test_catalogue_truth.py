@@ -175,6 +175,8 @@ def test_the_short_form_of_a_sign_is_a_whole_clause(entry):
     assert entry.short_sign
     assert entry.sign.startswith(entry.short_sign)
     assert entry.short_sign.count("(") == entry.short_sign.count(")")
+    numbers = {name for name, _ in entry.fields} | {getattr(alias, "field", "") for alias in entry.aliases} | {""}
+    assert set(entry.in_short) <= numbers
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)

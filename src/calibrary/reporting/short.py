@@ -29,17 +29,6 @@ MOST = 8
 ROLES = (("measure", 2), ("explain", 2), ("compare", 1))
 #: The short name of calibration-in-the-large, and the number of the table that it replaces.
 _LARGE, _JOINT = "citl", ("cis", "intercept")
-_CUMULATIVE = "0 is perfect; the {} of the cumulative difference"
-#: Names and meanings that differ from those of the table: Cox's two numbers, and signs that are formulas there.
-_NAMED = {
-    (_LARGE, ""): (
-        "calibration-in-the-large",
-        "0 is perfect; above 0, events are more frequent than predicted on the whole",
-    ),
-    ("cis", "slope"): ("calibration slope", "1 is perfect; below 1, predictions are too close to 0 and 1"),
-    ("ecce_mad", ""): ("Kolmogorov-Smirnov calibration error", _CUMULATIVE.format("largest size")),
-    ("ecce_r", ""): ("Kuiper calibration error", _CUMULATIVE.format("range")),
-}
 
 
 @dataclass(frozen=True)
@@ -180,7 +169,8 @@ def _key_number(row: Row, shuffled: float, evaluation: Evaluation) -> KeyNumber:
     # an empty cell in the column of verdicts could be taken for a verdict
     tests_made = any(r.pvalue is not None for r in evaluation.rows)
     verdict = words.verdict(row, evaluation) or ("not tested" if tests_made else "")
-    name, meaning = _NAMED.get((row.id, row.part), (row.name, catalogue[row.id].short_sign))
+    entry = catalogue[row.id]
+    name, meaning = entry.in_short.get(row.part or entry.part, (row.name, entry.short_sign))
     return KeyNumber(
         row.id, name, row.value, row.part, row.low, row.high, row.perfect, row.null_mean, row.null_high,
         useless, verdict, meaning,

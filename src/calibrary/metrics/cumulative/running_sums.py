@@ -162,6 +162,9 @@ def _span(high: Any, low: Any) -> Any:
         "KS": "the two-sample statistic of credit scoring, which measures ranking and is not part of this library"
     },
     sign="largest |sum of y - c| over the scores up to a threshold, per row; 0 is no deviation anywhere",
+    in_short={
+        "": ("Kolmogorov-Smirnov calibration error", "0 is perfect; the largest size of the cumulative difference")
+    },
     residual_only=True,
     cells=CellFacts("order", (2e-6, 9e-7), bound="one swing"),
     replicate=_extremes_of_the_walk(_farthest),
@@ -218,6 +221,7 @@ def kolmogorov_smirnov_calibration_error(
         "cutoff error",
     ),
     sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
+    in_short={"": ("Kuiper calibration error", "0 is perfect; the range of the cumulative difference")},
     symmetric=True,
     residual_only=True,
     cells=CellFacts("order", (4e-6, 1e-6), bound="two swings"),

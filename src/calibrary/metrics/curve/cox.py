@@ -244,6 +244,13 @@ def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tup
     sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted where 0.5 is stated "
     "(for all rows together see calibration_in_the_large); slope < 1: predictions too extreme, slope > 1: not extreme "
     "enough",
+    in_short={
+        "calibration_in_the_large": (
+            "calibration-in-the-large",
+            "0 is perfect; above 0, events are more frequent than predicted on the whole",
+        ),
+        "slope": ("calibration slope", "1 is perfect; below 1, predictions are too close to 0 and 1"),
+    },
     lenses=(*BINARY_LENSES, "full"),
     law="profile likelihood",
     cells=CellFacts("smooth", (3e-7, 8e-10)),

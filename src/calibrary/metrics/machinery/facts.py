@@ -203,6 +203,8 @@ class Facts:
     misses : whether an object that the detector missed counts
     familiar : whether readers of the field know the metric
     spoken : the name used in sentences, if it is shorter than the full name
+    in_short : field of the result ("" for a single number) -> its name and its meaning in a list of few numbers, where
+        the name of the metric and the short form of ``sign`` would not do
     cost, equation, references, use, avoid, corrections : for readers; ``equation`` has the review's equation numbers,
         "in words" if the review has none, and the formula of a metric newer than the review
     status, since : "stable" or "emerging" (newer than the review, may still change); the first version that has it
@@ -276,6 +278,7 @@ class Facts:
     misses: bool = False
     familiar: bool = False
     spoken: str = ""
+    in_short: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
     cost: str = "O(N)"
     equation: str = ""
     references: tuple[str, ...] = ()
