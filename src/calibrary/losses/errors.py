@@ -127,7 +127,8 @@ def asymmetric_squared_error(
 ) -> Tensor:
     """Mean squared difference with different costs for predictions that are too low and too high.
 
-    The optimal prediction is the expectile under q/(under q + over (1 - q)), not the probability q.
+    The optimal prediction is not the probability q but the expectile u q / (u q + o (1 - q)), where u is under and o is
+    over.
 
     Parameters
     ----------

@@ -24,11 +24,12 @@ from calibrary.metrics.machinery.literature import cited
     status="emerging",
     since="0.2",
     range=(-math.inf, 1.0),
-    range_note="at most the prevalence; at most 1 with standardized=True",
+    range_note="the value is at most the prevalence; with standardized=True it is at most 1",
     perfect=None,
     better="higher",
     tail="two-sided",
-    sign="true positives per row, minus false positives weighted by the odds of the threshold; treating nobody gives 0",
+    sign="the value is the number of true positives per row, minus that of false positives times the odds of "
+    "the threshold; treating nobody gives 0",
     proper="proper",
     stacks="weights",
     cells=CellFacts("exact", (0.0, 0.0)),
@@ -36,8 +37,8 @@ from calibrary.metrics.machinery.literature import cited
     references=cited("vickers2006", "vickers2019"),
     use="Use net benefit to ask whether acting on the model at a given threshold does more good than acting on nobody "
     "or on everybody.",
-    avoid="The value at one threshold does not hold for others: plots.plot_decision draws all thresholds, with both "
-    "strategies that need no model.",
+    avoid="The value at one threshold does not hold for others: plots.plot_decision shows all thresholds, and "
+    "the two strategies that need no model (treating everybody and treating nobody).",
 )
 def net_benefit(
     view: Predictions, *, threshold: float = 0.5, standardized: bool = False, **common: Unpack[Common]

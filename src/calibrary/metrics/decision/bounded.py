@@ -22,7 +22,7 @@ _FACTS: dict[str, Any] = {
     "cost": "O(N)",
     "status": "emerging",
     "since": "0.2",
-    "sign": "lower is better; 0: no decision at a threshold in the range was wrong",
+    "sign": "lower is better; the score is 0 if no decision at a threshold in the range was wrong",
     "proper": "proper",
     "references": cited("flores2025", "shen2005"),
 }
@@ -37,8 +37,8 @@ _FACTS: dict[str, Any] = {
     equation="2 x integral of e(t) dt from low to high",
     use="Use this score if only thresholds between low and high are ever used: it compares models by the cost of "
     "decisions there.",
-    avoid="The score rewards discrimination and calibration together, and does not depend on predictions beyond the "
-    "range.",
+    avoid="The score rewards discrimination and calibration together. All predictions below the range count "
+    "the same, and so do all predictions above it.",
     **_FACTS,
 )
 def bounded_brier(
@@ -82,12 +82,12 @@ def bounded_brier(
     name="bounded log score",
     aliases=("bounded threshold log score",),
     range=(0.0, math.inf),
-    range_note="at most max(log(high/low), log((1-low)/(1-high)))",
+    range_note="the score is at most max(log(high/low), log((1-low)/(1-high)))",
     cells=CellFacts("smooth", (2e-8, 4e-11)),
     equation="integral of e(t) / (t (1-t)) dt from low to high",
-    use="Use this score like the bounded Brier score, with thresholds weighted evenly in log odds: for rare events.",
-    avoid="The score rewards discrimination and calibration together, and does not depend on predictions beyond the "
-    "range.",
+    use="Use this score like the bounded Brier score if events are rare: it weights thresholds evenly in log odds.",
+    avoid="The score rewards discrimination and calibration together. All predictions below the range count "
+    "the same, and so do all predictions above it.",
     **_FACTS,
 )
 def bounded_log(

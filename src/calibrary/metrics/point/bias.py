@@ -23,13 +23,13 @@ _GLOBAL: dict[str, Any] = {
     "default_lens": "full",
     "symmetric": True,
     "cost": "O(NK)",
-    "use": "Use this bias as a first check: is the average prediction right (calibration in the large)?",
-    "avoid": "Errors of different rows cancel, so 0 does not mean calibrated.",
+    "use": "Use this bias as a first check of whether the average prediction is right (calibration in the large).",
+    "avoid": "Errors of different rows cancel, so a value of 0 does not mean that the model is calibrated.",
 }
 _NO_SCORE = Correction(
     "proper",
-    "unknown",
-    "the bias is not an average over rows: it is a function of two means, and perfect for any "
+    "Table 2 lists propriety as unknown",
+    "the bias is not an average over rows: it is a function of two means, and it is perfect for any "
     "predictions with the right mean",
 )
 _RATIO: dict[str, Any] = {
@@ -42,9 +42,12 @@ _RATIO: dict[str, Any] = {
     "proper": "no",
     "cost": "O(N)",
     "use": "Use this ratio in clinical validation: it compares the total of predicted and of observed events.",
-    "avoid": "A ratio of 1 does not mean calibrated, because errors cancel, and the ratio does not rank models; with "
-    "few events it is noisy: compute its interval.",
-    "corrections": (_NO_SCORE, Correction("perfect value", "0 if errors cancel (Table 2)", "1 if errors cancel")),
+    "avoid": "A ratio of 1 does not mean that the model is calibrated, because errors cancel, and the ratio does "
+    "not rank models. With few events the ratio is noisy: compute its interval.",
+    "corrections": (
+        _NO_SCORE,
+        Correction("perfect value", "the ratio is 0 if errors cancel (Table 2)", "the ratio is 1 if errors cancel"),
+    ),
 }
 
 
@@ -56,7 +59,7 @@ _RATIO: dict[str, Any] = {
     row=6,
     fractional="rows",
     range=(0.0, 1.0),
-    range_note="[0, 1] for two classes, [0, 2/K] for more; [0, 2] with scale='sum'",
+    range_note="the range is [0, 1] for two classes and [0, 2/K] for more; with scale='sum' it is [0, 2]",
     range_with=lambda options, k: (0.0, 2.0 if options.get("scale") == "sum" else 1.0),
     residual_only=True,
     stacks="weights",
@@ -66,10 +69,10 @@ _RATIO: dict[str, Any] = {
     references=cited("galbraith2011"),
     corrections=(
         _NO_SCORE,
-        Correction("(10)", "c_i and y_i are printed without a class index", "c_ik and y_ik"),
+        Correction("(10)", "c_i and y_i are printed without a class index", "the symbols are c_ik and y_ik"),
         Correction(
             "equivalence",
-            "equivalent to ECE with one bin",
+            "the bias is equivalent to ECE with one bin",
             "it is equivalent to the square of ECE with one bin; MDCA is the one-bin error",
         ),
     ),
@@ -103,7 +106,7 @@ def global_squared_bias(view: Predictions, *, scale: str = "1/K", **common: Unpa
     row=7,
     fractional="rows",
     aliases=("dca",),
-    range_note="[0, 1] for two classes, [0, 2/K] for more",
+    range_note="the range is [0, 1] for two classes and [0, 2/K] for more",
     residual_only=True,
     stacks="weights",
     cells=CellFacts("exact", (1e-16, 3e-17)),
@@ -146,7 +149,8 @@ def multiclass_difference_of_confidence_and_accuracy(view: Predictions, **common
         "expected to observed ratio",
         "expected to observed (EO) ratio",
     ),
-    sign="above 1: too many events predicted (over-confident with the top-label lens); below 1: too few",
+    sign="a value above 1 means that too many events were predicted (over-confident with the top-label "
+    "lens); a value below 1 means too few",
     law="expected over observed",
     cells=CellFacts("exact", (1e-15, 7e-16)),
     overall={"": "mean"},
@@ -190,7 +194,8 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
         "observed to expected ratio",
         "observed to expected (OE) ratio",
     ),
-    sign="below 1: too many events predicted (over-confident with the top-label lens); above 1: too few",
+    sign="a value below 1 means that too many events were predicted (over-confident with the top-label "
+    "lens); a value above 1 means too few",
     law="observed over expected",
     cells=CellFacts("exact", (1e-15, 7e-16)),
     overall={"": "mean"},

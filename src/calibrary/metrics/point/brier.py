@@ -18,7 +18,7 @@ from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_ar
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
 
-_SCALE_NOTE = "[0, 1] for two classes; [0, 2/K] by default, [0, 2] with scale='sum'"
+_SCALE_NOTE = "the range is [0, 1] for two classes and [0, 2/K] for more; with scale='sum' it is [0, 2]"
 
 
 #: Number of rows per block, the same as in the formula, so that the sums are added in the same order.
@@ -83,7 +83,7 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
     ),
     range=(0.0, 2.0),
     range_note=_SCALE_NOTE,
-    sign="lower is better; 0 only for certain and correct predictions",
+    sign="lower is better; the score is 0 only if every prediction is certain and correct",
     proper="strictly",
     symmetric=True,
     cells=CellFacts("smooth", (3e-9, 8e-12)),
@@ -93,7 +93,9 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
     use="Use this score to compare models on the same data: it rewards calibration and discrimination together.",
     avoid="Do not interpret the score as calibration alone: a calibrated model whose probabilities are close to the "
     "base rate scores badly.",
-    corrections=(Correction("range", "always in [0, 1]", "this is true, but for K > 2 the maximum is 2/K"),),
+    corrections=(
+        Correction("range", "the score always lies in [0, 1]", "this is true, but for K > 2 the maximum is 2/K"),
+    ),
     **ROW_SCORE,
 )
 def brier_score(
@@ -152,10 +154,10 @@ def brier_score(
     row=2,
     fractional="rows",
     range=(0.0, math.sqrt(2.0)),
-    range_note="[0, 1] by default, [0, sqrt 2] with scale='sum'",
+    range_note="the range is [0, 1]; with scale='sum' it is [0, sqrt 2]",
     perfect=None,
     tail="two-sided",
-    sign="lower is better; 0 only for certain and correct predictions",
+    sign="lower is better; the score is 0 only if every prediction is certain and correct",
     proper="dataset",
     lenses=ALL_LENSES,
     default_lens="full",
@@ -172,14 +174,14 @@ def brier_score(
     corrections=(
         Correction(
             "proper",
-            "yes",
+            "the score is proper",
             "the score orders models as the Brier score does, but the root of a mean is not a mean of row scores",
         ),
         Correction(
             "upper bound",
             "the root of (5) is an upper bound of the canonical calibration error",
-            "the bound holds only on the inventors' scale='sum': c = e1 with y = e2 has error sqrt 2 and sqrt(BS) = "
-            "sqrt(2/K)",
+            "the bound holds only on the inventors' scale='sum': the prediction e1 with the label e2 (two unit "
+            "vectors) has error sqrt 2, and by default sqrt(BS) = sqrt(2/K)",
         ),
     ),
 )
@@ -220,10 +222,10 @@ def root_brier_score(
     family="point",
     aliases=("stratified_brier",),
     range=(0.0, 2.0),
-    range_note=_SCALE_NOTE + "; one value per class",
+    range_note=_SCALE_NOTE + "; each class has one value",
     perfect=None,
     tail="two-sided",
-    sign="lower is better, class by class",
+    sign="lower is better for each class",
     proper="dataset",
     lenses=("full", "binary", "top-label", "rth", "within-top-r", "ranked", "partition"),
     default_lens="full",
@@ -232,7 +234,8 @@ def root_brier_score(
     equation="(5) over the rows of one class",
     references=cited("wallace2012"),
     use="Use this score for imbalanced classes: in the overall average the Brier score of the rare class is hidden.",
-    avoid="Within one class the score rewards predicting that class, so never optimise it for one class alone.",
+    avoid="Within one class the score rewards a high probability of that class, so never optimise it for one "
+    "class alone.",
 )
 def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: Unpack[Common]) -> Array:
     r"""Brier score over the rows of each true class, so that errors in a rare class are visible.

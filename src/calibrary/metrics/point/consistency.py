@@ -40,25 +40,30 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     front=replace(CLASSIFIER, read=_without_labels),
     aliases=("consistency_calibration",),
     range=(0.0, math.inf),
-    range_note="that of the metric used",
-    sign="0: confidence equals stability for every prediction",
+    range_note="the range is that of the metric that is used",
+    sign="the error is 0 if every confidence equals the share of perturbed inputs for which the prediction "
+    "stays the same",
     proper="no",
     null=False,
-    null_note="labels are not used",
+    null_note="the error does not use labels",
     lenses=("full", "binary"),
     default_lens="full",
     needs=("consistency",),
     no_consistency="is this metric itself",
     cells=CellFacts("keys"),
-    cost="that of the metric used",
+    cost="that of the metric that is used",
     equation="(25)",
     references=cited("tao2024b"),
     use="Use this error to compare confidence with how often the predicted class stays the same under small changes "
     "of the input.",
-    avoid="A stable prediction may still be wrong: labels are not used, and the value depends on the size of the "
-    "perturbation.",
+    avoid="A stable prediction may still be wrong, because the error does not use labels. The value also "
+    "depends on the size of the perturbation.",
     corrections=(
-        Correction("size of the noise", "not stated", "no size is canonical; the authors tune it on validation data"),
+        Correction(
+            "size of the noise",
+            "the size is not stated",
+            "no size is canonical; the authors tune it on validation data",
+        ),
     ),
 )
 def consistency_error(

@@ -25,7 +25,7 @@ _FACTS: dict[str, Any] = {
     "default_lens": "full",
     "needs": ("distributions",),
     "null": False,
-    "null_note": "labels are shares of annotators, which are not single classes drawn from the predictions",
+    "null_note": "the labels are shares of annotators, which are not single classes drawn from the predictions",
     "cost": "O(NK)",
     "references": cited("baan2022"),
     "status": "emerging",
@@ -36,7 +36,7 @@ _FACTS: dict[str, Any] = {
 @metric(
     "dist_ce",
     aliases=("DistCE", "human calibration error"),
-    sign="0: every predicted row equals the panel's shares; larger is worse",
+    sign="the error is 0 if every predicted row equals the panel's shares; larger is worse",
     equation="mean over rows of half the sum of |human - predicted|",
     use="Use this error if labels are shares because people disagree, and the model should predict these shares in "
     "every row.",
@@ -78,15 +78,16 @@ class EntropyDifference(NamedTuple):
     no_consistency="gives several numbers",
     aliases=("EntCE", "entropy calibration error of label distributions"),
     range=(-np.inf, np.inf),
-    range_note="[-log K, log K], in units of the base",
+    range_note="the range is [-log K, log K], with the logarithm to the chosen base",
     better="perfect",
     tail="two-sided",
-    sign="signed above 0: the model is less certain than people are; below 0: more certain",
+    sign="a value of signed above 0 means that the model is less certain than people are; a value below 0 "
+    "means that it is more certain",
     fields=(("signed", 0.0), ("absolute", 0.0)),
     equation="mean of H(predicted) - H(human)",
     use="Use this error to ask whether the model is as undecided as people are, whichever class it prefers.",
-    avoid="A value of 0 does not mean agreement: the same spread over other classes also gives 0. The entropy of "
-    "small panels is too small.",
+    avoid="A value of 0 does not mean agreement: the same spread over other classes also gives 0. With small "
+    "panels the entropy of the shares is too small.",
     **_FACTS,
 )
 def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:
@@ -123,11 +124,11 @@ def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common
     perfect=1.0,
     better="higher",
     tail="less",
-    sign="1: the classes of every row are in the order of the votes; lower is worse",
+    sign="the score is 1 if the classes of every row are in the order of the votes; lower is worse",
     equation="share of rows with argsort(human) = argsort(predicted)",
     use="Use this score to ask whether the model ranks the classes in the order of the human votes.",
-    avoid="With many classes the order of classes without votes is arbitrary, and classes with equal votes are ranked "
-    "by column.",
+    avoid="With many classes, the order of the classes without votes is arbitrary; classes with equal votes "
+    "are ranked by their column.",
     **_FACTS,
 )
 def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> float:

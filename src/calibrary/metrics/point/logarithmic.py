@@ -20,7 +20,7 @@ from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduce
 from calibrary.metrics.point.skill import skill_of
 
 _LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
-_NO_1_OVER_K = "there is no factor 1/K (Lin et al., Mukhoti et al., scikit-learn); scale='1/K' includes it"
+_NO_1_OVER_K = "the loss has no factor 1/K in Lin et al., Mukhoti et al. and scikit-learn; scale='1/K' includes it"
 
 
 def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
@@ -67,7 +67,8 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
         Alias("multinomial logistic loss", scale="1/K"),
     ),
     homonyms={"multinomial logistic loss": "the log loss without the factor 1/K, which is 'nll' here"},
-    sign="lower is better; 0 only for certain and correct predictions, infinite if a class of probability 0 occurs",
+    sign="lower is better; the loss is 0 only if every prediction is certain and correct, and infinite if a "
+    "class of probability 0 occurs",
     proper="strictly",
     cells=CellFacts("smooth", (1e-8, 4e-11)),
     direct=_direct_likelihood,
@@ -159,8 +160,8 @@ def negative_log_likelihood(
         Correction("(8)", "the formula divides by NK, so that gamma = 0 does not give (6)", _NO_1_OVER_K),
         Correction(
             "class",
-            "usually only computed for the top-confidence class",
-            "(8) involves only the true class; implementations compute this",
+            "the loss is usually only computed for the top-confidence class",
+            "(8) involves only the true class, and implementations compute it so",
         ),
     ),
     **_LOG,
@@ -223,9 +224,9 @@ def focal_loss(
     corrections=(
         Correction(
             "classes",
-            "uses the two most confident classes",
-            "the true class and the largest probability below it (authors' code); definition='review' uses the two "
-            "largest",
+            "the loss uses the two most confident classes",
+            "the loss uses the true class and the largest probability below it (authors' code); "
+            "definition='review' uses the two largest",
         ),
     ),
     **_LOG,
@@ -346,18 +347,24 @@ def focal_calibration_loss(
     row=5,
     aliases=("entropic_calibration",),
     better="perfect",
-    sign="above 0: over-confident (more surprise than the predictions imply); below 0: under-confident",
+    sign="a value above 0 means over-confidence (more surprise than the predictions imply); a value below 0 "
+    "means under-confidence",
     proper="no",
-    range_note="never below -W((K-1)/e), W the Lambert function: -0.2785 for K = 2, -1.1010 for K = 10",
+    range_note="the value is never below -W((K-1)/e), where W is the Lambert function: -0.2785 for K = 2 and "
+    "-1.1010 for K = 10",
     cells=CellFacts("smooth", (2e-8, 7e-11)),
     equation="(9); for several classes from its definition",
     references=cited("sumler2025"),
-    use="Use this difference as one signed number that shows over- or under-confidence, without bins.",
-    avoid="A value of zero does not mean calibrated: uniform predictions give 0 whatever the labels.",
+    use="Use this difference for one signed number that shows over- or under-confidence without bins.",
+    avoid="A value of 0 does not mean that the model is calibrated: uniform predictions give 0 whatever the labels.",
     corrections=(
-        Correction("range", "any real number", "bounded below by -W((K-1)/e), unbounded above"),
         Correction(
-            "perfect value", "zero means perfectly calibrated", "the value is also zero for c = 1/2 with any labels"
+            "range", "the value can be any real number", "the value is bounded below by -W((K-1)/e) and unbounded above"
+        ),
+        Correction(
+            "perfect value",
+            "a value of zero means perfectly calibrated",
+            "the value is also zero for c = 1/2 with any labels",
         ),
         Correction(
             "proper",

@@ -28,7 +28,7 @@ _LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCO
     fractional="rows",
     aliases=("mean_absolute_deviation", "l1_error"),
     homonyms={"MAE": "the maximum absolute error of a fitted curve, which is 'emax' here"},
-    range_note="[0, 1] for two classes, [0, 2/K] for more",
+    range_note="the range is [0, 1] for two classes and [0, 2/K] for more",
     cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(16)",
     references=cited("willmott2005"),
@@ -92,9 +92,9 @@ def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
     equation="(17)",
     references=cited("leeuw2009"),
     use="Use this error where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
-    avoid="Only p = 2 corresponds to a proper score; p = 1 rewards extreme predictions; p = inf depends on a single "
-    "row, and the review advises against it.",
-    corrections=(Correction("root", "p-norm with its root", "the cited package omits the root"),),
+    avoid="Only p = 2 corresponds to a proper score. The norm p = 1 rewards extreme predictions; p = inf "
+    "depends on a single row, and the review advises against it.",
+    corrections=(Correction("root", "the p-norm includes the root", "the cited package omits the root"),),
 )
 def pointwise_lp_error(
     view: Predictions, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
@@ -144,14 +144,20 @@ def pointwise_lp_error(
         "pseudo Huber loss",
     ),
     range=(0.0, math.sqrt(2.0)),
-    range_note="[sqrt eps, sqrt(1 + eps)]",
+    range_note="the range is [sqrt eps, sqrt(1 + eps)]",
     range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
     cells=CellFacts("smooth", (1e-10, 5e-13)),
     equation="(18)",
     references=cited("leeuw2009"),
     use="Use this error as a differentiable approximation of the absolute error.",
     avoid=_IMPROPER,
-    corrections=(Correction("proper", "unknown", "it is not proper: for q = 0.8 the minimiser is 0.997"),),
+    corrections=(
+        Correction(
+            "proper",
+            "Table 2 lists propriety as unknown",
+            "the error is not proper: for q = 0.8 the minimiser is 0.997",
+        ),
+    ),
     **_LOSS,
 )
 def l1eps_error(
@@ -194,7 +200,7 @@ def l1eps_error(
     fractional="rows",
     aliases=("hinge_error", "mean hinge loss"),
     range=(0.0, 2.0),
-    range_note="[0, 1] by default, [0, 2] for the other variants",
+    range_note="the range is [0, 1] by default and [0, 2] for the other variants",
     cells=CellFacts("exact", (5e-16, 2e-16)),
     equation="(19), (20)",
     references=cited("gentile1998"),
@@ -204,9 +210,9 @@ def l1eps_error(
     corrections=(
         Correction(
             "(20)",
-            "mean of 1 - (2y - 1)c is the same as l1, in [0, 1]",
-            "for y = 0 it is 1 + c, with range [0, 2]; with the margin 2c - 1 the hinge is 2|y - c|, and half of that "
-            "is l1",
+            "the mean of 1 - (2y - 1)c is the same as the l1 error and lies in [0, 1]",
+            "for y = 0 the term is 1 + c, so the range is [0, 2]; with the margin 2c - 1 the hinge loss is 2|y "
+            "- c|, and half of that is the l1 error",
         ),
     ),
     **_LOSS,
@@ -282,11 +288,11 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     complete=False,
     section="3.12",
     fractional="rows",
-    range_note="[0, 1 - eps] for eps <= 1/2",
+    range_note="the range is [0, 1 - eps] for eps <= 1/2",
     cells=CellFacts("smooth", (2e-9, 9e-12)),
     equation="in words",
     references=cited("huber1964", "leeuw2009"),
-    use="Use this loss for squares of small differences and absolute values of large differences.",
+    use="Use this loss if small differences should count by their square and large ones by their absolute value.",
     avoid="The loss is improper: its minimiser is not the true probability.",
     **_LOSS,
 )
@@ -335,7 +341,9 @@ def huber_loss(
     avoid="The loss is improper: any prediction within (1 - beta) eps of certainty may score 0.",
     corrections=(
         Correction(
-            "shape", "linear for medium errors, quadratic for large errors", "quadratic for medium, linear for large"
+            "shape",
+            "the loss is linear for medium errors and quadratic for large errors",
+            "the loss is quadratic for medium errors and linear for large ones",
         ),
     ),
     **_LOSS,
@@ -384,12 +392,13 @@ def soft_insensitive_loss(
     fractional="rows",
     aliases=("asymmetric_least_squares",),
     range=(0.0, math.inf),
-    range_note="[0, max(under, over)]",
+    range_note="the range is [0, max(under, over)]",
     cells=CellFacts("smooth", (4e-9, 1e-11)),
     equation="in words",
     references=cited("efron1991", "leeuw2009"),
     use="Use this error if predictions that are too low cost more (or less) than predictions that are too high.",
-    avoid="The optimal prediction is the expectile under q/(under q + over (1 - q)), not the probability q.",
+    avoid="The optimal prediction is not the probability q but the expectile u q / (u q + o (1 - q)), where u "
+    "is under and o is over.",
     **{**_LOSS, "symmetric": False},
 )
 def asymmetric_squared_error(
@@ -435,7 +444,7 @@ def asymmetric_squared_error(
     fractional="binary",
     aliases=("general_least_squares",),
     range=(-math.inf, math.inf),
-    range_note="[0, 1] without W; not negative for positive semi-definite W",
+    range_note="without W the range is [0, 1]; for a positive semi-definite W the value is not negative",
     perfect=None,
     tail="two-sided",
     sign="lower is better",
@@ -448,7 +457,7 @@ def asymmetric_squared_error(
     equation="in words",
     references=cited("aitken1936", "leeuw2009"),
     use="Use this error if the errors of neighbouring rows (in time or space) are correlated.",
-    avoid="W is not divided by N, and its rows must be in the order of the data.",
+    avoid="The error does not divide W by N, and the rows of W must be in the order of the data.",
 )
 def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
     r"""Squared errors with a weight for every pair of rows.

@@ -34,9 +34,17 @@ from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_o
     "or real numbers.",
     avoid="One class with probability exactly 0 makes the score infinite; with eps= the value depends on eps.",
     corrections=(
-        Correction("sigma in (14)", "is the variance", "sigma is the standard deviation"),
-        Correction("range", "non-negative", "any real number; -inf for certain and correct predictions"),
-        Correction("proper", "not strictly", "strictly proper for Bernoulli and categorical outcomes"),
+        Correction("sigma in (14)", "sigma is the variance", "sigma is the standard deviation"),
+        Correction(
+            "range",
+            "the score is non-negative",
+            "the score can be any real number; for certain and correct predictions it is -inf",
+        ),
+        Correction(
+            "proper",
+            "the score is not strictly proper",
+            "the score is strictly proper for Bernoulli and categorical outcomes",
+        ),
     ),
     **ROW_SCORE,
 )
@@ -90,15 +98,15 @@ def dawid_sebastiani_score(
     aliases=("nses_score", "normalized_squared_error_score"),
     range=(0.0, math.inf),
     better="perfect",
-    sign="above 1: over-confident; below 1: under-confident",
+    sign="a value above 1 means over-confidence; a value below 1 means under-confidence",
     proper="no",
     symmetric=True,
     cells=CellFacts("smooth", (3e-7, 5e-10)),
     equation="(15)",
     references=cited("czado2009"),
-    use="Use this score as a two-sided check of the predicted variance: the value is 1 if squared errors are as large "
-    "as predicted.",
-    avoid="A value of 1 does not mean calibrated (c = 1/2 always gives 1), and rows near certainty dominate the mean.",
+    use="Use this score to check the predicted variance: the value is 1 if squared errors are as large as predicted.",
+    avoid="A value of 1 does not mean that the model is calibrated (c = 1/2 always gives 1), and rows near "
+    "certainty dominate the mean.",
     **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
 )
 def normalized_squared_error_score(

@@ -44,8 +44,8 @@ def _direct_ranked(y: Any, p: Any, normalize: bool = True, **others: Any) -> flo
     fractional="rows",
     aliases=("discrete_crps",),
     range=(0.0, math.inf),
-    range_note="[0, 1]; [0, K-1] with normalize=False",
-    sign="lower is better; 0 only for certain and correct predictions",
+    range_note="the range is [0, 1]; with normalize=False it is [0, K-1]",
+    sign="lower is better; the score is 0 only if every prediction is certain and correct",
     proper="strictly",
     symmetric=True,
     needs=("order",),
@@ -107,8 +107,8 @@ def ranked_probability_score(
         "squared absolute RPS",
     ),
     range=(0.0, math.inf),
-    range_note="[0, 1]; [0, K-1] with definition='review'",
-    sign="lower is better; 0 only for certain and correct predictions",
+    range_note="the range is [0, 1]; with definition='review' it is [0, K-1]",
+    sign="lower is better; the score is 0 only if every prediction is certain and correct",
     proper="no",
     symmetric=True,
     needs=("order",),
@@ -121,10 +121,11 @@ def ranked_probability_score(
     corrections=(
         Correction(
             "(27)",
-            "1/(K-1) outside the square",
-            "inside, otherwise the range is [0, K-1]; definition='review' follows the review",
+            "the factor 1/(K-1) is outside the square",
+            "the factor is inside the square, because the range would otherwise be [0, K-1]; "
+            "definition='review' follows the review",
         ),
-        Correction("proper", "unknown", "no for K > 2"),
+        Correction("proper", "Table 2 lists propriety as unknown", "the score is not proper for K > 2"),
     ),
     **ROW_SCORE,
 )

@@ -87,12 +87,12 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
     fractional="rows",
     aliases=("prediction set coverage", "top set coverage"),
     range=(-np.inf, np.inf),
-    range_note="coverage and claimed [0, 1], size [1, K], gap [-1, 1]",
+    range_note="coverage and claimed lie in [0, 1], size in [1, K] and gap in [-1, 1]",
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="gap below 0: the sets contain the true class less often than they claim (over-confident); above 0: more "
-    "often",
+    sign="a gap below 0 means that the sets contain the true class less often than they claim "
+    "(over-confident); a gap above 0 means more often",
     fields=(("coverage", None), ("size", None), ("gap", 0.0)),
     lenses=("full", "ranked", "partition"),
     default_lens="full",
@@ -102,10 +102,11 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
     cost="O(NK log K)",
     equation="P(y in S), S the smallest top set with sum c >= level",
     references=cited("romano2020"),
-    use="Use this coverage for decisions by a short list: does the list that claims 90% contain the true class in 90% "
-    "of the rows, and how long is the list?",
-    avoid="Sets consist of whole classes, so they claim more than the level: compare coverage with claimed, not with "
-    "the level. A gap of 0 at one level does not mean calibrated: set_coverage_curve shows all levels.",
+    use="Use this coverage if decisions are made from a short list of classes: it shows whether the list "
+    "that claims 90% contains the true class in 90% of the rows, and how long the list is.",
+    avoid="Sets consist of whole classes, so they claim more than the level: compare coverage with claimed, "
+    "not with the level. A gap of 0 at one level does not mean that the model is calibrated: "
+    "set_coverage_curve shows all levels.",
     status="emerging",
     since="0.2",
 )

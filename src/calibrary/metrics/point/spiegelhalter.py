@@ -38,7 +38,8 @@ from calibrary.metrics.point.row_scores import row_blocks, soft
     range=(-math.inf, math.inf),
     better="perfect",
     tail="two-sided",
-    sign="above 0: predictions too extreme (over-confident); below 0: not extreme enough (under-confident)",
+    sign="a value above 0 means that predictions are too extreme (over-confident); a value below 0 means "
+    "that they are not extreme enough (under-confident)",
     proper="dataset",
     lenses=ALL_LENSES,
     default_lens="full",
@@ -52,8 +53,15 @@ from calibrary.metrics.point.row_scores import row_blocks, soft
     equation="(21)",
     references=cited("spiegelhalter1986"),
     use="Use z for a quick test of calibration without bins; its sign shows over- or under-confidence.",
-    avoid="The test has no power against errors that do not change the expected Brier score, nor where c is near 1/2.",
-    corrections=(Correction("proper", "unknown", "z is not a scoring rule: it is a statistic of the whole data set"),),
+    avoid="The test has no power against errors that do not change the expected Brier score, nor against "
+    "errors where c is near 1/2.",
+    corrections=(
+        Correction(
+            "proper",
+            "Table 2 lists propriety as unknown",
+            "z is not a scoring rule: it is a statistic of the whole data set",
+        ),
+    ),
 )
 def spiegelhalter_z(
     view: Predictions, *, weight_type: str = "frequency", soft_target: Any = None, **common: Unpack[Common]

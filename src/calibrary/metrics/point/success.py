@@ -26,20 +26,20 @@ _DECISION: dict[str, Any] = {
     "cost": "O(NK), or O(NKA) with A acts",
     "equation": "(13)",
     "references": cited("gneiting2007"),
-    "use": "Use this rate for the effect on users of the decisions; with cost= errors are weighted as in the "
-    "application.",
-    "avoid": "The rate depends only on the decision: probabilities 0.51 and 0.99 count the same.",
+    "use": "Use this rate to show how often decisions by the most probable class are right or wrong; with "
+    "cost= errors are weighted as in the application.",
+    "avoid": "The rate depends only on the decisions: for two classes, probabilities of 0.51 and 0.99 count the same.",
     "corrections": (
         Correction(
             "direction",
-            "the review lists it as misclassification loss",
+            "(13) is listed as misclassification loss",
             "(13) is a reward, where 1 is best; the loss is 1 - SR",
         ),
         Correction(
             "soundness",
-            "every proper scoring rule satisfies it (9.2)",
-            "strictly proper rules satisfy it; for an event that always occurs, 0.51 has the best score and is 0.49 "
-            "away from calibration",
+            "every proper scoring rule is sound (9.2)",
+            "strictly proper rules are sound, but this rule is not strictly proper: for an event that always "
+            "occurs, the prediction 0.51 has the best score and is 0.49 away from calibration",
         ),
     ),
 }
@@ -62,9 +62,9 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
     row=9,
     aliases=("zero_one_score", "accuracy"),
     better="higher",
-    range_note="[1 - max cost, 1 - min cost] with cost",
+    range_note="with cost= the range is [1 - largest cost, 1 - smallest cost]",
     range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]),
-    sign="higher is better; 1 if every decision is right",
+    sign="higher is better; the rate is 1 if every decision is right",
     **_DECISION,
 )
 def success_rate(
@@ -113,9 +113,9 @@ def success_rate(
     linear=True,
     section="3.6",
     aliases=("zero_one_loss", "error_rate"),
-    range_note="[min cost, max cost] with cost",
+    range_note="with cost= the range is [smallest cost, largest cost]",
     range_with=lambda options, k: _costs(options),
-    sign="lower is better; at 0 every predicted class is right",
+    sign="lower is better; the loss is 0 if every predicted class is right",
     **_DECISION,
 )
 def misclassification_loss(
@@ -155,7 +155,7 @@ def misclassification_loss(
     better="higher",
     perfect=None,
     tail="two-sided",
-    sign="higher is better; it rewards caution, not calibration",
+    sign="higher is better; the score rewards low confidence, not calibration",
     proper="no",
     stacks="weights",
     cells=CellFacts("exact", (3e-15, 7e-15)),
@@ -164,7 +164,7 @@ def misclassification_loss(
     use="Use this score to ask whether low confidence identifies the errors. (With the top-label lens, errors are the "
     "class of interest.)",
     avoid="For a constant confidence c the score falls as c grows, whatever the accuracy: it is best at c = 0.",
-    corrections=(Correction("proper", "unknown", "no"),),
+    corrections=(Correction("proper", "Table 2 lists propriety as unknown", "the score is not proper"),),
 )
 def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
     r"""F1 score of "one minus confidence" as a detector of errors, without a threshold.
