@@ -26,19 +26,23 @@ from calibrary.metrics.point.brier import brier_score
     row=48,
     perfect=None,
     better="higher",
-    sign="1 is accurate and calibrated; smaller is worse",
+    sign="the score is 1 only for a model that is always right and calibrated; smaller is worse",
     tail="two-sided",
     proper="dataset",
     lenses=("binary", "top-label"),
     cells=CellFacts("exact", (1e-16, 0.0)),
     equation="(58)",
     references=cited("tao2024a"),
-    use="Rank models by accuracy and calibration together, in one number between 0 and 1.",
+    use="Use this score to rank models by accuracy and calibration together, in one number between 0 and 1.",
     avoid="Do not interpret this score as calibration alone: an inaccurate model scores low however well calibrated "
     "the model is. The ECE inside the score always has equal-width bins, as in the source; with other bins, values "
     "from different studies could not be compared.",
     corrections=(
-        Correction("proper", "no", "the score is not an average over rows: it is computed from an accuracy and an ECE"),
+        Correction(
+            "proper",
+            "the score is not proper",
+            "the score is not an average over rows: it is computed from an accuracy and an ECE",
+        ),
     ),
     stacks="weights",
 )
@@ -105,7 +109,7 @@ _HALVES = (0.0, 0.5, 1.0)
     corrections=(
         Correction(
             "range",
-            "[0, 1]",
+            "the range is [0, 1]",
             "the range is [1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so the value can be 0 only if K = 2",
         ),
         Correction("(60)", "the review prints the index i", "the index is t, the row of the partition"),
@@ -158,7 +162,7 @@ def _well_calibration(view: Predictions) -> Any:
     homonyms={"Cal": "CAL of Caruana and Niculescu-Mizil, which uses overlapping bins: use 'calbin' with inner='bin'"},
     perfect=None,
     better="higher",
-    sign="1 is calibrated and certain; smaller is worse",
+    sign="the value is 1 only if every prediction is certain and correct; smaller is worse",
     tail="two-sided",
     proper="dataset",
     lenses=_WHOLE_VECTOR,

@@ -39,12 +39,12 @@ _FACTS: dict[str, Any] = {
     "cost": "O(N log N)",
 }
 _COUNTS = (
-    "give counts as sample_weight, or pass weight_type='importance', because the correction depends on the number of "
-    "rows in each bin."
+    "If rows have weights, pass counts as sample_weight, or weight_type='importance' for other weights, because the "
+    "correction depends on the number of rows in each bin."
 )
 _NO_LAW = Correction(
     "hypothesis test",
-    "yes",
+    "Table 2 lists a hypothesis test",
     "no formula for the null distribution is known; debiased_calibration_test redraws the labels, which is possible "
     "for any metric",
 )
@@ -99,7 +99,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
         "de-biased square calibration error",
         "de-biased squared calibration error",
     ),
-    range_note="negative values are legal: the bias is removed on average, not in every sample",
+    range_note="negative values are possible, because the bias is removed on average, not in every sample",
     sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     law="debiased square",
     grouped=lambda view, options: _grouped(view, **options),
@@ -109,17 +109,19 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
     references=cited("kumar2019", "brocker2012", "ferro2012"),
     use="Use this error to compare models or sample sizes: it is an unbiased estimate of the squared binned error if "
     "confidences are constant within bins.",
-    avoid=f"Do not clip negative values: without them the average over samples would be biased. Also {_COUNTS}",
+    avoid=f"Do not clip negative values: without them the average over samples would be biased. {_COUNTS}",
     corrections=(
         Correction(
-            "proper", "unknown", "the error is a difference of means over the whole data set, not an average over rows"
+            "proper",
+            "Table 2 lists propriety as unknown",
+            "the error is a difference of means over the whole data set, not an average over rows",
         ),
         _NO_LAW,
         Correction(
             "(50)",
-            "subtracts the confidence variance, mean c (1 - mean c) / (n - 1)",
-            "the label variance, mean y (1 - mean y) / (n - 1), as in the inventors' package, is the one that makes "
-            "the estimate unbiased; definition='review' gives the printed formula",
+            "(50) subtracts the confidence variance, mean c (1 - mean c) / (n - 1)",
+            "the label variance, mean y (1 - mean y) / (n - 1), must be subtracted, as in the inventors' "
+            "package: then the estimate is unbiased. definition='review' gives the printed formula",
         ),
     ),
     combine=_root_mean,
@@ -178,7 +180,7 @@ def debiased_squared_calibration_error(
         "de-biased calibration error",
     ),
     homonyms={"de-biased ECE": "the root of the debiased squared error, which is 'ce2_db' here (with root=True)"},
-    range_note="negative values are legal",
+    range_note="negative values are possible",
     sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     cells=CellFacts("order", (1e-5, 5e-6)),
     reads_cells=True,
@@ -186,16 +188,20 @@ def debiased_squared_calibration_error(
     references=cited("kumar2019"),
     use="Use this error in place of ECE when bins are small: it is ECE, on the same scale, less most of its bias.",
     avoid="Do not take the value as unbiased: for calibrated predictions more than half of the bias of ECE remains (a "
-    f"mean of 0.03 instead of 0.05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. Also {_COUNTS}",
+    f"mean of 0.03 instead of 0.05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. {_COUNTS}",
     corrections=(
         Correction(
             "unbiased",
-            "yes",
+            "the estimate is unbiased",
             "the estimate is biased: for calibrated predictions (N = 300, 15 bins) about 60% of the bias of the plain "
             "estimate remains",
         ),
         _NO_LAW,
-        Correction("Monte Carlo", "needed", "resampling is not needed: the expectation has a closed form"),
+        Correction(
+            "Monte Carlo",
+            "Monte Carlo resampling is needed",
+            "resampling is not needed: the expectation has a closed form",
+        ),
     ),
     **_FACTS,
     stacks="weights",

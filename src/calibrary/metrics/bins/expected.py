@@ -22,8 +22,8 @@ from calibrary.metrics.machinery.forms import ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
 
 _BIASED = (
-    "The value grows with the number of bins and falls with N: even a calibrated model does not show 0; "
-    "calibrary.study.expected_by_chance gives the value expected by chance."
+    "The value grows with the number of bins and falls with N, so even a calibrated model does not show "
+    "0. calibrary.study.expected_by_chance gives the value expected by chance."
 )
 
 
@@ -65,7 +65,8 @@ _NAMES = (
     row=23,
     fractional="binary",
     aliases=_NAMES,
-    range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
+    range_note="the range is [0, 1]; with lens='full' it is [0, 2] for distance='l1' and [0, sqrt 2] for "
+        "distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
@@ -85,8 +86,9 @@ _NAMES = (
     corrections=(
         Correction(
             "names",
-            "'classification error' for the top-label and the marginal error; 'l = 1'; MCE for both (34) and (39)",
-            "Kumar et al. write calibration error; p = 1; here MCE is the maximum (39) only",
+            "the top-label and the marginal error are called 'classification error', the norm is written 'l = "
+        "1', and MCE denotes both (34) and (39)",
+            "Kumar et al. write 'calibration error', the norm is p = 1, and MCE denotes only the maximum (39)",
         ),
         Correction(
             "(34)",
@@ -104,8 +106,8 @@ _NAMES = (
         ),
         Correction(
             "area",
-            "the absolute area between the curve and the diagonal",
-            "the gap weighted by mass, which is an area only if confidences are uniform",
+            "the error is the absolute area between the curve and the diagonal",
+            "the error is the gap weighted by mass, which is that area only if confidences are uniform",
         ),
     ),
 )  # fmt: skip
@@ -173,7 +175,7 @@ def expected_calibration_error(
     homonyms={
         "MCE": "the marginal error over classes: use 'marginal classification error' (ece with lens='class-wise')"
     },
-    range_note="[0, 1]; with lens='full' [0, 2] for distance='l1' and [0, sqrt 2] for 'l2'",
+    range_note="the range is [0, 1]; with lens='full' it is [0, 2] for distance='l1' and [0, sqrt 2] for distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
@@ -473,13 +475,15 @@ def region_balanced_calibration_error(
     cost="O(N)",
     equation="(37)",
     references=cited("roelofs2022"),
-    use="Use this metric for the error of the binned calibration map at each prediction, without cancellation within "
-    "a bin.",
+    use="Use this metric to measure the error of the binned calibration map at every prediction, so that "
+    "errors within a bin do not cancel.",
     avoid="The value is not 0 for a perfect model unless bins are narrow: the spread of confidences within a bin adds "
     "to it.",
     corrections=(
         Correction(
-            "p", "any p", "the default is 1; the authors' code uses 2, and its class-wise version omits the factor 1/K"
+            "p",
+            "the norm has any p",
+            "the default norm is p = 1; the authors' code uses 2, and its class-wise version omits the factor 1/K",
         ),
     ),
 )

@@ -39,7 +39,7 @@ from calibrary.metrics.machinery.literature import cited
     corrections=(
         Correction(
             "choice of bins",
-            "by optimising the ECE-FOTT loss (40)",
+            "the number of bins is chosen by optimising the ECE-FOTT loss (40)",
             "(40) is only the error after the fit; the authors' code minimises the squared error on held-out rows",
         ),
     ),

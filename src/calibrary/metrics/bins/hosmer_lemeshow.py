@@ -182,7 +182,7 @@ def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemesho
     homonyms={"HL": "the hinge loss, which is 'hinge' here"},
     range=(0.0, math.inf),
     perfect=None,
-    sign="about its degrees of freedom (the number of groups) for a calibrated model; larger is worse",
+    sign="the value of a calibrated model is about its degrees of freedom (the number of groups); larger is worse",
     lenses=("binary", "top-label", "class-wise", "full"),
     default_lens="class-wise",
     extra_options=BINNING,
@@ -197,7 +197,7 @@ def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemesho
     corrections=(
         Correction(
             "degrees of freedom",
-            "B - 2",
+            "the test has B - 2 degrees of freedom",
             "groups minus 2 holds only for a logistic regression tested on its own training rows (fitted=True); the "
             "default is the number of groups B, for predictions on other rows: with B - 2 a nominal 5% test rejects "
             "10-12% of calibrated models",

@@ -130,10 +130,10 @@ def _largest_power(eps: float, k_max: int | None) -> int:
         "SintCE",
     ),
     range=(2.0**-7, 1.0 + 2.0**-7),
-    range_note="[2^-k, 1 + 2^-k] for the largest k, which is 7 by default",
+    range_note="the range is [2^-k, 1 + 2^-k] for the largest k, which is 7 by default",
     range_with=_least_width,
     perfect=2.0**-7,
-    sign="2^-7 (k_max=7) is perfect; larger is worse",
+    sign="2^-7 is perfect with the default k_max=7; larger is worse",
     sound=True,
     complete=True,
     lenses=_LENSES,
@@ -163,9 +163,10 @@ def _largest_power(eps: float, k_max: int | None) -> int:
         ),
         Correction(
             "range",
-            "[0, 1]",
-            "[2^-k, 1 + 2^-k]; with the printed floor in the formula for the largest k the truncation may reach "
-            "0.0078 > eps/2, which a ceiling would avoid. The default follows the printed floor",
+            "the range is [0, 1]",
+            "the range is [2^-k, 1 + 2^-k]. With the floor that is printed in the formula for the largest k, "
+            "the truncation may reach 0.0078, which is more than eps/2; a ceiling would avoid this. The default "
+            "follows the printed floor",
         ),
         Correction("repeatable", "the value depends on random shifts", "the mean over all shifts is computed exactly"),
     ),

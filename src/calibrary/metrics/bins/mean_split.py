@@ -52,7 +52,7 @@ def _in_the_same_bins() -> ReplicateForm:
         "maximum variance mean split",
         "data-dependent binning",
     ),
-    range_note="[0, 1] for distance='tv', [0, 2] for 'l1', [0, sqrt 2] for 'l2'",
+    range_note="the range is [0, 1] for distance='tv', [0, 2] for distance='l1' and [0, sqrt 2] for distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     default_lens="full",
@@ -70,10 +70,10 @@ def _in_the_same_bins() -> ReplicateForm:
     corrections=(
         Correction(
             "size limit",
-            "a minimum number of points per bin",
+            "the limit is a minimum number of points per bin",
             "the minimum applies to nodes before a split: leaves may be smaller",
         ),
-        Correction("range", "[0, 1]", "this holds for the total variation distance only"),
+        Correction("range", "the range is [0, 1]", "this holds for the total variation distance only"),
     ),
 )
 def mean_split_calibration_error(

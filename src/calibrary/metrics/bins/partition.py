@@ -41,13 +41,15 @@ from calibrary.metrics.machinery.literature import cited
     "for small N.",
     corrections=(
         Correction(
-            "bins", "equal mass, as in the paper", "binning='grid' is the released code: equal width x quantiles"
+            "bins",
+            "the bins have equal mass, as in the paper",
+            "the released code uses confidence bins of equal width and quantiles of the proximity: binning='grid'",
         ),
         Correction(
             "PIECE >= ECE",
-            "always",
-            "the bound holds for ECE on the same confidence bins: equal mass ('split') for nested, left-closed equal "
-            "width for grid",
+            "PIECE is always at least as large as ECE",
+            "the bound holds for ECE on the same confidence bins: equal-mass bins with the rule 'split' for "
+            "binning='nested', and left-closed equal-width bins for binning='grid'",
         ),
     ),
 )
@@ -109,8 +111,8 @@ def proximity_informed_calibration_error(
     aliases=("bias index", "proximity bias index"),
     range=(-1.0, 1.0),
     better="perfect",
-    sign="above 0: at equal confidence, predictions for typical inputs are right more often than those for unusual "
-    "inputs",
+    sign="a value above 0 means that, at equal confidence, predictions for typical inputs are right more "
+    "often than those for unusual inputs",
     tail="two-sided",
     lenses=("binary", "top-label"),
     needs=("features",),
@@ -213,7 +215,7 @@ def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
     family="bin",
     row=42,
     fractional="binary",
-    range_note="[0, 1] for the two built-in losses applied to group means",
+    range_note="the range is [0, 1] for the two built-in losses, which compare group means",
     range_with=lambda options, k: _OWN if any(map(callable, options.values())) else (0.0, 1.0),
     lenses=("binary", "top-label", "full", "class-wise"),
     needs=("groups",),
@@ -394,7 +396,7 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
     family="bin",
     fractional="binary",
     aliases=("general calibration error",),
-    range_note="[0, 1] for the built-in losses",
+    range_note="the range is [0, 1] for the built-in losses",
     range_with=lambda options, k: _OWN if callable(options.get("loss")) else (0.0, 1.0),
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,

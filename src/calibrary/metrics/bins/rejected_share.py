@@ -28,9 +28,10 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     family="bin",
     row=45,
     perfect=None,
-    range_note="[0, 100] with percent=True",
+    range_note="with percent=True the range is [0, 100]",
     range_with=lambda options, k: (0.0, 100.0 if options.get("percent") else 1.0),
-    sign="share of rejected predictions: about alpha, or less, for a calibrated model; larger is worse",
+    sign="the value is the share of rejected predictions, which is about alpha, or less, for a calibrated "
+    "model; larger is worse",
     lenses=("binary", "top-label", "class-wise"),
     costly=True,
     cells=CellFacts("order", (0.006, 0.005), by_rank=True),
@@ -41,12 +42,16 @@ _STRATEGIES = {"width": "uniform", "mass": "quantile"}
     "percentage; it also suits imbalanced classes.",
     avoid="There is no overall p-value, and with wide bins and large N even predictions of a calibrated model are "
     "rejected.",
-    weights_note="whole numbers only",
+    weights_note="weights must be whole numbers",
     corrections=(
-        Correction("range", "[0, 1]", "the inventors report a percentage in [0, 100]: percent=True does the same"),
-        Correction("alpha", "confidence level", "alpha is the significance level"),
         Correction(
-            "hypothesis test", "yes", "there is one p-value per bin; there is no overall null distribution or p-value"
+            "range", "the range is [0, 1]", "the inventors report a percentage in [0, 100]: percent=True does the same"
+        ),
+        Correction("alpha", "alpha is the confidence level", "alpha is the significance level"),
+        Correction(
+            "hypothesis test",
+            "Table 2 lists a hypothesis test",
+            "there is one p-value per bin; there is no overall null distribution or p-value",
         ),
     ),
 )

@@ -19,7 +19,7 @@ from calibrary.metrics.machinery.literature import cited
 _SIGNS = {"review": 1.0, "mcs": -1.0}
 _SIGN_OF_MCS = Correction(
     "sign",
-    "accuracy - confidence (43)",
+    "the error is accuracy - confidence (43)",
     "the authors' code computes confidence - accuracy: convention='mcs'. The default follows (43)",
 )
 
@@ -44,7 +44,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     range=(-1.0, 1.0),
     better="perfect",
     tail="two-sided",
-    sign="below 0: over-confident; above 0: under-confident",
+    sign="a value below 0 means over-confidence; a value above 0 means under-confidence",
     residual_only=True,
     stacks="weights",
     cells=CellFacts("exact", (7e-16, 1e-16)),
@@ -52,9 +52,9 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     cost="O(N)",
     equation="(43)",
     references=cited("verhaeghe2023", "ao2023"),
-    use="Use this error to see the direction at a glance: are confidences too high or too low overall?",
-    avoid="A value of 0 does not mean calibrated: over-confidence and under-confidence cancel. This error is "
-    "calibration in the large.",
+    use="Use this error to see whether confidences are too high or too low overall.",
+    avoid="A value of 0 does not mean that the model is calibrated: over-confidence and under-confidence "
+    "cancel. This error is calibration in the large.",
     corrections=(
         Correction(
             "bins",
@@ -62,7 +62,9 @@ def _mean_gap(view: Predictions, convention: str) -> float:
             "the sum over bins reduces to mean label - mean confidence: bins have no effect and are not an option",
         ),
         Correction(
-            "continuity", "discontinuous (Table 2)", "for a binary model the error is linear in the confidences"
+            "continuity",
+            "the error is discontinuous (Table 2)",
+            "for a binary model the error is linear in the confidences",
         ),
         _SIGN_OF_MCS,
     ),
@@ -148,12 +150,12 @@ def _of_true_classes() -> ReplicateForm:
         "weighted subset MCS",
     ),
     range=(-1.0, 1.0),
-    range_note="[-1, 1]; grows with K for group='sum'",
+    range_note="the range is [-1, 1]; with group='sum' it grows with K",
     range_with=lambda options, k: (-float(k), float(k)) if options.get("group") == "sum" else (-1.0, 1.0),
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="below 0: over-confident; above 0: under-confident (overall)",
+    sign="a value below 0 means over-confidence overall; a value above 0 means under-confidence overall",
     lenses=("true-class",),
     default_lens="true-class",
     binary_lens="true-class",
@@ -163,8 +165,8 @@ def _of_true_classes() -> ReplicateForm:
     cost="O(N)",
     equation="in words",
     references=cited("ao2023"),
-    use="Use this score to see whether over-confident and under-confident classes cancel in the overall error. Each "
-    "of the two groups of classes has weight by its number of classes.",
+    use="Use this score to see whether over-confident and under-confident classes cancel in the overall "
+    "error. Each of the two groups of classes is weighted by its number of classes.",
     avoid="The score of a calibrated model need not be 0: rows are selected by their true label, not by the predicted "
     "class.",
     corrections=(
@@ -172,7 +174,7 @@ def _of_true_classes() -> ReplicateForm:
         Correction("source", "Table 2 cites [78]", "the published code is by the authors of [1]"),
         Correction(
             "group value",
-            "class-size-weighted mean of each group",
+            "the value of a group is its mean weighted by class size",
             "this is group='mean'; the authors' code uses the plain sum (group='sum'), which can leave [-1, 1]",
         ),
     ),

@@ -108,12 +108,14 @@ def soft_binned_calibration_error(
     references=cited("bohdal2023"),
     use="Use this error for training or tuning: bins are soft, and with accuracy='soft' so is the decision whether a "
     "prediction is right.",
-    avoid="With accuracy='soft' the value does not estimate calibration: near ties count as partly right.",
+    avoid="With accuracy='soft' the value does not estimate calibration, because nearly tied predictions "
+    "count as partly right.",
     corrections=(
         Correction(
             "(49)",
-            "the last bias is printed as the sum over i of beta_b, and w_o",
-            "the last bias is the sum over j of beta_j, and w_0; the weights agree with the released code",
+            "the last bias is printed as the sum over i of beta_b, and w_0 as w_o",
+            "the last bias is the sum over j of beta_j, and the symbol is w_0; the weights agree with the "
+            "released code",
         ),
     ),
 )

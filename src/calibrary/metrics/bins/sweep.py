@@ -36,16 +36,18 @@ from calibrary.metrics.machinery.literature import cited
     references=cited("roelofs2022"),
     use="Use this error in place of ECE: it chooses the number of bins itself and has less bias; it is the first "
     "choice among binned estimates.",
-    avoid="The error misses miscalibration if accuracy falls with confidence: one bin remains and shows only the "
-    "overall gap (y = [1, 0], c = [0, 1] gives 0).",
+    avoid="The error misses miscalibration if accuracy falls with confidence: then one bin remains, which "
+    "shows only the overall gap (labels [1, 0] with confidences [0, 1] give 0).",
     corrections=(
         Correction(
             "number of bins",
-            "the largest number of bins for which the heights are monotonic",
-            "the largest number for which every smaller number is monotonic too: the authors' code stops at the first "
-            "failure, because a larger number may be monotonic by chance",
+            "the number of bins is the largest for which the heights are monotonic",
+            "the number of bins is the largest for which every smaller number is monotonic too: the authors' "
+            "code stops at the first failure, because a larger number may be monotonic by chance",
         ),
-        Correction("p", "as in standard ECE, so 1", "the default is 1 as well; the authors' code uses 2"),
+        Correction(
+            "p", "the norm is that of standard ECE, so p = 1", "the default is p = 1 as well; the authors' code uses 2"
+        ),
     ),
 )
 def sweep_calibration_error(

@@ -36,7 +36,8 @@ from calibrary.numerics.sums.segment_sums import segment_sums
         "de-biased plugin estimator",
     ),
     range=(-1.0, 2.0),
-    range_note="at most 1 for pairs and 2 for whole vectors; a little below 0 by chance",
+    range_note="the value is at most 1 for two-class lenses and 2 for whole vectors; by chance it may lie a little "
+    "below 0",
     sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     lenses=("binary", "top-label", "full"),
     law="debiased square",
@@ -49,10 +50,14 @@ from calibrary.numerics.sums.segment_sums import segment_sums
     avoid="The estimate is on the squared scale, and the Bonferroni adjustment over scales makes the test "
     "conservative; with few distinct confidences use multiple_binomial_test.",
     corrections=(
-        Correction("range", "(-eps, 1)", "(-eps, 1] for pairs, (-eps, 2] for whole vectors; a squared scale"),
+        Correction(
+            "range",
+            "the range is (-eps, 1)",
+            "on the squared scale the range is (-eps, 1] for two-class lenses and (-eps, 2] for whole vectors",
+        ),
         Correction(
             "sensitivity",
-            "could be overly sensitive: one number of bins that rejects is enough (Table 2)",
+            "the test could be overly sensitive: one number of bins that rejects is enough (Table 2)",
             "each number of bins is tested at its share of alpha, so that the overall test has level alpha",
         ),
     ),

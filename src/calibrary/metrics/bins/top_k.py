@@ -19,9 +19,9 @@ _LENSES = ("binary", "top-label", "class-wise")
 _NO_WEIGHTS = "the k highest rows are counted, so weights cannot act as copies; repeat the rows instead"
 _BINS = Correction(
     "bins",
-    "log10 k of them, as a heuristic",
-    "the code uses max(1, floor(log10 k)) equal-width bins between the smallest selected confidence and 1, and ranks "
-    "by the uncalibrated score (the inventors' code)",
+    "there are log10 k bins, as a heuristic",
+    "the inventors' code uses max(1, floor(log10 k)) equal-width bins between the smallest selected "
+    "confidence and 1, and ranks by the uncalibrated score",
 )
 
 

@@ -20,8 +20,8 @@ from calibrary.metrics.machinery.literature import cited
     aliases=("Field-RCE", "field-level relative calibration error"),
     range=(0.0, np.inf),
     needs=("groups",),
-    sign="0: every field's predicted total equals its number of events; 0.1 means off by a tenth of the events on "
-    "average",
+    sign="the error is 0 if every field's predicted total equals its number of events; a value of 0.1 means "
+    "that totals are wrong by a tenth of the events on average",
     cost="O(N)",
     equation="sum_f N_f |mean y - mean c| / mean y / N",
     references=cited("pan2020"),

@@ -37,8 +37,8 @@ class GroupingLoss(NamedTuple):
     family="bin",
     aliases=("GL", "glest"),
     range=(-np.inf, np.inf),
-    range_note="[0, 1/2], apart from chance, which may give values slightly below 0",
-    sign="0: rows of equal confidence have equal event rates in all groups; larger is worse",
+    range_note="the range is [0, 1/2]; by chance the value may lie slightly below 0",
+    sign="the loss is 0 if rows of equal confidence have equal event rates in all groups; larger is worse",
     fields=(("loss", 0.0),),
     needs=("groups",),
     extra_options=BINNING,
@@ -47,8 +47,8 @@ class GroupingLoss(NamedTuple):
     cost="O(N log N)",
     equation="sum_b,r n_br/N (h(p_b) - h(p_br)) minus two corrections",
     references=cited("perez2023"),
-    use="Use this loss for a calibrated model whose probabilities are used for single cases: would more features "
-    "distinguish rows of equal confidence?",
+    use="Use this loss for a calibrated model whose probabilities are used for single cases: it shows "
+    "whether more features could distinguish rows of equal confidence.",
     avoid="The value is a lower bound: groups that are unrelated to the outcome give 0. It is not a calibration "
     "error, and recalibration cannot lower it.",
     status="emerging",
@@ -63,7 +63,7 @@ def grouping_loss(
     rng: Any = 0,
     **options: Unpack[BinnedKeywords],
 ) -> GroupingLoss:
-    r"""Lower bound of the squared error because rows of equal confidence have different true probabilities.
+    r"""Lower bound of the squared error that is due to different true probabilities of rows of equal confidence.
 
     .. math:: \sum_{b,r} \frac{n_{br}}{N} \big(h(\bar y_b) - h(\bar y_{br})\big) - \text{bias} - \text{induced},
               \qquad h(p) = 2p(1-p)

@@ -48,13 +48,16 @@ _FACTS: dict[str, Any] = {
     name="multicalibration error",
     aliases=("MCE of segments", "multi-calibration error", "worst-segment calibration error"),
     range=(0.0, math.inf),
-    range_note="rarely above 1; infinite if an event to which a segment gives probability 0 occurred",
-    sign="0 is perfect; the worst segment's Kuiper error divided by its standard deviation, on the scale of all rows",
+    range_note="the value is rarely above 1; it is infinite if an event to which a segment gives probability 0 "
+    "occurred",
+    sign="0 is perfect; the value is the worst segment's Kuiper error divided by its standard deviation, on "
+    "the scale of all rows",
     symmetric=True,
     equation="max over segments s of K_s / sd_s, times sd of all rows; K the range of the cumulative difference",
     use="Use this error to ask whether the model is calibrated for everybody, or only on average. It shows the worst "
     "segment among all intersections.",
-    avoid="With many small segments, one looks bad by chance alone; multicalibration_error_test has a valid p-value.",
+    avoid="With many small segments, the worst one has a large error by chance alone; "
+    "multicalibration_error_test has a valid p-value.",
     **_FACTS,
 )
 def multicalibration_error(
@@ -108,7 +111,8 @@ def multicalibration_error(
     family="cumulative",
     name="multiaccuracy error",
     aliases=("multi-accuracy error",),
-    sign="0 is perfect; the largest excess or deficit of events in any segment, divided by the number of all rows",
+    sign="0 is perfect; the value is the largest excess or deficit of events in any segment, divided by the "
+    "number of all rows",
     symmetric=True,
     equation="max over segments s of |sum over s of y - c| / N",
     use="Use this error to ask whether events are as frequent as predicted in every segment. This is a weaker "
