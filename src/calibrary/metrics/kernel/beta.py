@@ -59,21 +59,23 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     family="kernel",
     row=54,
     range=(-0.25, 1.0),
-    range_note="[0, 1] with debias=False; [-0.4, 1] with norm=1, debias=True; [-1, 2] with cross_term='label'",
+    range_note="the range is [0, 1] with debias=False, [-0.4, 1] with norm=1 and debias=True, and [-1, 2] with "
+    "cross_term='label'",
     range_with=_range,
-    sign="0 is perfect; larger is worse; small negative values are noise of an unbiased estimate",
+    sign="0 is perfect; larger is worse; small negative values occur by chance, because the bias is removed",
     symmetric=True,
     cells=CellFacts("smooth", (2e-10, 1e-13)),
     cost="O(N log N), plus a kernel between grid points, for each width",
     equation="(67), (68)",
     references=cited("popordanoska2022"),
-    use="Use this error for a smooth squared calibration error with little bias, also near 0 and 1.",
+    use="Use this error as a smooth squared calibration error with little bias, also near 0 and 1.",
     avoid="Do not use bandwidth='loo-mle' with tied or rounded confidences: it then chooses the smallest width.",
     corrections=(
         Correction(
             "(67)",
-            "products y_i y_l of neighbouring labels",
-            "products (y_i - c)(y_l - c): as printed the value for a calibrated model tends to E[c^2], not 0",
+            "the formula has the products y_i y_l of neighbouring labels",
+            "the products are (y_i - c)(y_l - c): as printed, the value for a calibrated model tends to E[c^2], "
+            "not to 0",
         ),
     ),
 )

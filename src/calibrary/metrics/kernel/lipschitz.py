@@ -22,7 +22,7 @@ from calibrary.numerics.solve.lipschitz import lipschitz_maximum
     aliases=("smooth_calibration_error", "smCE"),
     sound=True,
     complete=True,
-    sign="0 is perfect; larger is worse; between |mean residual| and mean |residual|",
+    sign="0 is perfect; larger is worse; the value lies between |mean residual| and mean |residual|",
     symmetric=True,
     costly=True,
     residual_only=True,
@@ -30,15 +30,19 @@ from calibrary.numerics.solve.lipschitz import lipschitz_maximum
     cost="O(N log N)",
     equation="(82)",
     references=cited("kakade2008", "blasiok2023"),
-    use="Use this error as the reference among consistent errors: it is within a factor of the distance from "
-    "calibration and has no options to tune.",
+    use="Use this error as the reference among consistent errors: it is within a factor of two of the lower "
+    "distance from calibration and has no options to tune.",
     avoid="Do not infer a direction from this error, because it has no sign; report the mean residual as well.",
     corrections=(
         Correction(
-            "range", "[-1, 1], signed", "the maximum is over z and -z, so it is never negative: [0, 1], unsigned"
+            "range",
+            "the error is signed and lies in [-1, 1]",
+            "the maximum is over z and -z, so the error is never negative: it has no sign and lies in [0, 1]",
         ),
         Correction(
-            "cost", "O(N^2)", "O(N log N): the dual problem is an isotonic regression of the cumulative residuals"
+            "cost",
+            "the cost is O(N^2)",
+            "the cost is O(N log N): the dual problem is an isotonic regression of the cumulative residuals",
         ),
     ),
 )

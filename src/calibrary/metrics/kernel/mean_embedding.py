@@ -27,7 +27,11 @@ _DENSITY = Correction(
     "the kernels of (71), which weight pairs, do not: they are one at distance zero",
 )
 
-_TEST = Correction("hypothesis test", "no", "the mean over pairs has a known null distribution, so there is a test")
+_TEST = Correction(
+    "hypothesis test",
+    "Table 2 lists no hypothesis test",
+    "the mean over pairs has a known null distribution, so there is a test",
+)
 
 
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -46,9 +50,10 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     family="kernel",
     row=55,
     fractional="binary",
-    range_note="[0, sqrt(2 - 2 exp(-1/h))] with weighted=True",
+    range_note="with weighted=True the range is [0, sqrt(2 - 2 exp(-1/h))]",
     range_with=_range,
-    sign="0 is perfect; larger is worse; biased upwards by the diagonal, mean c (1 - c) / N in the square",
+    sign="0 is perfect; larger is worse; for a calibrated model the pairs of a row with itself raise the "
+    "square by mean c (1 - c) / N",
     symmetric=True,
     residual_only=True,
     cells=CellFacts("smooth", (3e-7, 4e-9), bound="Laplace kernel"),
@@ -58,8 +63,8 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("kumar2018"),
-    use="Use this error for a calibration error without bins that can also be a training loss; its inventors use it "
-    "for the top label.",
+    use="Use this error as a calibration error without bins that can also be a training loss; its inventors "
+    "use it for the top label.",
     avoid="Do not use weighted=True as a calibration error: for a calibrated model it is 0 only if half of the labels "
     "are 1.",
     corrections=(_ROOT, _DENSITY, _TEST),
@@ -114,7 +119,8 @@ def maximum_mean_calibration_error(
     fractional="binary",
     sound=True,
     complete=True,
-    sign="0 is perfect; larger is worse; biased upwards by the diagonal, mean c (1 - c) / N in the square",
+    sign="0 is perfect; larger is worse; for a calibrated model the pairs of a row with itself raise the "
+    "square by mean c (1 - c) / N",
     symmetric=True,
     residual_only=True,
     cells=CellFacts("smooth", (1e-7, 2e-9), bound="Laplace kernel"),
@@ -124,8 +130,8 @@ def maximum_mean_calibration_error(
     cost="O(N log N)",
     equation="(71), (72)",
     references=cited("blasiok2023"),
-    use="Use this error for a consistent error without bins or tuning: it is small exactly when the model is close to "
-    "calibrated.",
+    use="Use this error if you need a consistent error without bins or tuning: it is small exactly when the "
+    "model is close to calibrated.",
     avoid="Do not judge a small sample by the value alone: its mean for a calibrated model is not zero; use the test.",
     corrections=(_ROOT, _DENSITY, _TEST),
 )

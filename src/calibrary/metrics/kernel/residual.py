@@ -83,7 +83,7 @@ def _smoothed_residuals() -> ReplicateForm:
     aliases=("smooth_ece", "smECE", "smooth_calibration_error"),
     sound=True,
     complete=True,
-    sign="0 is perfect; larger is worse; about N^(-1/3) for a calibrated model",
+    sign="0 is perfect; larger is worse; a calibrated model shows about N^(-1/3)",
     symmetric=True,
     residual_only=True,
     cells=CellFacts("smooth", (2e-7, 7e-10), bound="smoothed residuals"),
@@ -92,13 +92,14 @@ def _smoothed_residuals() -> ReplicateForm:
     cost="O(N)",
     equation="(66)",
     references=cited("blasiok2024"),
-    use="Use this error for one number without any tuning that is small exactly when the model is close to calibrated.",
+    use="Use this error if you need one number without any tuning. It is small exactly when the model is "
+    "close to calibrated.",
     avoid="Do not infer a direction from this error, because it has no sign; report the mean residual as well.",
     corrections=(
         Correction(
             "(66)",
-            "a sum over G grid points, where G is not given",
-            "the integral (grid=G gives the sum); the kernel must be the reflected Gaussian density",
+            "the error is a sum over G grid points, where G is not given",
+            "the error is the integral (grid=G gives the sum), and the kernel must be the reflected Gaussian density",
         ),
     ),
 )
@@ -287,14 +288,14 @@ def _next_width(here: Tried, before: Tried | None, low: float, high: float) -> f
     cost="O(N)",
     equation="(83), (84)",
     references=cited("chidambaram2024"),
-    use="Use this error for a continuous ECE on the scale of logits, where saturated predictions remain distinct.",
+    use="Use this error as a continuous ECE on the scale of logits, where saturated predictions remain distinct.",
     avoid="Do not use this error if confidences are rounded to exactly 0 or 1: those rows have no finite logit and "
     "are treated separately.",
     corrections=(
         Correction(
             "(83), (84)",
-            "a Monte Carlo average over M smoothed logits",
-            "the limit of that average, an ordinary integral",
+            "the error is a Monte Carlo average over M smoothed logits",
+            "the error is the limit of that average, an ordinary integral",
         ),
     ),
 )

@@ -67,7 +67,7 @@ class CurveOptions(Common, total=False):
     family="kernel",
     row=50,
     fractional="binary",
-    sign="0 is perfect; larger is worse; biased up by about 1 / (N h)",
+    sign="0 is perfect; larger is worse; with N rows and bandwidth h the value is biased upwards by about 1 / (N h)",
     extra_options=_CURVE,
     symmetric=True,
     cells=CellFacts("smooth", (6e-10, 2e-12)),
@@ -76,7 +76,7 @@ class CurveOptions(Common, total=False):
     equation="(63), (64)",
     references=cited("galbraith2011"),
     use="Use this error as a smooth counterpart of the squared ECE, if single bins would have too much influence.",
-    avoid="Do not compare data sets of very different size: the bias of order 1 / (N h) differs.",
+    avoid="Do not compare data sets of very different size, because the bias, of order 1 / (N h), differs.",
     corrections=(_DENOMINATOR,),
 )
 def mean_squared_calibration_error(
@@ -113,7 +113,7 @@ def mean_squared_calibration_error(
         "smooth_ece",
         "smooth_ece_of_labels",
     ),
-    sign="0 is perfect; larger is worse; small samples are far above 0",
+    sign="0 is perfect; larger is worse; on small samples even a calibrated model is far above 0",
     extra_options=_CURVE,
     symmetric=True,
     costly=True,
@@ -128,7 +128,7 @@ def mean_squared_calibration_error(
     "mean |y - c|).",
     corrections=(
         _DENOMINATOR,
-        Correction("(65)", "the left side is printed SCE, which is the name of (82)", "it defines SECE"),
+        Correction("(65)", "the left side is printed SCE, which is the name of (82)", "the left side is SECE"),
     ),
 )
 def smooth_label_calibration_error(
@@ -200,20 +200,22 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
     cost="O(N log N)",
     equation="(78), (79)",
     references=cited("zhang2020"),
-    use="Use this error as the smooth ECE of the Mix-n-Match paper, with reflection at 0 and 1; values are comparable "
-    "with the published ones.",
-    avoid="Do not use this error for tests (its null distribution is unknown and it is biased), nor with classes "
-    "exchanged: the default width depends on the positives only.",
+    use="Use this error as the smooth ECE of the Mix-n-Match paper, whose published values are comparable. "
+    "Data are reflected at 0 and 1.",
+    avoid="Do not use this error for tests, because its null distribution is unknown and it is biased. The "
+    "value changes if the two classes are exchanged, because the default width depends on the positives "
+    "only.",
     corrections=(
         Correction(
             "(79)",
             "y_i is inside the integral, '= y~(c)', without division by the density and without a denominator in the "
             "curve",
-            "|t - yhat(t)|^p weighted by the density and divided by its integral over [0, 1]",
+            "the error is the integral of |t - yhat(t)|^p times the density, divided by the integral of the "
+            "density over [0, 1]",
         ),
         Correction(
             "bandwidth",
-            "1.06 sd N^(-1/5) (here bandwidth='normal')",
+            "the bandwidth is 1.06 sd N^(-1/5) (here bandwidth='normal')",
             "the authors' code uses a kernel of standard deviation sd(c | y = 1) (2N)^(-1/5), 2.5 times wider",
         ),
     ),

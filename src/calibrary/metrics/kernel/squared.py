@@ -39,7 +39,9 @@ from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 _DISTANCE = Correction(
-    "(72), (73)", "the distance between vectors is not stated", "total variation, as the inventors use"
+    "(72), (73)",
+    "the distance between vectors is not stated",
+    "the distance is total variation, as the inventors use it",
 )
 _FACTS = {**PAIR_FACTS, "references": cited("widmann2019"), "fixed": same_width("laplace")}
 
@@ -98,8 +100,8 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
         "biased squared kernel calibration error",
     ),
     range=(0.0, 2.0),
-    range_note="[0, 2] with the identity matrix: the residuals of two certain and wrong predictions of different "
-    "classes have product 2",
+    range_note="the range is [0, 2] with the identity matrix: the residuals of two certain and wrong predictions "
+    "of different classes have product 2",
     range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
@@ -113,7 +115,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
         _DISTANCE,
         Correction(
             "proper",
-            "strictly proper",
+            "the error is strictly proper",
             "this is true of calibration errors (0 only for calibrated predictions), not of scores: predicting the "
             "base rates gives 0",
         ),
@@ -167,9 +169,9 @@ def squared_kernel_calibration_error_b(
         "unbiased quadratic squared kernel calibration error",
     ),
     range=(-2.0, 2.0),
-    range_note="[-2/(N-1), 2] with the identity matrix",
+    range_note="the range is [-2/(N-1), 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
+    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
     cells=CellFacts("smooth", (1e-8, 1e-9)),
     reads_cells=True,
     replicate=_stored_kernel(distinct=True),
@@ -180,10 +182,12 @@ def squared_kernel_calibration_error_b(
     avoid="The cost is quadratic for three classes or more; above some 10^5 rows use two-class lenses, or skce_ul up "
     "to 100 classes.",
     corrections=(
-        Correction("range", "[-eps, 1]", "[-2/(N-1), 2]"),
+        Correction("range", "the range is [-eps, 1]", "the range is [-2/(N-1), 2]"),
         _DISTANCE,
         Correction(
-            "cost of the bootstrap", "O(N^3 M)", "O(N^2 M) for M draws by matrix products; O(N M) for two classes"
+            "cost of the bootstrap",
+            "the cost is O(N^3 M)",
+            "the cost is O(N^2 M) for M draws by matrix products, and O(N M) for two classes",
         ),
     ),
 )
@@ -235,11 +239,12 @@ def squared_kernel_calibration_error_uq(
         "unbiased linear squared kernel calibration error",
     ),
     range=(-2.0, 2.0),
-    range_note="[-2, 2] with the identity matrix",
+    range_note="the range is [-2, 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="0 is perfect in expectation; negative values occur by chance, larger is worse",
+    sign="a calibrated model shows 0 on average; negative values occur by chance, larger is worse",
     weights="rows",
-    weights_note="consecutive rows form pairs, so a weight cannot mean a repeated row: a pair's weight is the product",
+    weights_note="consecutive rows form pairs, so a weight cannot mean a repeated row: the weight of a pair is the "
+    "product of its two weights",
     order_free=False,
     order_note="row 1 is paired with row 2, row 3 with row 4, ...: shuffle=True with rng= permutes the rows first",
     cells=CellFacts("sample"),
@@ -247,16 +252,17 @@ def squared_kernel_calibration_error_uq(
     equation="(73), (76), (77)",
     use=_USE + " The estimate takes linear time at a given width and is asymptotically normal: use it for very many "
     "rows and up to 100 classes.",
-    avoid="The estimate uses one pair in N and depends on row order: its test is much less powerful than that of "
-    "skce_uq on the same data. With hundreds of classes the normal approximation fails (calibrated, 1000 classes, 250 "
-    "rows: median p-value 0.99), as the review warns.",
+    avoid="The estimate uses about one pair in N and depends on row order: its test is much less powerful "
+    "than that of skce_uq on the same data. With hundreds of classes the normal approximation fails, as "
+    "the review warns: for a calibrated model with 1000 classes and 250 rows the median p-value is "
+    "0.99.",
     corrections=(
-        Correction("range", "[-eps, 1]", "[-2, 2]"),
+        Correction("range", "the range is [-eps, 1]", "the range is [-2, 2]"),
         _DISTANCE,
         Correction(
             "(77)",
             "z = SKCE / (sqrt(floor(N/2)) sigma)",
-            "the square root belongs in the numerator; as printed the p-value is always 0.5",
+            "the square root belongs in the numerator; as printed, the p-value is always 0.5",
         ),
     ),
 )
@@ -313,11 +319,12 @@ def squared_kernel_calibration_error_ul(
     **_FACTS,
     aliases=("SKCE",),
     range=(-2.0, 2.0),
-    range_note="[-2, 2] with the identity matrix; [0, 2] with estimator='b'",
+    range_note="the range is [-2, 2] with the identity matrix, and [0, 2] with estimator='b'",
     range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
-    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
-    weights_note="a row of weight 2 counts as the row repeated; with estimator='ul' a pair's weight is the product",
-    order_note="any order; with estimator='ul' row 1 is paired with row 2, row 3 with row 4, ...",
+    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
+    weights_note="a row of weight 2 counts as the row repeated; with estimator='ul' the weight of a pair is the "
+    "product of its two weights",
+    order_note="with estimator='ul' the order matters, because row 1 is paired with row 2, row 3 with row 4, ...",
     cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K); O(N K) with estimator='ul'",
     equation="(73)-(76)",
     use=_USE + " This is one metric with three estimators, which also have their own names: skce_uq, skce_ul, skce_b.",

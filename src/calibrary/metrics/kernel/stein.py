@@ -54,10 +54,10 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     row=63,
     aliases=("KCCSD", "kernel conditional Stein discrepancy"),
     range=(-2.0, 2.0),
-    range_note="for two classes; K classes: [-K(K-1)/(N-1), K(K-1)] for barker and metropolis, unbounded for "
-    "difference",
+    range_note="this is for two classes; for K classes the range is [-K(K-1)/(N-1), K(K-1)] with barker and "
+    "metropolis, and unbounded with difference",
     range_with=_jumps,
-    sign="0 is perfect in expectation; small negative values occur by chance, larger is worse",
+    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
     cells=CellFacts("smooth", (1e-8, 7e-10)),
     cost="O(N) for two classes at a given width, else O(N^2 K)",
     equation="in words",
@@ -66,7 +66,11 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     "their sum.",
     avoid="With normalised probabilities the test of skce_uq has more power: use that for classifiers.",
     corrections=(
-        Correction("range", "[0, 1]", "a U-statistic can have small negative values; [-K(K-1)/(N-1), K(K-1)]"),
+        Correction(
+            "range",
+            "the range is [0, 1]",
+            "a U-statistic can have small negative values, so the range is [-K(K-1)/(N-1), K(K-1)]",
+        ),
         Correction(
             "form",
             "no equation is given, and the authors write that they did not analyse classification",

@@ -60,8 +60,8 @@ def _same_width(
         "Dirichlet kernel density estimator",
     ),
     range=(0.0, 2.0),
-    range_note="[0, 2]: two one-hot vectors have distance 2 in every power; below 0 with debias=True; [0, 2^(1/norm)] "
-    "with root=True",
+    range_note="the range is [0, 2], because two one-hot vectors have distance 2 in every power; with debias=True "
+    "values below 0 are possible, and with root=True the range is [0, 2^(1/norm)]",
     range_with=lambda options, k: (-0.4 * k if options.get("debias") else 0.0, 2.0),
     lenses=ALL_LENSES,
     default_lens="full",
@@ -76,21 +76,23 @@ def _same_width(
     avoid="The value is biased upwards, strongly with many classes: use debias=True, or compare it with its value for "
     "labels redrawn from the predictions.",
     corrections=(
-        Correction("(69), range", "[0, 1]", "[0, 2]"),
+        Correction("(69), range", "the range is [0, 1]", "the range is [0, 2]"),
         Correction(
-            "(69), bias", "de-biased", "(69) is a plug-in estimate; debias=True is the scheme that 5.2 mentions"
+            "(69), bias",
+            "the estimate is de-biased",
+            "(69) is a plug-in estimate; debias=True is the scheme that 5.2 mentions",
         ),
         Correction(
             "de-biasing",
-            "a scheme for p = 1 and p = 2, without its equation",
-            "p = 2: pairs of different neighbours, as in (67); p = 1: twice the plain value minus its mean over "
-            "redrawn labels, as in (51)",
+            "a scheme for p = 1 and p = 2 is mentioned, without its equation",
+            "for p = 2 the scheme uses pairs of different neighbours, as in (67); for p = 1 it is twice the "
+            "plain value minus its mean over redrawn labels, as in (51)",
         ),
         Correction(
             "bandwidth",
-            "not stated here; leave-one-out likelihood for L1CBOD (7.5)",
-            "leave-one-out likelihood fits the density and under-smooths the curve: cross-validation is the default, "
-            "'loo-mle' an option",
+            "the bandwidth is not stated here; for L1CBOD (7.5) it is by leave-one-out likelihood",
+            "leave-one-out likelihood fits the density and under-smooths the curve, so cross-validation is the "
+            "default and 'loo-mle' an option",
         ),
     ),
 )
