@@ -145,9 +145,10 @@ _FACTS: dict[str, Any] = {
     "costly": True,
     "combine": _mean_e,
     "range": (0.0, math.inf),
-    "range_note": "the logarithm with log=True; at most 1 on average if calibrated",
+    "range_note": "the mean over calibrated samples is at most 1; with log=True the value is the logarithm",
     "perfect": None,
-    "sign": "evidence against calibration: 20 or more rejects it at 5%, 1/E is a p-value",
+    "sign": "a larger value is stronger evidence against calibration; a value E of 20 or more rejects "
+    "calibration at 5%, and 1/E is a p-value",
 }
 
 
@@ -169,7 +170,8 @@ _EVIDENCE = (
     cost="342 products per row",
     equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("grunwald2024", "henzi2023"),
-    use="Use it to check after every batch and to stop at any time: the error rate holds for any number of looks.",
+    use="Use this e-value to check after every batch and to stop at any time: the error rate holds for any "
+    "number of looks.",
     avoid="For a single look at fixed data a test has more power. The e-value does not measure the size of the error, "
     "grows with the number of rows and has no interval.",
     **_FACTS,
@@ -447,7 +449,8 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
     cost="n_splits sorts of half the rows",
     equation="mean over splits of prod over the held half of q^y (1-q)^(1-y) / (c^y (1-c)^(1-y))",
     references=cited("henzi2023"),
-    use="An e-value that estimates its alternative, of any shape, from half of the rows.",
+    use="Use this e-value if the error may have any shape: it estimates the alternative from half of the "
+    "rows and tests it on the other half.",
     avoid="For errors of slope and shift, calibration_e_value has about twice the power and needs no split.",
     **_FACTS,
 )

@@ -52,17 +52,25 @@ class BetaCalibrationTestResult(TestResult):
     corrections=(
         Correction(
             "p-value",
-            "the quantile of A",
-            "the upper tail probability of A",
+            "the p-value is the quantile of A",
+            "the p-value is the upper tail probability of A",
         ),
         Correction(
             "shape of the gamma distribution",
-            "4.74",
-            "4.84, as in the authors' code; simulation gives 4.837 +- 0.028 (N=300) and 4.857 +- 0.029 (N=1000)",
+            "the shape is 4.74",
+            "the shape is 4.84, as in the authors' code; simulation gives 4.837 +- 0.028 (N=300) and 4.857 +- "
+            "0.029 (N=1000)",
         ),
-        Correction("hypothesis test", "no (Table 2, against section 5.12)", "it is one"),
-        Correction("range", "[0, 1]", "the range is [0, 1/2]: a rising curve has at most half of the square on one "
-        "side"),
+        Correction(
+            "hypothesis test",
+            "Table 2 lists no hypothesis test, although section 5.12 describes one",
+            "the area has a hypothesis test",
+        ),
+        Correction(
+            "range",
+            "the range is [0, 1]",
+            "the range is [0, 1/2]: a rising curve has at most half of the square on one side",
+        ),
     ),
 )  # fmt: skip
 def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]) -> float:

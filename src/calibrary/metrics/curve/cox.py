@@ -241,9 +241,9 @@ def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tup
     perfect=None,
     better="perfect",
     tail="two-sided",
-    sign="intercept 0 and slope 1 are perfect; intercept > 0: events more frequent than predicted where 0.5 is stated "
-    "(for all rows together see calibration_in_the_large); slope < 1: predictions too extreme, slope > 1: not extreme "
-    "enough",
+    sign="intercept 0 and slope 1 are perfect; an intercept above 0 means that events are more frequent than "
+    "predicted where 0.5 is stated (for all rows together see calibration_in_the_large); a slope below "
+    "1 means that predictions are too extreme, and a slope above 1 that they are not extreme enough",
     in_short={
         "calibration_in_the_large": (
             "calibration-in-the-large",
@@ -266,20 +266,24 @@ def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tup
     corrections=(
         Correction(
             "equation (88)",
-            "yhat = a + b logit(c)",
-            "logit(yhat) = a + b logit(c) is a logistic regression; a linear regression on logit(c) is a different "
-            "model",
+            "the model is yhat = a + b logit(c)",
+            "the model is logit(yhat) = a + b logit(c), a logistic regression; a linear regression on logit(c) "
+            "is a different model",
         ),
         Correction(
             "sign of a",
-            "a > 0 over-confidence, a < 0 under-confidence",
+            "a > 0 means over-confidence and a < 0 under-confidence",
             "the opposite holds: a > 0 means that events are more frequent than predicted. The statement about b is "
             "correct",
         ),
-        Correction("hypothesis test", "no", "intercept 0 and slope 1 are tested by the likelihood ratio"),
+        Correction(
+            "hypothesis test",
+            "Table 2 lists no hypothesis test",
+            "intercept 0 and slope 1 are tested by the likelihood ratio",
+        ),
         Correction(
             "calibration in the large",
-            "the jointly fitted intercept",
+            "calibration in the large is the jointly fitted intercept",
             "the name belongs to the intercept with the slope fixed at 1; both intercepts are returned",
         ),
     ),

@@ -74,9 +74,10 @@ def _over_views(values: list[CalibrationLoss], views: Views, average: Any, optio
     combine=_over_views,
     fields=(("calibration_loss", 0.0),),
     range=(-math.inf, math.inf),
-    range_note="at most the score itself; below 0 the map makes predictions worse",
+    range_note="the value is at most the score itself; a value below 0 means that the map makes predictions worse",
     default_lens="full",
-    sign="the gain of recalibration; 0: no gain, negative: the map does harm at this number of rows",
+    sign="the value is the gain of recalibration; 0 means no gain, and a negative value means that the map "
+    "does harm at this number of rows",
     equation="mean S(c, y) - mean S(g, y), g the map fitted to the other folds",
     references=cited("berta2025", "ferrer2024"),
     use="Use this loss to decide whether to recalibrate. It is the gain in the score of your choice, on rows that the "
@@ -157,9 +158,10 @@ def calibration_loss(
     name="variational calibration error",
     aliases=("variational calibration error", "cross-fitted L1 error", "proper calibration error"),
     range=(-1.0, 1.0),
-    range_note="[-2, 2] for whole vectors with norm=1",
+    range_note="the range is [-2, 2] for whole vectors with norm=1",
     range_with=lambda options, k: (-2.0, 2.0),
-    sign="never above the L1 calibration error on average; 0 or less: the map detects no error",
+    sign="on average the value is at most the L1 calibration error; a value of 0 or less means that the map "
+    "detects no error",
     equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
     references=cited("berta2026"),
     use="Use this error for the mean distance from calibration without bins and without the upward bias of ECE; it "

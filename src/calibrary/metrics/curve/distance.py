@@ -37,7 +37,7 @@ _SLOW = 1000
     costly=True,
     slow_above=60,
     slow_binary=True,
-    sign="0 is perfect; larger is worse; never above the true distance from calibration",
+    sign="0 is perfect; larger is worse; the value is never above the true distance from calibration",
     cells=CellFacts("sample"),
     cost="a linear programme: 20 s for 500 distinct confidences",
     equation="in words",
@@ -88,7 +88,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     costly=True,
     slow_above=500,
     slow_binary=True,
-    sign="0 is perfect; larger is worse; never below the lower distance, apart from the error of its grid",
+    sign="0 is perfect; larger is worse; the value is never below the lower distance, apart from the error of its grid",
     cells=CellFacts("sample"),
     cost="O(m^2 log m) for m distinct confidences",
     equation="in words",
@@ -128,8 +128,8 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     range=(-1.0, 1.0),
     better="perfect",
     tail="two-sided",
-    sign="below 0: at that confidence the event is rarer than stated (over-confident); above 0: the event is more "
-    "frequent",
+    sign="a value below 0 means that, at that confidence, the event is rarer than stated (over-confident); a "
+    "value above 0 means that it is more frequent",
     extra_options=MAP_OPTIONS,
     weights="rows",
     weights_note="spans, knots and folds count rows, so a row of weight 2 is not exactly the same as the row repeated",

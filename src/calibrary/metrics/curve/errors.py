@@ -26,7 +26,8 @@ _ROWS_NOTE = "spans, knots and folds count rows, so a row of weight 2 is not exa
 _LOESS_FACTS: dict[str, Any] = {
     "family": "curve",
     "range": (0.0, np.inf),
-    "range_note": "[0, 1] in practice; a LOESS curve may overshoot where rows are few (clip=True clips it to [0, 1])",
+    "range_note": "the range is [0, 1] in practice; a LOESS curve may overshoot where rows are few (clip=True clips "
+    "it to [0, 1])",
     "lenses": BINARY_LENSES,
     "weights": "rows",
     "weights_note": _ROWS_NOTE,
@@ -35,7 +36,7 @@ _LOESS_FACTS: dict[str, Any] = {
 }
 _COST = Correction(
     "cost",
-    "O(N^2)",
+    "the cost is O(N^2)",
     "R's default surface needs about ten local fits whatever N; even the exact surface is O(N log N)",
 )
 _FOTT_LOSS = Correction(
@@ -300,7 +301,11 @@ _PERCENTILE_FACTS: dict[str, Any] = {
     "probability.",
     corrections=(
         _COST,
-        Correction("MAE", "the review uses the name for the largest error", "here the name means maximum, not mean"),
+        Correction(
+            "MAE",
+            "MAE is the name of the largest error",
+            "MAE is the mean absolute error of single predictions here, and the largest error of the curve is emax",
+        ),
     ),
     **_PERCENTILE_FACTS,
 )
@@ -498,8 +503,8 @@ _PIECEWISE_FACTS: dict[str, Any] = {
         "ECE-PL": "the plug-in estimate of the calibration error, which is 'plugin estimator' here (ece with norm=2)"
     },
     cells=CellFacts("copies"),
-    use="Use this error for a curve of a few straight pieces whose number the data determine: it has less noise than "
-    "bins.",
+    use="Use this error if a curve of a few straight pieces is enough: the data determine the number of "
+    "pieces, and the error has less noise than with bins.",
     avoid="With fewer than about 200 rows there is one piece, which cannot be steeper than the diagonal, so that "
     "under-confidence is missed.",
     corrections=(_FOTT_LOSS,),
@@ -635,7 +640,7 @@ def piecewise_linear_logit_calibration_error(
     corrections=(
         Correction(
             "drawback",
-            "needs cross-validation",
+            "the error needs cross-validation",
             "the authors fit the beta map once, on all data, without cross-validation",
         ),
         _FOTT_LOSS,

@@ -32,7 +32,8 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     row=66,
     aliases=("expected calibration index", "ECI"),
     range=(0.0, 100.0),
-    range_note="[0, 2/K] by default, [0, 100] with scale='percent'; scale='relative' may exceed 1",
+    range_note="the range is [0, 2/K] by default and [0, 100] with scale='percent'; with scale='relative' the "
+    "value may exceed 1",
     range_with=_scaled,
     lenses=ALL_LENSES,
     default_lens="full",
@@ -44,14 +45,14 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     equation="(87)",
     references=cited("vanhoorde2015", "edlinger2022"),
     use="Use this index for the calibration of all classes together, with a smooth curve instead of bins.",
-    avoid="With many classes or few rows the index is biased upwards by about (parameters / N). The order of the "
-    "classes has a small effect, through the reference class.",
+    avoid="With many classes or few rows the index is biased upwards, by about the number of parameters "
+    "divided by N. The order of the classes has a small effect, through the reference class.",
     corrections=(
         Correction(
             "range",
-            "[0, 1]",
-            "[0, 2/K]; the inventors report 100 K/2 times the value. yhat is a function of the whole vector, not of "
-            "c_ik",
+            "the range is [0, 1]",
+            "the range is [0, 2/K]; the inventors report 100 K/2 times the value. yhat is a function of the "
+            "whole vector, not of c_ik",
         ),
     ),
 )

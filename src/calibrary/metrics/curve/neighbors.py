@@ -37,7 +37,7 @@ class NeighborTestResult(TestResult):
     ),
     range=(0.0, np.inf),
     perfect=None,
-    sign="about K - 1 for calibrated predictions; larger is worse",
+    sign="calibrated predictions give about K - 1; larger is worse",
     lenses=("binary", "full"),
     default_lens="full",
     needs=("query",),
@@ -49,7 +49,7 @@ class NeighborTestResult(TestResult):
     equation="in words",
     references=cited("gweon2022"),
     use="Use this statistic to ask whether the model can be trusted at one given prediction.",
-    avoid="Several queries need an adjustment for multiple tests; k must be chosen in advance.",
+    avoid="Several queries need an adjustment for multiple tests, and k must be chosen in advance.",
 )
 def knn_chi_squared_reliability(
     view: Predictions,

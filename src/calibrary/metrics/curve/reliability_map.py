@@ -31,8 +31,8 @@ _MANY_ROWS = 100_000
     range=(0.001, 0.999),
     perfect=None,
     better="higher",
-    sign="higher is better: 1 means that the confidence determines the true probability; smaller means that inputs of "
-    "equal confidence have different true probabilities",
+    sign="higher is better: 1 means that the confidence determines the true probability; a smaller value "
+        "means that inputs of equal confidence have different true probabilities",
     tail="less",
     lenses=(*BINARY_LENSES, "full"),
     default_lens="full",
@@ -51,22 +51,26 @@ _MANY_ROWS = 100_000
     avoid="Without features the score contains no information about grouping. Below a few thousand rows use a larger "
     "bandwidth.",
     corrections=(
-        Correction("type", "Kernel", "the metric is listed with the curves: it fits a map, which the kernel only "
-        "smooths"),
-        Correction("range", "[0, 1]", "[0.001, 0.999], where section 5.5 clips the map"),
+        Correction(
+            "type",
+            "the metric has the type Kernel",
+            "the metric is listed with the curves: it fits a map, which the kernel only smooths",
+        ),
+        Correction("range", "the range is [0, 1]", "the range is [0.001, 0.999], where section 5.5 clips the map"),
         Correction(
             "r = 1",
-            "the true probability equals c",
-            "the true probability equals yhat(c), the calibrated confidence",
+            "r = 1 means that the true probability equals c",
+            "r = 1 means that the true probability equals yhat(c), the calibrated confidence",
         ),
         Correction(
             "clusters",
-            "points of similar c and yhat(c)",
-            "with those (81) is always 1 in expectation, whatever the data: clusters must be similar in features",
+            "clusters consist of points of similar c and yhat(c)",
+            "with such clusters (81) is always 1 in expectation, whatever the data: clusters must be similar in "
+            "features",
         ),
         Correction(
             "what it is",
-            "a metric with low bias and better results",
+            "LS-ECOC-R is a metric with low bias and better results",
             "LS-ECOC-R combines probabilities, and the review praises that method; the value here, the mean of the "
             "reliability map, is this library's definition",
         ),

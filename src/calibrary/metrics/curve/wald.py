@@ -40,7 +40,7 @@ class ParabolicWaldResult(TestResult):
     aliases=("parabolic Wald statistic", "PWS"),
     range=(0.0, np.inf),
     perfect=None,
-    sign="about 3 for calibrated predictions (the mean of its null distribution); larger is worse",
+    sign="calibrated predictions give about 3, the mean of the null distribution; larger is worse",
     lenses=BINARY_LENSES,
     symmetric=True,
     cells=CellFacts("smooth", (0.01, 5e-5)),
@@ -48,7 +48,7 @@ class ParabolicWaldResult(TestResult):
     cost="O(N)",
     equation="(90)",
     references=cited("galbraith2011"),
-    use="Use this test for a quick test with power against bias, wrong slope and curvature.",
+    use="Use this test for a quick check with power against bias, wrong slope and curvature.",
     avoid="The test detects only deviations of parabolic shape; with covariance='HC0' it rejects too often below "
     "about 1000 rows.",
 )  # fmt: skip

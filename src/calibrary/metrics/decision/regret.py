@@ -110,8 +110,8 @@ def _largest_of_each(view: Stacked) -> Array:
     aliases=("CDL", "V-shaped decision loss", "threshold decision loss"),
     status="emerging",
     since="0.2",
-    sign="0 is perfect; the largest loss of any decision maker with a threshold from using the probabilities as they "
-    "are",
+    sign="0 is perfect; the value is the largest loss that any decision maker with a threshold has from "
+    "using the probabilities as they are",
     fractional="binary",
     symmetric=True,
     cells=CellFacts("order", (2e-5, 9e-7)),
@@ -119,10 +119,11 @@ def _largest_of_each(view: Stacked) -> Array:
     cost="O(N log N), one sort",
     equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
     references=cited("hu2024", "kleinberg2023"),
-    use="Use this loss if it is not known who decides by a threshold, and by which: it bounds the loss of every such "
-    "decision maker.",
-    avoid="On the rows that the map is fitted to, the value is biased upwards, up to 10,000 rows by more than its "
-    "standard error: compare it with null_mean of calibrary.test, or use cross_fit=True.",
+    use="Use this loss if it is not known who decides by a threshold and which threshold they use: it "
+    "bounds the loss of every such decision maker.",
+    avoid="The value is computed on the rows that the map is fitted to and is biased upwards, up to 10,000 "
+    "rows by more than its standard error. Compare it with null_mean of calibrary.test, or use "
+    "cross_fit=True.",
 )
 def decision_loss(
     view: Predictions,
