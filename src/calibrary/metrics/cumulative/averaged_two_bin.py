@@ -54,7 +54,7 @@ def _area_of_the_walk() -> ReplicateForm:
     aliases=("averaged two-bin calibration error",),
     status="emerging",
     since="0.2",
-    range_note="[-1, 1] with debias=True",
+    range_note="with debias=True the range is [-1, 1]",
     sign="0 is perfect; a calibrated model shows sum c (1 - c) / N^2 on average",
     square="yes",
     fractional="binary",
@@ -66,8 +66,9 @@ def _area_of_the_walk() -> ReplicateForm:
     cost="O(N log N), one sort",
     equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
     references=cited("hartline2026"),
-    use="Use this error to score forecasters: stating one's true belief is optimal on average, whereas ECE can be "
-    "lowered by misreporting (rounding, or one constant); the null mean is known exactly.",
+    use="Use this error to score forecasters: stating one's true belief is optimal on average, whereas ECE "
+    "can be lowered by misreporting (rounding, or one constant). The mean for a calibrated model is "
+    "known exactly.",
     avoid="The default value is squared and hard to interpret: root=True gives the scale of probabilities. Errors "
     "that cancel below and above every threshold are damped, as in all cumulative errors.",
 )

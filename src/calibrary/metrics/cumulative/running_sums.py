@@ -40,14 +40,14 @@ _TIES = ("aggregate", "stable", "random")
 
 _FACTS: dict[str, Any] = {
     "family": "cumulative",
-    "range_note": "1 only if every label is wrong with certainty",
+    "range_note": "the value is 1 only if every prediction is certain and wrong",
     "cost": "O(N log N)",
     "references": cited("arrieta2022", "gupta2021", "tygert2022"),
-    "use": "Use this error by default if there is no reason to choose bins: it has no parameters, and exact tail "
-    "probabilities.",
+    "use": "Use this error by default if there is no reason to choose bins: it has no parameters, and its "
+    "asymptotic p-values need no simulation.",
     "avoid": (
-        "The error is not continuous in the predictions, so small changes of tied scores may change it; with many "
-        "ties the Brownian p-value is conservative: use method='monte-carlo'."
+        "The error is not continuous in the predictions, so small changes of tied scores may change it. "
+        "With many ties the Brownian p-value is conservative: use method='monte-carlo'."
     ),
 }
 _ERRATA = (
@@ -58,7 +58,7 @@ _ERRATA = (
     ),
     Correction(
         "null distribution",
-        "equivalent in distribution to functionals of Brownian motion",
+        "the errors are equivalent in distribution to functionals of Brownian motion",
         "this holds only asymptotically, if no single term dominates the variance",
     ),
     Correction(
@@ -161,7 +161,8 @@ def _span(high: Any, low: Any) -> Any:
     homonyms={
         "KS": "the two-sample statistic of credit scoring, which measures ranking and is not part of this library"
     },
-    sign="largest |sum of y - c| over the scores up to a threshold, per row; 0 is no deviation anywhere",
+    sign="the value is the largest |sum of y - c| over the scores up to a threshold, divided by the number "
+    "of rows; 0 means no deviation anywhere",
     in_short={
         "": ("Kolmogorov-Smirnov calibration error", "0 is perfect; the largest size of the cumulative difference")
     },
@@ -220,7 +221,8 @@ def kolmogorov_smirnov_calibration_error(
         "cutoff calibration error",
         "cutoff error",
     ),
-    sign="largest |sum of y - c| over an interval of scores, per row; 0 is no deviation anywhere",
+    sign="the value is the largest |sum of y - c| over an interval of scores, divided by the number of rows; "
+    "0 means no deviation anywhere",
     in_short={"": ("Kuiper calibration error", "0 is perfect; the range of the cumulative difference")},
     symmetric=True,
     residual_only=True,
@@ -231,7 +233,11 @@ def kolmogorov_smirnov_calibration_error(
     equation="(91), (93); test (94)",
     corrections=(
         *_ERRATA,
-        Correction("name of the range", "range of the CDF", "range of the cumulative difference plot (CDP)"),
+        Correction(
+            "name of the range",
+            "the error is the range of the CDF",
+            "the error is the range of the cumulative difference plot (CDP)",
+        ),
         Correction("starting point", "(92) starts at j=1 and (93) at j=0", "the sums start at 0, before the first row"),
     ),
     **_FACTS,
