@@ -43,7 +43,9 @@ _EMPTY = "there are no detections, so precision is undefined"
     "Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction(
-            "(95)", "divides by the number of bins B", "an empty bin has no precision: only non-empty bins are counted"
+            "(95)",
+            "the sum is divided by the number of bins B",
+            "an empty bin has no precision: only non-empty bins are counted",
         ),
     ),
 )
@@ -104,14 +106,14 @@ def average_calibration_error(
     weights_note=_WEIGHTS_NOTE,
     cost="O(V log V)",
     references=cited("kuppers2020"),
-    use="Use this error as the usual detection error; with features of position or shape it shows where in the image "
+    use="This is the usual detection error; with features of position or shape it shows where in the image "
     "scores are wrong.",
-    avoid="In a sparse grid the value is too close to 0 (dropped bins count as perfect): check kept_share, or use "
-    "denominator='kept'. Missed objects do not count: egce and qgc count them.",
+    avoid="In a sparse grid the value is too close to 0, because dropped bins count as perfect: check "
+    "kept_share, or use denominator='kept'. Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction(
             "value if no bin has min_count detections",
-            "not said",
+            "the value is not said",
             "the value is undefined (NaN): 0 would mean perfect",
         ),
     ),
@@ -191,8 +193,8 @@ def _over_classes(values: list[float], views: Views, average: Any, options: Mapp
 
 _CLASSES_CORRECTION = Correction(
     "classes without detections or objects",
-    "count 0",
-    "the same by default over classes that occur; the authors' codes differ: classes='saod' or 'kuzucu'",
+    "these classes count as 0",
+    "by default the same is done, for the classes that occur; the authors' codes differ: classes='saod' or 'kuzucu'",
 )
 
 
@@ -216,16 +218,22 @@ _CLASSES_CORRECTION = Correction(
     cost="O(V log V)",
     equation="(96)",
     references=cited("oksuz2023", "kuzucu2024"),
-    use="Use this error if a score should equal precision times overlap: one number for whether the object is there "
-    "and whether the box is right.",
+    use="Use this error if a score should equal precision times overlap: it is one number for whether the "
+    "object is there and whether the box is right.",
     avoid="Values are not comparable between files that list different classes, nor with D-ECE, which ignores "
     "overlap. Many low scores dominate the value: choose a score threshold on validation data first "
     "(detection_thresholds). Missed objects do not count: egce and qgc count them.",
     corrections=(
         Correction(
-            "(96)", "mean IoU for bin b and class k", "mean over true positives only, otherwise precision counts twice"
+            "(96)",
+            "the factor is the mean IoU for bin b and class k",
+            "the factor is the mean over true positives only, because precision would otherwise count twice",
         ),
-        Correction("IoU threshold", "left open", "0.10, the authors' default; LAECE0 is iou_threshold=0"),
+        Correction(
+            "IoU threshold",
+            "the threshold is left open",
+            "the threshold is 0.10, the authors' default; LAECE0 has iou_threshold=0",
+        ),
         _CLASSES_CORRECTION,
     ),
 )
@@ -282,10 +290,10 @@ def localization_aware_expected_calibration_error(
         Alias("LAACE0", iou_threshold=0.0),
     ),
     perfect=None,
-    sign="0 only if every overlap equals its score; larger is worse",
+    sign="the error is 0 only if every overlap equals its score; larger is worse",
     null=False,
-    null_note="this is an absolute error of single boxes: it is 0 only if every IoU equals its score, and large for a "
-    "calibrated detector",
+    null_note="the error is an absolute error of single boxes: it is 0 only if every IoU equals its score, and it "
+    "is large for a calibrated detector",
     cells=CellFacts("detection"),
     cost="O(V)",
     equation="(97)",
@@ -294,10 +302,12 @@ def localization_aware_expected_calibration_error(
     avoid="The value is never 0 for a calibrated detector, because overlaps vary around the score. It measures the "
     "accuracy of single predictions, not bias. Missed objects do not count: egce and qgc count them.",
     corrections=(
-        Correction("Table 2", "does not take a balanced view over all classes", "(97) averages over classes as (96)"),
+        Correction(
+            "Table 2", "the error does not take a balanced view over all classes", "(97) averages over classes as (96)"
+        ),
         Correction(
             "detections on crowds",
-            "not said",
+            "their treatment is not said",
             "such detections are dropped, as everywhere; the authors' code gives them IoU 0",
         ),
         _CLASSES_CORRECTION,

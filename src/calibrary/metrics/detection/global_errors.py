@@ -18,7 +18,8 @@ from calibrary.metrics.machinery.literature import cited
 
 #: Facts that all three metrics share, and those of the two scores.
 _GLOBAL: dict[str, Any] = {
-    "range_note": "this is the mean; reduction='sum' grows with the number of detections and objects",
+    "range_note": "this is the range of the mean; with reduction='sum' the value grows with the number of detections "
+    "and objects",
     "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0),
     "null": False,
     "null_note": "missed objects have no confidence from which labels could be drawn",
@@ -34,7 +35,7 @@ _SCORE: dict[str, Any] = {
     "object increase it too.",
 }
 _MEAN_ONLY = Correction(
-    "range", "[0, 1]", "this is true of the mean (the default); the equation is a sum: reduction='sum'"
+    "range", "the range is [0, 1]", "this is true of the mean (the default); the equation is a sum: reduction='sum'"
 )
 _NOTHING = "there are neither detections nor objects"
 
@@ -50,11 +51,13 @@ _NOTHING = "there are neither detections nor objects"
     **_GLOBAL,
     cost="O(V log V)",
     use="Use this error for over-confidence and missed objects together; its inventors recommend it with qgc or sgc.",
-    avoid="The value depends on confidence_threshold; the mean falls if a detector adds many boxes of low score: "
-    "compare the sums as well.",
+    avoid="The value depends on confidence_threshold, and the mean falls if a detector adds many boxes of low "
+    "score: compare the sums as well.",
     corrections=(
         Correction(
-            "range", "[0, 1]", "this is true of the mean (the default); the sum of section 7.6 is reduction='sum'"
+            "range",
+            "the range is [0, 1]",
+            "this is true of the mean (the default); the sum of section 7.6 is reduction='sum'",
         ),
         Correction(
             "section 7.6",
@@ -121,8 +124,8 @@ def expected_global_calibration_error(
         _MEAN_ONLY,
         Correction(
             "(99)",
-            "confidence of a false negative left open",
-            "it is 0, so that each missed object adds 1 (authors' code)",
+            "the confidence of a false negative is left open",
+            "the confidence is 0, so that each missed object adds 1 (authors' code)",
         ),
     ),
 )
@@ -155,13 +158,13 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
     **_SCORE,
     cells=CellFacts("detection"),
     equation="(100), (101)",
-    use="Use this proper score like qgc; it is a little more sensitive: a false alarm of score 0.9 costs 0.89, in qgc "
-    "0.81.",
+    use="Use this proper score like qgc. It is a little more sensitive: a false alarm of score 0.9 costs "
+    "0.89 here and 0.81 in qgc.",
     corrections=(
         _MEAN_ONLY,
         Correction(
             "(101)",
-            "adds the sum over false positives to the score",
+            "(101) adds the sum over false positives to the score",
             "the sum is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
         ),
     ),

@@ -49,16 +49,21 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     avoid="Rounded or saturated scores make the automatic bandwidth too small: pass bandwidth= there. Missed objects "
     "do not count: egce and qgc count them.",
     corrections=(
-        Correction("(98)", "arguments of k in the opposite order of (67)-(70)", "density at c_v, shape from c_u"),
+        Correction(
+            "(98)",
+            "the arguments of k are in the opposite order of (67)-(70)",
+            "the density is evaluated at c_v, and its shape is set by c_u",
+        ),
         Correction(
             "bandwidth",
-            "leave-one-out likelihood",
-            "the same; the authors' code adds -V log h, which outweighs the data: bandwidth='loo-authors'",
+            "the bandwidth maximises the leave-one-out likelihood",
+            "the same is done here; the authors' code adds -V log h, which outweighs the data: bandwidth='loo-authors'",
         ),
         Correction(
             "identity link",
-            "matched overlap",
-            "of every detection; the authors' code uses it for the first G detections of an image with G objects",
+            "the label is the matched overlap",
+            "every detection has its matched overlap; the authors' code uses it only for the first G detections "
+            "of an image with G objects",
         ),
     ),
 )
