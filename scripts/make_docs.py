@@ -436,7 +436,7 @@ def _facts(e: Entry) -> list[tuple[str, str]]:
         ("family", f"[{FAMILY[e.family]}](family-{e.family}.md)" + (f", {e.subfamily}" if e.section else "")),
         ("pros in Table 2", "; ".join(e.table2.pros) if e.table2 else ""),
         ("cons in Table 2", "; ".join(e.table2.cons) if e.table2 else ""),
-        ("range", e.range_note or _range(e)),
+        ("range", _range(e) + (f" ({e.range_note})" if e.range_note else "")),
         ("ideal value", _ideal(e)),
         ("sign", e.sign),
         ("proper score", proper.get(e.proper, e.proper)),

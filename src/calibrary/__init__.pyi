@@ -191,7 +191,7 @@ from calibrary.secondorder.calibration import EnsembleMember as EnsembleMember
 from calibrary.secondorder.calibration import EnsembleMembers as EnsembleMembers
 from calibrary.secondorder.calibration import EnsembleMixture as EnsembleMixture
 from calibrary.secondorder.detector import Detector as Detector
-from calibrary.secondorder.outside import ConfidenceThere as ConfidenceThere
+from calibrary.secondorder.outside import ConfidenceSummary as ConfidenceSummary
 from calibrary.secondorder.outside import DetectorGain as DetectorGain
 from calibrary.secondorder.outside import OutsideResult as OutsideResult
 from calibrary.secondorder.outside import RiskWithOutside as RiskWithOutside

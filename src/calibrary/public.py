@@ -303,7 +303,7 @@ _TABLE = {
         0.3 shift.target ShiftResult
         0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
         0.3 secondorder.detector Detector
-        0.3 secondorder.outside ConfidenceThere DetectorGain OutsideResult RiskWithOutside
+        0.3 secondorder.outside ConfidenceSummary DetectorGain OutsideResult RiskWithOutside
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts

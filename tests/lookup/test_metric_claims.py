@@ -151,7 +151,7 @@ def ideal(entry, told):
     if not all(v is None or f"{v:g}" in told["stated"] for v in ideals.values()):
         return False
     few, many = finding(entry.id, 1000), finding(entry.id, 100_000)
-    off = [f.strays if f.null_mean is None else abs(f.null_mean - (entry.perfect or 0.0)) for f in (few, many)]
+    off = [f.null_deviation if f.null_mean is None else abs(f.null_mean - (entry.perfect or 0.0)) for f in (few, many)]
     if entry.perfect is None or None in off or entry.range == (-np.inf, np.inf):  # a statistic of fixed scatter
         return "still" not in told["stated"]
     return (off[1] > max(0.75 * off[0], 2e-3)) == ("still" in told["stated"])
@@ -265,7 +265,8 @@ def line_of(entry):
 
     def text(line):
         if line.startswith("erratum, "):
-            return next(f"review: {c.review}; here: {c.ours}" for c in entry.corrections if line.endswith(c.fact))
+            stated = {c.fact: f"the review says: {c.review}; here: {c.ours}" for c in entry.corrections}
+            return stated[line.removeprefix("erratum, ")]
         homonyms = explained._also(entry)
         declared = {
             "formula": explained.formula_of(entry), "in the review": entry.place,

@@ -86,11 +86,11 @@ def test_a_value_of_the_study_lies_in_the_range_of_its_metric(n_classes):
             found = finding(entry.id, n, n_classes)
             if found.null_mean is not None:
                 assert entry.range[0] <= found.null_mean <= entry.range[1], (name, found.null_mean)
-                assert found.strays is None
+                assert found.null_deviation is None
                 assert f"shows about {number(found.null_mean)}" in found.sentence
-            if found.strays is not None:
+            if found.null_deviation is not None:
                 assert entry.better == "perfect", name
-                assert found.strays >= 0.0
+                assert found.null_deviation >= 0.0
 
 
 def test_the_study_shows_what_the_metric_gives():

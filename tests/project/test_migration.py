@@ -79,6 +79,7 @@ CALLS = [
     (lambda: SWEEP.readings is SWEEP.means, lambda: True, "TemperatureSweep.means"),
     (lambda: cal.catalogue["laece"].reads, lambda: "matches", "Entry.data_type"),
     (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).null_mean, "Finding.null_mean"),
+    (lambda: finding("ecd", 1000).strays, lambda: finding("ecd", 1000).null_deviation, "Finding.null_deviation"),
     (lambda: cal.NeighbourCurve, lambda: cal.NeighborCurve, "NeighborCurve"),
     (
         lambda: cal.catalogue["ece"].asked({"n_bins": 7}).options,

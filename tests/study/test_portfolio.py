@@ -75,7 +75,7 @@ def test_the_stored_portfolio_is_quoted_as_all_other_findings():
     study = stored()
     for name in REST:
         known = finding(name, 1000)
-        assert (known.null_mean, known.strays) != (None, None), name
+        assert (known.null_mean, known.null_deviation) != (None, None), name
         assert known.power is not None, name
         assert why_not(name) == ""
         assert name not in study["left_out"]

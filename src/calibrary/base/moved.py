@@ -49,7 +49,7 @@ _OLD_NAMES = """
 CalibrationMap kept=for_refit
 ConsistencyBand readings=values
 Entry reads=data_type asked=question_of renewed=with_current_names
-Finding reads=null_mean
+Finding reads=null_mean strays=null_deviation
 Power reads=mean reads_calibrated=mean_calibrated
 Predictions relabelled=relabeled
 Report findings=statements

@@ -168,7 +168,7 @@ def _known(e: Entry) -> dict[str, str]:
             "dataset": "not a score of single rows",
         }[e.proper],
         "distance from calibration": e.robustness,
-        "test": "a test of its own" if e.has_test else ("Monte Carlo" if e.null else f"none: {e.null_note}"),
+        "test": _test(e),
         "interval": coverage_words(e),
         "lenses": ", ".join(e.lenses),
         "needs": ", ".join(_INPUTS.get(name, name) for name in e.needs),
@@ -179,9 +179,15 @@ def _known(e: Entry) -> dict[str, str]:
     }
 
 
+def _test(e: Entry) -> str:
+    if e.has_test:
+        return "a test of its own"
+    return "a Monte Carlo test with redrawn labels" if e.null else f"none: {e.null_note}"
+
+
 def _cited(e: Entry) -> dict[str, str]:
     """What the review says about the metric, its references, and corrections to the review."""
-    corrected = {f"erratum, {c.fact}": f"review: {c.review}; here: {c.ours}" for c in e.corrections}
+    corrected = {f"erratum, {c.fact}": c.sentence for c in e.corrections}
     return {
         "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
         "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",

@@ -267,7 +267,7 @@ Suits = tuple[float, str] | None
 _BESIDE = 0.97
 
 
-_OWN_TEST = "has a hypothesis test of its own"
+_OWN_TEST = "it has a hypothesis test of its own"
 
 
 def _declares(entry: Entry, text: str, **declared: Any) -> Reason:
@@ -280,8 +280,8 @@ def _measures(entry: Entry) -> Suits:
     if entry.measures != "calibration" or entry.better != "lower" or entry.fields or not vanishes:
         return None
     if entry.perfect == 0 and _falls(entry):
-        return 1, Reason("0 for a calibrated model as data grow", rule="vanishes", metric=entry.id)
-    return 1, _declares(entry, "shows the size of the error", better="lower")
+        return 1, Reason("it tends to 0 for a calibrated model as data grow", rule="vanishes", metric=entry.id)
+    return 1, _declares(entry, "it shows the size of the error", better="lower")
 
 
 def _falls(entry: Entry) -> bool:
@@ -295,26 +295,26 @@ def _falls(entry: Entry) -> bool:
 
 def _compares(entry: Entry) -> Suits:
     if entry.proper == "strictly":
-        sentence = "strictly proper: no model gains by misstating its probabilities"
+        sentence = "it is strictly proper: no model gains by misstating its probabilities"
         return 2, Reason(sentence, rule="strictly proper", metric=entry.id)
     if entry.unbiased and entry.square == "yes":
-        sentence = "an unbiased estimate of a square: differences between models are unbiased too"
+        sentence = "it is an unbiased estimate of a square, so differences between models are unbiased too"
         return 1, _declares(entry, sentence, unbiased=True, square="yes")
-    sentence = "shows the size of the error, with the same bias for models on the same rows"
+    sentence = "it shows the size of the error, with the same bias for models on the same rows"
     return (0, _declares(entry, sentence, better="lower")) if _measures(entry) else None
 
 
 def _tests(entry: Entry) -> Suits:
     if not entry.has_test:
         drawn = entry.null and entry.measures == "calibration"
-        return (0, _declares(entry, "can be tested by redrawing labels", null=True)) if drawn else None
+        return (0, _declares(entry, "it can be tested by redrawing labels", null=True)) if drawn else None
     return 1, _declares(entry, _OWN_TEST, has_test=True)
 
 
 def _trains(entry: Entry) -> Suits:
     if not entry.differentiable:
         return None
-    sentence = _declares(entry, "differentiable: usable as a training loss or penalty", differentiable=True)
+    sentence = _declares(entry, "it is differentiable, so it can be a training loss or penalty", differentiable=True)
     return (2 if entry.proper == "strictly" else 1), sentence
 
 
@@ -322,13 +322,13 @@ def _explains(entry: Entry) -> Suits:
     if _signed(entry):
         return 1, _which_way(entry)
     shown = "features" in entry.options and entry.data_type == "matches"
-    return (0, _declares(entry, "can be shown over the image", data_type="matches")) if shown else None
+    return (0, _declares(entry, "it can be shown over the image", data_type="matches")) if shown else None
 
 
 def _suits(entry: Entry, need: Need) -> Suits:
     """Whether the metric suits the goal; or, if direction must be shown, whether it has a sign."""
     wanted = need.direction and need.goal == "measure" and _signed(entry)
-    sentence = _declares(entry, "shows the size of the error and its direction", better="perfect") if wanted else ""
+    sentence = _declares(entry, "it shows the size of the error and its direction", better="perfect") if wanted else ""
     found = (1, sentence) if wanted else _SUITS[need.goal](entry)
     return (_BESIDE, "") if found is None and _advice(entry, need) else found
 
@@ -337,10 +337,7 @@ def _advice(entry: Entry, need: Need) -> list[Reason]:
     """The review's advice on the metric in this situation."""
     advice = [entry.advised[name] for name in need.situations if name in entry.advised]
     parts = [text.partition(": ") for text in advice]
-    return [
-        Reason(f"recommended: {says}", "review", place, "of the review", metric=entry.id, section=place)
-        for place, _, says in parts
-    ]
+    return [Reason(says, "review", place, "of the review", metric=entry.id, section=place) for place, _, says in parts]
 
 
 _SUITS: dict[str, Callable[[Entry], Suits]] = {
@@ -357,35 +354,35 @@ MADE, FOR, AGAINST = "made", "for", "against"
 _INPUTS = {"features": "the features", "groups": "the groups", "by": "the columns of the segments"}
 Said = tuple[str, str]
 _GRADES = {"made": MADE, "keeps": FOR}
-_WHEN_RARE = {"made": "designed for unequal classes", "keeps": "remains meaningful if one class is rare"}
+_WHEN_RARE = {"made": "it is designed for unequal classes", "keeps": "it remains meaningful if one class is rare"}
 
 
 def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
     if need.task == "ordinal" and "order" in entry.needs:
-        yield MADE, _declares(entry, "takes the order of the classes into account", needs=entry.needs)
+        yield MADE, _declares(entry, "it takes the order of the classes into account", needs=entry.needs)
     if need.task == "multiclass" and entry.default_lens == "full" and not need.top_label_only:
-        yield FOR, _declares(entry, "covers the whole probability vector", default_lens="full")
+        yield FOR, _declares(entry, "it covers the whole probability vector", default_lens="full")
     if need.top_label_only and entry.default_lens == "top-label":
-        yield FOR, _declares(entry, "needs only the probability of the predicted class", default_lens="top-label")
+        yield FOR, _declares(entry, "it needs only the probability of the predicted class", default_lens="top-label")
     if need.task == "detection" and entry.misses:
-        yield MADE, _declares(entry, "counts missed objects", misses=True)
+        yield MADE, _declares(entry, "it counts missed objects", misses=True)
     if need.features and entry.needs:
-        sentence = f"uses {_INPUTS[entry.needs[0]]}, so errors of different groups do not cancel"
+        sentence = f"it uses {_INPUTS[entry.needs[0]]}, so errors of different groups do not cancel"
         yield MADE, _declares(entry, sentence, needs=entry.needs)
 
 
 def _of_goal(entry: Entry, need: Need) -> Iterator[Said]:
     if need.goal == "measure" and entry.consistent:
-        sentence = "small exactly when the predictions are close to calibrated ones"
+        sentence = "it is small exactly when the predictions are close to calibrated ones"
         yield FOR, _declares(entry, sentence, consistent=True)
     if need.goal == "explain" and entry.fields:
-        yield FOR, _declares(entry, "shows more than one aspect of the error", fields=entry.fields)
+        yield FOR, _declares(entry, "it shows more than one aspect of the error", fields=entry.fields)
     if need.test and need.goal != "test":
         own = _declares(entry, _OWN_TEST, has_test=True)
-        none = _declares(entry, "has no test of its own", has_test=False)
+        none = _declares(entry, "it has no test of its own", has_test=False)
         yield (FOR, own) if entry.has_test else (AGAINST, none)
     if need.direction and need.goal != "explain" and _signed(entry):
-        yield MADE, _declares(entry, "signed: shows over- or under-confidence", better="perfect")
+        yield MADE, _declares(entry, "it is signed, so it shows over- or under-confidence", better="perfect")
 
 
 def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
@@ -394,7 +391,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
     near = near and entry.data_type != "matches"  # how near depends on how many objects an image has
     if need.n < _FEW_ROWS and (entry.unbiased or near):
         yield FOR, Reason(
-            "near 0 for a calibrated model even on few rows", "study" if near else "calibrary",
+            "it is near 0 for a calibrated model even on few rows", "study" if near else "calibrary",
             rule="small when calibrated", metric=entry.id, n=need.n, most=2.0 * _LITTLE,
         )  # fmt: skip
     lowest = entry.at_its_end and entry.perfect == entry.range[0]
@@ -402,7 +399,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
         about = "" if reading is None else f" (about {number(reading)} when calibrated)"
         falls = reading is None or _falls(entry)
         why = f"by chance on {need.n:,} predictions" if falls else "for a calibrated model too, even on many rows"
-        above = f"above {number(entry.perfect)} {why}{about}"
+        above = f"it is above {number(entry.perfect)} {why}{about}"
         sentence = f"{above}: compare it with the value of a calibrated model"
         whose = "calibrary" if reading is None else "study"
         several = _classes(need)
@@ -422,7 +419,7 @@ def _of_size(entry: Entry, need: Need) -> Iterator[Said]:
             ),
         )
     if entry.slow_above is not None and need.n > entry.slow_above and (need.task == "multiclass" or entry.slow_binary):
-        yield AGAINST, _declares(entry, f"costs {entry.cost}", cost=entry.cost)
+        yield AGAINST, _declares(entry, f"its cost is {entry.cost}", cost=entry.cost)
 
 
 def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
@@ -434,7 +431,7 @@ def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
             crowded = "if a class is rare, most predictions fall in one bin"
             yield AGAINST, Reason(crowded, rule="one bin", metric=entry.id, rare=need.rare)
     if (need.n_classes or 0) > _MANY_CLASSES and entry.many_classes:
-        sentence = _declares(entry, "suitable for very many classes", many_classes=entry.many_classes)
+        sentence = _declares(entry, "it is suitable for very many classes", many_classes=entry.many_classes)
         yield _GRADES[entry.many_classes], sentence
 
 
@@ -444,12 +441,12 @@ def _bins_by_width(entry: Entry) -> bool:
 
 def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
     if need.safety and entry.worst_case:
-        yield MADE, _declares(entry, "shows the worst error, not the average one", worst_case=True)
+        yield MADE, _declares(entry, "it shows the worst error, not the average one", worst_case=True)
     if need.assurance:
         if entry.parameter_free:
-            yield FOR, _declares(entry, "has no options to choose, so it is reproducible", parameter_free=True)
+            yield FOR, _declares(entry, "it has no options to choose, so it is reproducible", parameter_free=True)
         if entry.costly or not entry.order_free:
-            sentence = entry.order_note or "depends on folds, widths or draws that must be chosen"
+            sentence = entry.order_note or "it depends on folds, widths or draws that must be chosen"
             yield AGAINST, _declares(entry, sentence, costly=entry.costly, order_free=entry.order_free)
     if need.label_noise and entry.label_noise:
         robust = entry.label_noise == "robust"
@@ -459,9 +456,9 @@ def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:
 
 def _of_ties(entry: Entry, need: Need) -> Iterator[Said]:
     if need.ties and entry.family in ("kernel", "curve"):
-        yield AGAINST, _declares(entry, "smooths over the few distinct scores", family=entry.family)
+        yield AGAINST, _declares(entry, "it smooths over the few distinct scores", family=entry.family)
     elif need.ties and entry.family in ("bin", "cumulative"):
-        yield FOR, _declares(entry, "suited to few distinct scores", family=entry.family)
+        yield FOR, _declares(entry, "it is suited to few distinct scores", family=entry.family)
 
 
 _RULES = (_of_task, _of_goal, _of_size, _of_classes, _of_trust, _of_ties)
@@ -477,7 +474,7 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
     points = round(100 * suits[0] + 10 * count[MADE] + count[FOR] - count[AGAINST] + step, 2)
     reasons = [suits[1], *(_of(entry, text) for grade, text in graded if grade != AGAINST), how]
     if entry.familiar:
-        reasons.append(_of(entry, _declares(entry, "widely known, so readers can compare values", familiar=True)))
+        reasons.append(_of(entry, _declares(entry, "it is widely known, so readers can compare values", familiar=True)))
     cautions = [_of(entry, text) for grade, text in graded if grade == AGAINST]
     if not cautions and entry.avoid:
         cautions = [_declares(entry, entry.avoid, avoid=entry.avoid)]
@@ -492,17 +489,17 @@ def _judged(entry: Entry, need: Need) -> Recommendation:
 
 #: Reasons that Table 2 also gives: the words of the reason, and of the advantage in the table.
 _IN_TABLE_2 = {
-    "designed for unequal classes": ("suitable for imbalanced classes", "can be used to study rare classes"),
-    "counts missed objects": ("counts false negatives",),
-    "shows the worst error, not the average one": ("shows the worst case, which safety may require",),
-    "has no options to choose, so it is reproducible": (
+    "it is designed for unequal classes": ("suitable for imbalanced classes", "can be used to study rare classes"),
+    "it counts missed objects": ("counts false negatives",),
+    "it shows the worst error, not the average one": ("shows the worst case, which safety may require",),
+    "it has no options to choose, so it is reproducible": (
         "no parameters to set",
         "no parameters to set, unlike most binned metrics",
     ),
-    "widely known, so readers can compare values": ("in wide use",),
+    "it is widely known, so readers can compare values": ("in wide use",),
     "a few wrong labels hardly change it": ("outliers have little weight",),
-    "suitable for very many classes": ("works for any number of classes",),
-    "takes the order of the classes into account": ("suitable for ordered classes",),
+    "it is suitable for very many classes": ("works for any number of classes",),
+    "it takes the order of the classes into account": ("suitable for ordered classes",),
 }
 
 
@@ -523,7 +520,7 @@ def _measured(entry: Entry, need: Need) -> tuple[float, str]:
     if need.safety:
         return 0.0, ""  # the average order of models does not matter here
     if need.goal in ("measure", "compare", "rank") and entry.proper != "strictly" and found.across is not None:
-        sentence = f"orders {percent(found.across)} of the study's pairs of models correctly"
+        sentence = f"it orders {percent(found.across)} of the study's pairs of models correctly"
         if found.across < 0.5:  # which counts against the metric
             return found.across, ""
         return found.across, _share(entry, sentence, found.across)
@@ -542,7 +539,7 @@ def _tested(entry: Entry, found: Finding, need: Need) -> tuple[float, str]:
     if level is not None and level > _KEEPS:
         sentence = f"its own test rejects {percent(level)} of calibrated samples instead of 5%"
         return 0.0, _share(entry, sentence, level)
-    return power, _share(entry, f"detects {percent(power)} of the study's errors", power)
+    return power, _share(entry, f"it detects {percent(power)} of the study's errors", power)
 
 
 def _share(entry: Entry, text: str, share: float) -> Reason:

@@ -62,8 +62,8 @@ class Finding(RenamedFields):
     ----------
     n : rows
     null_mean : its mean for calibrated models, on its own scale; None for a number that may deviate on both sides
-    strays : for such a number the mean distance from its perfect value, for calibrated models
-    ideal : the perfect value, where ``strays`` is known
+    null_deviation : for such a number the mean absolute deviation from its perfect value, for calibrated models
+    ideal : the perfect value, where ``null_deviation`` is known
     power : share of samples of miscalibrated models that it distinguishes from calibrated ones of the same kind, at 5%
     rare : the same where 5% are positive
     orders, across : share of pairs of models put in the order of their true error: with the same confidences, and with
@@ -74,7 +74,7 @@ class Finding(RenamedFields):
 
     n: int
     null_mean: float | None = None
-    strays: float | None = None
+    null_deviation: float | None = None
     ideal: float = 0.0
     power: float | None = None
     rare: float | None = None
@@ -90,10 +90,10 @@ class Finding(RenamedFields):
         parts = []
         if self.null_mean is not None:
             parts.append(f"on this many rows a calibrated model shows about {number(self.null_mean)}")
-        if self.strays is not None:
+        if self.null_deviation is not None:
             parts.append(
                 f"on this many rows the value for a calibrated model differs from {self.ideal:g} by "
-                f"{number(self.strays)} on average"
+                f"{number(self.null_deviation)} on average"
             )
         found = [f"detects {percent(self.power)} of the study's errors"] if self.power is not None else []
         if self.across is not None:
@@ -106,8 +106,8 @@ class Finding(RenamedFields):
         """The claims in the sentence: calibrated models' values in the metric's range, and the study's shares."""
         if self.null_mean is not None and self.metric:
             yield Claim(text, "in its range", value=self.null_mean, range=ENTRIES[self.metric].range)
-        if self.strays is not None:
-            yield Claim(text, "in its range", value=self.strays, range=(0.0, np.inf))
+        if self.null_deviation is not None:
+            yield Claim(text, "in its range", value=self.null_deviation, range=(0.0, np.inf))
         if (self.power, self.across) != (None, None):
             yield Claim(text, "shares", metric=self.metric, shares=(self.power, self.across))
 
@@ -156,8 +156,8 @@ def finding(metric: str, n: int = 1000, n_classes: int = 2) -> Finding:
     if n_classes <= 2:
         return found
     error, power = _of_classes(study, name, n, n_classes)
-    null_mean, strays, ideal = _on_own_scale(name, error)
-    return replace(found, null_mean=null_mean, strays=strays, ideal=ideal, power=power)
+    null_mean, null_deviation, ideal = _on_own_scale(name, error)
+    return replace(found, null_mean=null_mean, null_deviation=null_deviation, ideal=ideal, power=power)
 
 
 def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float | None, float]:
@@ -169,9 +169,9 @@ def _on_own_scale(name: str, error: float | None) -> tuple[float | None, float |
 
 def shown(name: str, error: float | None) -> str:
     """A mean error of the study for a table: the number's own value, or its perfect value and the mean deviation."""
-    null_mean, strays, ideal = _on_own_scale(name, error)
-    if strays is not None:
-        return f"{ideal:g} ± {number(strays)}"
+    null_mean, null_deviation, ideal = _on_own_scale(name, error)
+    if null_deviation is not None:
+        return f"{ideal:g} ± {number(null_deviation)}"
     return number(null_mean)
 
 
@@ -224,7 +224,7 @@ def stays_above(entry: Entry) -> float | None:
 def lines(metric: str) -> dict[str, str]:
     """Up to three lines about a metric: values of calibrated models, errors it detects, order of models."""
     every = [(n, finding(metric, n)) for n in (100, 1000, 10_000)]
-    known = [(n, found) for n, found in every if (found.null_mean, found.strays) != (None, None)]
+    known = [(n, found) for n, found in every if (found.null_mean, found.null_deviation) != (None, None)]
     study, name = stored(), _main_number(metric)
     if not known or name not in study["numbers"]:
         return {}
@@ -249,10 +249,10 @@ def lines(metric: str) -> dict[str, str]:
 
 def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
     """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
-    if known[0][1].strays is None:
+    if known[0][1].null_deviation is None:
         values, range = [found.null_mean for _, found in known], ENTRIES[metric].range
     else:
-        values, range = [found.strays for _, found in known], (0.0, np.inf)
+        values, range = [found.null_deviation for _, found in known], (0.0, np.inf)
     return Claim(text, "values in the range", metric=metric, values=tuple(values), range=range)
 
 
@@ -261,9 +261,10 @@ def _shares_claim(metric: str, text: str, shares: list[float | None]) -> Claim:
 
 
 def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
-    if known[0][1].strays is None:
+    if known[0][1].null_deviation is None:
         return f"calibrated models show {_each(known, 'null_mean')} on average"
-    return f"the values of calibrated models differ from {known[0][1].ideal:g} by {_each(known, 'strays')} on average"
+    deviations = _each(known, "null_deviation")
+    return f"the values of calibrated models differ from {known[0][1].ideal:g} by {deviations} on average"
 
 
 def _false_report(ratio: float | None) -> str:
@@ -275,7 +276,7 @@ def _false_report(ratio: float | None) -> str:
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:
     values = [getattr(found, field) for _, found in known]
-    form = number if field in ("null_mean", "strays") else percent
+    form = number if field in ("null_mean", "null_deviation") else percent
     return " / ".join("-" if value is None else form(value) for value in values)
 
 

@@ -31,7 +31,7 @@ _BARS = 20
 
 
 @dataclass(frozen=True)
-class ConfidenceThere(Result):
+class ConfidenceSummary(Result):
     """Confidence on one group of rows: mean with its interval, quantiles (5%, 25%, 50%, 75%, 95%), histogram shares."""
 
     estimate: float
@@ -69,7 +69,7 @@ class OutsideResult(Result):
 
     Attributes
     ----------
-    inside_confidence, outside_confidence : :class:`ConfidenceThere`
+    inside_confidence, outside_confidence : :class:`ConfidenceSummary`
     detector : confidence as a detector of rows outside
     scores, gains : other scores as detectors, and their gain over confidence
     open_set_error : expected calibration error of all rows, with the rows outside weighted to their share
@@ -81,8 +81,8 @@ class OutsideResult(Result):
     confidence_level, n_resamples, sentence
     """
 
-    inside_confidence: ConfidenceThere
-    outside_confidence: ConfidenceThere
+    inside_confidence: ConfidenceSummary
+    outside_confidence: ConfidenceSummary
     detector: Detector
     scores: tuple[Detector, ...]
     gains: tuple[DetectorGain, ...]
@@ -219,12 +219,12 @@ def right(rows: Members) -> Array:
     return result
 
 
-def _there(c: Array, w: Array, level: float) -> ConfidenceThere:
+def _there(c: Array, w: Array, level: float) -> ConfidenceSummary:
     order = np.argsort(c, kind="stable")
     share = np.cumsum(w[order]) / w.sum()
     at = np.minimum(np.searchsorted(share, QUANTILES), len(c) - 1)
     bars, _ = np.histogram(c, _BARS, (0.0, 1.0), weights=w / w.sum())
-    return ConfidenceThere(*interval_of(c, w, level), c[order][at], bars, len(c))
+    return ConfidenceSummary(*interval_of(c, w, level), c[order][at], bars, len(c))
 
 
 def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:

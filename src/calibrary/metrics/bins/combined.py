@@ -112,7 +112,7 @@ _HALVES = (0.0, 0.5, 1.0)
             "the range is [0, 1]",
             "the range is [1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so the value can be 0 only if K = 2",
         ),
-        Correction("(60)", "the review prints the index i", "the index is t, the row of the partition"),
+        Correction("(60)", "the index is i", "the index is t, the row of the partition"),
     ),
 )
 def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float:

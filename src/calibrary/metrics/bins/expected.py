@@ -55,7 +55,7 @@ _NAMES = (
 
 @metric(
     "ece",
-    advised={"rank": "5.10: second best with 15 bins of equal mass, binning='mass'"},
+    advised={"rank": "5.10: it is second best with 15 bins of equal mass, binning='mass'"},
     spoken="ECE",
     sound=False,
     complete=False,
@@ -193,7 +193,7 @@ def expected_calibration_error(
     avoid="Do not rank models by this error: in the study it ordered little more than half of the pairs of models "
     "correctly, and it detects nothing where events are rare. The value depends on the smallest bins: a single wrong "
     "row in a bin of its own gives a value of up to 1. Use few bins or bins of equal mass.",
-    corrections=(Correction("name", "MCE also denotes the marginal error (34)", "MCE is the maximum (39) only"),),
+    corrections=(Correction("name", "MCE also denotes the marginal error (34)", "MCE denotes only the maximum (39)"),),
 )
 def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[BinnedKeywords]) -> float:
     r"""Largest gap between confidence and accuracy in any confidence bin.
@@ -218,7 +218,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 
 @metric(
     "ace",
-    advised={"label noise": "4.5: its inventors prefer it to ECE; relatively robust to label noise"},
+    advised={"label noise": "4.5: its inventors prefer it to ECE, and it is relatively robust to label noise"},
     sound=False,
     complete=False,
     imbalance="keeps",

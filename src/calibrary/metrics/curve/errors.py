@@ -138,7 +138,7 @@ def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictio
 
 @metric(
     "map_error",
-    advised={"rank": "5.10: best with an isotonic map, map='isotonic'"},
+    advised={"rank": "5.10: it is best with an isotonic map, map='isotonic'"},
     section="5.10",
     renamed={"order": "norm"},
     fractional="binary",
@@ -488,7 +488,7 @@ _PIECEWISE_FACTS: dict[str, Any] = {
 
 @metric(
     "ece_pl",
-    advised={"rank": "5.10: better than average, and generally ranks well"},
+    advised={"rank": "5.10: it is better than average, and generally ranks well"},
     renamed={"order": "norm"},
     costly=True,
     slow_above=5_000,

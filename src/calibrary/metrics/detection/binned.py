@@ -113,7 +113,7 @@ def average_calibration_error(
     corrections=(
         Correction(
             "value if no bin has min_count detections",
-            "the value is not said",
+            "it is not said what the value is",
             "the value is undefined (NaN): 0 would mean perfect",
         ),
     ),
@@ -276,7 +276,7 @@ def localization_aware_expected_calibration_error(
 
 @detection_metric(
     "laace",
-    advised={"detection": "7.4: finer than binned metrics, where the score should predict the overlap"},
+    advised={"detection": "7.4: it is finer than binned metrics, where the score should predict the overlap"},
     parameter_free=True,
     measures="calibration and sharpness",
     row=78,
@@ -307,7 +307,7 @@ def localization_aware_expected_calibration_error(
         ),
         Correction(
             "detections on crowds",
-            "their treatment is not said",
+            "it is not said how they are treated",
             "such detections are dropped, as everywhere; the authors' code gives them IoU 0",
         ),
         _CLASSES_CORRECTION,

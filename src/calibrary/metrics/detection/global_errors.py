@@ -42,7 +42,7 @@ _NOTHING = "there are neither detections nor objects"
 
 @detection_metric(
     "egce",
-    advised={"detection": "7.6: together with QGC or SGC, which measure another aspect"},
+    advised={"detection": "7.6: it is recommended together with QGC or SGC, which measure another aspect"},
     misses=True,
     row=80,
     cells=CellFacts("detection"),
@@ -111,7 +111,7 @@ def expected_global_calibration_error(
 
 @detection_metric(
     "qgc",
-    advised={"detection": "7.6: beside EGCE; simpler than SGC and like the Brier score"},
+    advised={"detection": "7.6: it is recommended beside EGCE; it is simpler than SGC and like the Brier score"},
     parameter_free=True,
     misses=True,
     row=81,
@@ -151,7 +151,7 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
 
 @detection_metric(
     "sgc",
-    advised={"detection": "7.6: beside EGCE; slightly more sensitive than QGC"},
+    advised={"detection": "7.6: it is recommended beside EGCE; it is slightly more sensitive than QGC"},
     parameter_free=True,
     misses=True,
     row=82,

@@ -69,6 +69,11 @@ class Correction:
     review: str
     ours: str
 
+    @property
+    def sentence(self) -> str:
+        """The review's statement and ours, in one sentence."""
+        return f"the review says: {self.review}; here: {self.ours}"
+
 
 @dataclass(frozen=True)
 class CellFacts:
@@ -328,7 +333,7 @@ class Facts:
     def robustness(self) -> str:
         """How the metric relates to the distance from calibration, in words."""
         words = {
-            (True, True): "consistent: small exactly when the nearest calibrated predictions are near",
+            (True, True): "consistent: the value is small exactly when the nearest calibrated predictions are near",
             (True, False): "sound, not complete: a small value means nearly calibrated, but a large value need not "
             "mean far from calibrated",
             (False, True): "complete, not sound: nearly calibrated predictions have a small value, but a small value "

@@ -29,7 +29,7 @@ _GLOBAL: dict[str, Any] = {
 _NO_SCORE = Correction(
     "proper",
     "Table 2 lists propriety as unknown",
-    "the bias is not an average over rows: it is a function of two means, and it is perfect for any "
+    "the value is not an average over rows: it is a function of two means, and it is perfect for any "
     "predictions with the right mean",
 )
 _RATIO: dict[str, Any] = {

@@ -139,7 +139,7 @@ def brier_score(
 
 @metric(
     "rbs",
-    advised={"few rows": "3.3: beside binned and kernel metrics, whose variance is high there"},
+    advised={"few rows": "3.3: it is recommended beside binned and kernel metrics, whose variance is high there"},
     sound=True,
     complete=False,
     label_noise="robust",
