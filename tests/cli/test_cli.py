@@ -414,6 +414,19 @@ def test_a_closed_pipe_and_a_full_output_are_status_two(four):
     assert (done.returncode, done.stderr) == (2, "")
 
 
+def test_a_terminal_shows_the_name_with_the_id_and_a_pipe_the_id(four):
+    screen, inside = os.openpty()
+    start = [sys.executable, "-m", "calibrary", "metric", "bs", four, "-q"]
+    subprocess.run(start, stdout=inside, stderr=subprocess.PIPE, check=True)
+    os.close(inside)
+    shown = os.read(screen, 1000).decode()
+    os.close(screen)
+    assert "Brier score (bs) 0.075" in shown
+    forced = {**os.environ, "FORCE_COLOR": "1"}
+    piped = subprocess.run(start, capture_output=True, text=True, check=True, env=forced)
+    assert piped.stdout == "bs 0.075\n"
+
+
 def test_a_closed_standard_input_is_one_sentence(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     refused(call("metric", "bs", "-"), "standard input is closed")

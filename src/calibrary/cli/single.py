@@ -99,7 +99,8 @@ def metric(
             entry.key, file, judge, label=label, prob=prob, inclusion=inclusion, percent=percent, rng=seed,
             n_resamples=resamples or 999,
         )  # fmt: skip
-        out.print(plain(f"{entry.key} {estimated.estimate:.10g}  [{estimated.low:.6g}, {estimated.high:.6g}]"))
+        shown = _shown(entry.name, entry.key)
+        out.print(plain(f"{shown} {estimated.estimate:.10g}  [{estimated.low:.6g}, {estimated.high:.6g}]"))
         if not quiet:
             err.print(plain(estimated.sentence), soft_wrap=True)
         return
@@ -147,7 +148,7 @@ def metric(
         }  # fmt: skip
         rows = _by_unit(entry.key, p, rows, settings, interval, test)
     for row in rows:
-        text = f"{row.id}{'.' + row.part if row.part else ''} {row.value:.10g}"
+        text = f"{_shown(row.name, f'{row.id}.{row.part}' if row.part else row.id)} {row.value:.10g}"
         if row.low is not None:
             text += f"  [{row.low:.6g}, {row.high:.6g}]"
         if row.pvalue is not None:
@@ -155,6 +156,11 @@ def metric(
         out.print(plain(text))
         if row.note and not quiet:
             err.print(f"[yellow]{plain(row.note)}[/]")
+
+
+def _shown(name: str, id: str) -> str:
+    """The id alone for the next program of a pipe; for a terminal, the name with the id."""
+    return f"{name} ({id})" if out.file.isatty() else id
 
 
 def _by_unit(

@@ -235,11 +235,11 @@ def lines(metric: str) -> dict[str, str]:
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
-        text = f"detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+        text = f"it detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
         found_lines["study, power"] = _shares_claim(metric, text, [*(found.power for _, found in known), rare])
     if known[-1][1].across is not None:
         text = (
-            f"orders {_each(known, 'orders')} of pairs of models with the same confidences correctly, and "
+            f"it orders {_each(known, 'orders')} of pairs of models with the same confidences correctly, and "
             f"{_each(known, 'across')} of other pairs{_false_report(study['numbers'][name].get('lie'))}"
         )
         shares = [share for _, found in known for share in (found.orders, found.across)]

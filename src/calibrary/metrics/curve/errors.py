@@ -346,7 +346,7 @@ def calibration_error_percentile(
     preset_of=Alias("ep", percentile=50.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)),
-    use="Use this error for the error of a typical prediction.",
+    use="Use this median for the error of a typical prediction.",
     **_PERCENTILE_FACTS,
 )
 def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
@@ -372,7 +372,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     preset_of=Alias("ep", percentile=90.0),
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)),
-    use="Use this error for the error that nine predictions in ten do not exceed.",
+    use="Use this percentile for the error that nine predictions in ten do not exceed.",
     **_PERCENTILE_FACTS,
 )
 def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
@@ -407,7 +407,7 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     },
     cells=CellFacts("copies"),
     replicate=_of_redrawn_labels(_percentiles_of_gaps(100.0)),
-    use="Use this error for the worst error among the predictions.",
+    use="Use this maximum for the worst error among the predictions.",
     **_PERCENTILE_FACTS,
 )
 def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:

@@ -84,7 +84,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     cells=CellFacts("order", (5e-8, 7e-9)),
     equation="aurc minus that of the best order of the same answers",
     references=cited("geifman2019"),
-    use="Use this area for the ranking part of aurc, to compare models of different accuracy.",
+    use="Use this area for the ranking part of aurc: it is the part that a better order of the confidences would save.",
     avoid="The scale of the value still depends on the error rate (Traub et al.): for models of different accuracy "
     "prefer auroc.",
     **_RANKED,
