@@ -1,4 +1,4 @@
-"""Modules, names, attributes and keywords renamed since 0.2: the old ones still work, for old pickles and programs."""
+"""Renamed modules, names, attributes and keywords: the old ones still work, for old pickles and programs."""
 
 from __future__ import annotations
 
