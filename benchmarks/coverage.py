@@ -123,7 +123,9 @@ def one(metric: str, lens: str, truth: str, n: int, seed: int, draws: int = 199)
     rng = np.random.default_rng([seed, n, list(TRUTHS).index(truth)])
     y, p, q = TRUTHS[truth](n, rng)
     options: dict[str, Any] = {} if lens == "auto" else {"lens": lens}
-    options |= {need: NEEDED[need](n, rng) for need in catalogue[metric].needs if need in NEEDED}
+    options |= CHEAP.get(metric, {}) | {
+        need: NEEDED[need](n, rng) for need in catalogue[metric].needs if need in NEEDED
+    }
     sample, question = read_call(metric, y, p, dict(options))
     statistic = as_statistic(metric, sample, question, redrawn=True)
     if len(statistic.observed) != 1:
@@ -213,7 +215,14 @@ def run(args: argparse.Namespace) -> None:
 COSTLY_ROWS, COSTLY_DRAWS = 100, 39
 COSTLY_TRUTHS = ("slope .6", "shift .5", "wave", "calibrated")
 #: Fewer rows for the metrics that take seconds.
-FEW_ROWS = {"lower_distance": 30, "ece_pl": 50, "ece_pl3": 50}
+FEW_ROWS = {"lower_distance": 30, "ece_pl": 50, "ece_pl3": 30, "skde": 50}
+#: The cheap setting of the metrics whose intervals take seconds even for few rows.
+CHEAP: dict[str, dict[str, Any]] = {
+    "ece_pl": {"segments": 2, "ensemble": False},
+    "ece_pl3": {"segments": 2, "ensemble": False},
+    "skde": {"bandwidth": 0.1},
+    "lower_distance": {"grid": 21},
+}
 
 
 def costly_ids() -> list[str]:
@@ -392,16 +401,20 @@ def by_metric(kept: dict[str, Any]) -> dict[str, dict[str, Any]]:
         key, worst = next((key, row) for key, row in cells_ if row["done"] >= min(most, 50))
         name, lens, truth, n = key.split(" | ")
         part = f"{name.partition('.')[2]}, " if "." in name else ""
-        samples = sum(row["done"] for _, row in cells_)
+        samples, unit = sum(row["done"] for _, row in cells_), "images" if truth.startswith("detector") else "rows"
         found[id] = {
             "settings": len(cells_),
             "samples": samples,
             "mean": round(sum(row["covered"] for _, row in cells_) / samples, 4),
             "worst": round(worst["covered"] / worst["done"], 4),
-            "at": f"{part}{truth}{'' if lens == 'auto' else ', ' + lens}, {n} rows",
+            "at": f"{part}{truth}{'' if lens == 'auto' else ', ' + lens}, {n} {unit}",
             "worst_samples": worst["done"],
         }
     return found
+
+
+#: Metrics of two values that need label distributions.
+TWO_VALUES = ("ent_ce",)
 
 
 def unmeasured() -> dict[str, str]:
@@ -416,6 +429,8 @@ def unmeasured() -> dict[str, str]:
             found[entry.id] = f"it needs {', '.join(entry.needs)}, which the simulated samples do not have"
         elif entry.id in NO_TRUTH:
             found[entry.id] = "it grows with the number of rows, so it has no value for a known truth"
+        elif entry.id in TWO_VALUES:
+            found[entry.id] = "it has two values, and only metrics of one value are simulated on label distributions"
         else:
             found[entry.id] = "`--costly` measures it"
     return found
@@ -446,6 +461,13 @@ def table(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def cheap_words() -> str:
+    """The settings of the metrics that were measured with options."""
+    settings = (f"`{id}` with {', '.join(f'{k}={v}' for k, v in options.items())}" for id, options in CHEAP.items())
+    listed = "; ".join(settings)
+    return f"intervals of some metrics take seconds even then, and were measured in a cheap setting ({listed})"
+
+
 def page(kept: dict[str, Any]) -> str:
     """What is stored, as a page."""
     families = [
@@ -465,10 +487,10 @@ def page(kept: dict[str, Any]) -> str:
         "0.92 in 50 samples or more; the documentation of such a metric says so.",
         "Binned metrics were measured before their intervals also used the metric's own bins, which only makes the "
         "intervals wider; `EDGES.md` has waves, rare events, certain predictions and dependent rows. `bs`, `oe` and "
-        "`eo` were measured with their present formulas. For metrics whose draws take long, samples of 100 rows have "
-        "39 draws. For a calibrated truth, an interval by inversion or triangle contains the true "
-        "value exactly when the Monte Carlo test does not reject, in 95% of samples, so such combinations are not "
-        "always simulated.",
+        "`eo` were measured with their present formulas. For metrics whose draws take long, samples of 100 rows or "
+        f"fewer have 39 draws; {cheap_words()}. For a calibrated truth, an interval by inversion or triangle contains "
+        "the true value exactly when the Monte Carlo test does not reject, in 95% of samples, so such combinations "
+        "are not always simulated.",
         table(kept),
     ]
     known = by_metric(kept)

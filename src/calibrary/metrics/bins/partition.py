@@ -105,6 +105,8 @@ def proximity_informed_calibration_error(
 
 @metric(
     "proximity_bias",
+    coverage_note="the default 95% interval contained the true value in 79 to 83% of 300 samples of 100 rows in "
+    "all 4 settings measured.",
     section="4.10",
     measures="bias",
     family="bin",

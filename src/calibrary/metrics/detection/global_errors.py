@@ -42,6 +42,9 @@ _NOTHING = "there are neither detections nor objects"
 
 @detection_metric(
     "egce",
+    coverage_note="the default 95% interval contained the true value in 79% of 200 samples of 100 images of a "
+    "calibrated detector, in 91% of a detector whose log odds are too low by 0.5, and in 94% or more "
+    "in the other 2 settings measured.",
     advised={"detection": "7.6: it is recommended together with QGC or SGC, which measure another aspect"},
     misses=True,
     row=80,

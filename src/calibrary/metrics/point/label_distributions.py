@@ -120,6 +120,9 @@ def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common
 
 @metric(
     "rank_cs",
+    coverage_note="the default 95% interval contained the true value in 91% of 300 samples of 100 rows of a model "
+    "whose error changes its sign with the confidence, in 91% of a calibrated model, and in 93% or "
+    "more in the other 2 settings measured.",
     aliases=("RankCS", "ranking calibration score"),
     perfect=1.0,
     better="higher",
