@@ -124,7 +124,7 @@ def cluster_figure(found: StudyResult, theme: str = "light") -> Any:
     order = [name for group in groups for name in group]
     places = {name: i for i, name in enumerate(correlation["names"])}
     rho = np.array(correlation["rho"], dtype=np.float64)[np.ix_(*[[places[n] for n in order]] * 2)]
-    ax, colors = style.new_axes(None, theme, (12.5, 13.0))
+    ax, colors = style.new_axes(None, theme, (12.5, 11.6))
     image = ax.imshow(rho, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
     ax.set_xticks(range(len(order)), order, rotation=90, fontsize=5.5)
     ax.set_yticks(range(len(order)), [full_name(name) for name in order], fontsize=5.5)
