@@ -187,7 +187,7 @@ def _test(e: Entry) -> str:
 
 def _cited(e: Entry) -> dict[str, str]:
     """What the review says about the metric, its references, and corrections to the review."""
-    corrected = {f"erratum, {c.fact}": c.sentence for c in e.corrections}
+    corrected = {f"erratum, {c.fact}": c.statement for c in e.corrections}
     return {
         "pros in Table 2": "; ".join(e.table2.pros) if e.table2 else "",
         "cons in Table 2": "; ".join(e.table2.cons) if e.table2 else "",

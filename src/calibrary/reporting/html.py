@@ -533,7 +533,7 @@ def _about(id: str) -> Markup:
     """The meaning of a metric, once per page; an unfolded row shows a copy."""
     entry = catalogue[id]
     facts = [("Use it", entry.use), ("Caution", entry.avoid), ("Defined in", entry.place), ("Cost", entry.cost)]
-    facts += [(f"Erratum: {c.fact}", c.sentence) for c in entry.corrections]
+    facts += [(f"Erratum: {c.fact}", c.statement) for c in entry.corrections]
     meaning = (element("p", element("b", entry.meaning)), element("p", f"{capital(entry.sign)}."))
     return element("template", meaning, _listed(facts), id=f"about-{id}")
 

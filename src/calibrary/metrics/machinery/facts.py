@@ -70,7 +70,7 @@ class Correction:
     ours: str
 
     @property
-    def sentence(self) -> str:
+    def statement(self) -> str:
         """The review's statement and ours, in one sentence."""
         return f"the review says: {self.review}; here: {self.ours}"
 
