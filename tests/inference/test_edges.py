@@ -72,7 +72,36 @@ def test_errors_of_few_classes_have_a_line_of_their_own():
     p = rng.dirichlet(np.ones(4), 200)
     y = (p.cumsum(axis=1)[:, :-1] < rng.random(200)[:, None]).sum(axis=1)
     names = [line.name for line in lines_of(statistic_of("ece", y, p, lens="class-wise"))]
-    assert names == ["gaps", "own bins", "clear gaps", "logistic"]
+    assert names == ["gaps", "own bins", "clear gaps", "confusions", "logistic"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_classes_that_are_taken_for_one_another_have_a_line_through_the_truth(weighted):
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(4), 40_000)
+    shares = np.eye(4)
+    shares[0] = [0.4, 0.6, 0.0, 0.0]
+    q = p @ shares
+    y = (q.cumsum(axis=1)[:, :-1] < rng.random(len(p))[:, None]).sum(axis=1)
+    weight = rng.integers(1, 4, len(p)).astype(float) if weighted else None
+    line = next(
+        line
+        for line in lines_of(statistic_of("ece", y, p, lens="class-wise", sample_weight=weight))
+        if line.name == "confusions"
+    )
+    np.testing.assert_allclose(line(0.0), p, atol=1e-12)
+    np.testing.assert_allclose(line(1.0), q, atol=0.03)
+    np.testing.assert_allclose(line(1.0)[:, 2:], p[:, 2:], atol=0.03)  # the other two classes keep their probabilities
+
+
+def test_a_class_that_no_row_predicts_is_not_confused_with_any():
+    p = np.column_stack([np.linspace(0.1, 0.9, 50), np.linspace(0.9, 0.1, 50), np.zeros(50)])
+    y = (np.arange(50) % 2).astype(int)
+    found = lines_of(statistic_of("ece", y, p, lens="class-wise"))
+    line = next(line for line in found if line.name == "confusions")
+    assert np.isfinite(line(1.0)).all()
+    np.testing.assert_allclose(line(1.0).sum(axis=1), 1.0)
+    np.testing.assert_allclose(line(1.0)[:, 2], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [800, 3000])

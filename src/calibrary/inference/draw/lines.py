@@ -6,7 +6,7 @@ equal-mass bins, which follow any shape coarsely; the gaps of the metric's own b
 from bin to bin; a logistic map, which follows the usual shapes finely; and the gaps of the predictions of exactly 0 and
 1 alone, which hardly vary by chance and so add more to the estimate than gaps elsewhere. For several columns
 (class-wise, or the whole row of probabilities) there are also the gaps that noise does not explain, which follow errors
-of few classes.
+of few classes, and a matrix of confusions, which follows classes that are taken for one another.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from calibrary.numerics.solve.newton import Evaluated, minimize
 _BINS = 15
 #: The options that choose a metric's bins.
 _BIN_OPTIONS = ("binning", "n_bins", "closed", "mass_rule", "edges", "points_per_bin", "strategy")
-#: Above this many classes the logistic direction has a temperature but no class biases.
+#: Above this many classes the logistic direction has a temperature but no class biases, and confusions are not fitted.
 _FEW_CLASSES = 30
 #: With fewer events (or non-events) than this, the interval includes all shifts that agree with their number.
 _FEW_EVENTS = 10
@@ -77,6 +77,8 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
         found.append(("certain", _of_certain(view)))
     else:
         found.append(("clear gaps", _gaps(view, total, EqualMass(n_bins), _clear)))
+        if view.k <= _FEW_CLASSES:
+            found.append(("confusions", _confused(view)))
     logistic = _logistic(view)
     if logistic is not None:
         found.append(("logistic", logistic))
@@ -278,6 +280,18 @@ def _binned_gap(outcome: Array, c: Array, view: Predictions, total: float, bins:
     gap = np.bincount(index, weights=weight * (outcome - c)) / some
     noise = np.bincount(index, weights=weight * c * (1.0 - c)) / some**2
     return reshaped(gap, noise, size / size.sum())[index]
+
+
+def _confused(view: Predictions) -> Array:
+    """The predictions times the matrix of confusions between classes that fits best, minus the predictions.
+
+    The matrix is the least-squares fit of the labels, with its negative shares set to 0. It moves probability within a
+    row from one class to another and leaves the other classes alone; the gaps of bins, each column for itself, do not.
+    """
+    root = np.sqrt(view.weight)[:, None]
+    change = np.linalg.lstsq(root * view.p, root * (view.one_hot - view.p), rcond=None)[0]
+    shares = np.clip(np.eye(view.k) + change, 0.0, None)
+    return view.p @ (shares / shares.sum(axis=1, keepdims=True)) - view.p
 
 
 def _logistic(view: Predictions) -> Array | None:
