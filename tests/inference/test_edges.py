@@ -121,6 +121,25 @@ def test_where_no_truth_agrees_with_the_data_the_interval_is_the_triangle_and_sa
 # -- few events -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("id", ["ici", "smece", "ece"])
+def test_the_lower_end_allows_for_the_noise_of_outcomes_that_are_more_frequent_than_predicted(id):
+    c = expit(np.random.default_rng(0).normal(-6.4, 1.2, 500))
+    y = np.zeros(500, dtype=int)
+    y[np.argsort(c)[-300::40]] = 1  # 8 events, of which fewer than 2 are expected
+    found = cal.interval(id, y, c, method="triangle", n_resamples=199, rng=0)
+    assert found.pvalue <= 0.05
+    assert 0.0 < found.low <= found.estimate - 1.9 * found.standard_error
+    assert found.low < 3.98 / 500 - c.mean() + 0.001  # the lower limit of Clopper and Pearson for 8 events
+
+
+@pytest.mark.parametrize("events", [0, 3, 5, 8])
+def test_the_triangle_excludes_the_perfect_value_exactly_if_the_test_rejects(events):
+    c = np.full(500, 0.004)
+    y = (np.arange(500) < events).astype(int)
+    found = cal.interval("ici", y, c, method="triangle", n_resamples=199, rng=0)
+    assert (found.low > 0.0) == (found.pvalue <= 0.05)
+
+
 @pytest.mark.parametrize("n", [10, 50, 250])
 @pytest.mark.parametrize("c", [0.0, 0.001])
 @pytest.mark.parametrize("label", [0, 1])

@@ -1,8 +1,9 @@
 """Intervals of errors from one null simulation and one bootstrap, by the triangle inequality.
 
-An estimate that is a norm of residuals differs from its true value by at most the norm of the noise, whose distribution
-under calibration is nearly the worst case. The lower end therefore subtracts what a calibrated model shows by chance,
-and the upper end uses the bootstrap's standard error.
+An estimate that is a norm of residuals differs from its true value by at most the norm of the noise. The lower end
+therefore subtracts what a calibrated model shows by chance, or the bootstrap's standard errors if they are larger:
+outcomes that are rarer in the predictions than in truth have more noise than a calibrated model. The upper end adds the
+bootstrap's standard errors. The interval contains the perfect value exactly if the Monte Carlo test does not reject.
 """
 
 from __future__ import annotations
@@ -119,18 +120,19 @@ def triangle_ends(
 
     reading, error = away(observed), standard_errors(away(drawn.values))
     noise = np.array([_rank_from_top(column, alpha) for column in away(null.values).T])
-    below = reading - noise
-    below = np.where(below <= slack(reading), 0.0, below)
+    rejected = reading - noise > slack(reading)
     z = float(scipy.special.ndtri(1.0 - alpha / 2.0)) if law is None else law.reach(alpha)
     if law is not None:
         error = np.hypot(error, math.sqrt(law.missing))
+    below = np.where(rejected, np.maximum(reading - np.maximum(noise, z * error), 0.0), 0.0)
     above = reading + z * error
     if statistic.square:  # signed roots of values near 0 have two modes: the squared scale is used there
         plain = sign * (observed - perfect) + z * standard_errors(drawn.values)
         above = np.maximum(above, np.sqrt(np.maximum(plain, 0.0)))
-    above = np.where(np.isnan(observed), np.nan, np.maximum(above, below))
-    ends = back(below), back(np.maximum(above, 0.0))
-    return ends if sign > 0 else (ends[1], ends[0])
+    below, above = (np.where(np.isnan(observed), np.nan, end) for end in (below, np.maximum(above, below)))
+    near, far = back(below), back(np.maximum(above, 0.0))
+    outside = np.where(rejected & (near == perfect), np.nextafter(perfect, sign * np.inf), near)
+    return (outside, np.maximum(far, outside)) if sign > 0 else (np.minimum(far, outside), outside)
 
 
 def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float) -> tuple[Array, Array]:
