@@ -78,7 +78,7 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     else:
         found.append(("clear gaps", _gaps(view, total, EqualMass(n_bins), _clear)))
         if view.k <= _FEW_CLASSES:
-            found.append(("confusions", _confused(view)))
+            found.append(("confusions", _confused(view, total)))
     logistic = _logistic(view)
     if logistic is not None:
         found.append(("logistic", logistic))
@@ -282,16 +282,21 @@ def _binned_gap(outcome: Array, c: Array, view: Predictions, total: float, bins:
     return reshaped(gap, noise, size / size.sum())[index]
 
 
-def _confused(view: Predictions) -> Array:
-    """The predictions times the matrix of confusions between classes that fits best, minus the predictions.
+def _confused(view: Predictions, total: float) -> Array:
+    """The predictions times the matrix of confusions that the labels show clearly, minus the predictions.
 
-    The matrix is the least-squares fit of the labels, with its negative shares set to 0. It moves probability within a
-    row from one class to another and leaves the other classes alone; the gaps of bins, each column for itself, do not.
+    An element is the share of one class that is another class in truth, by least squares; shares within two standard
+    errors of 0 are left out. The matrix moves probability within a row and leaves the other classes as they are, while
+    the gaps of bins are those of each column alone.
     """
-    root = np.sqrt(view.weight)[:, None]
-    change = np.linalg.lstsq(root * view.p, root * (view.one_hot - view.p), rcond=None)[0]
-    shares = np.clip(np.eye(view.k) + change, 0.0, None)
-    return view.p @ (shares / shares.sum(axis=1, keepdims=True)) - view.p
+    root = np.sqrt(view.weight / view.total)[:, None]
+    x, away = root * view.p, root * (view.one_hot - view.p)
+    share = np.linalg.lstsq(x, away, rcond=None)[0]
+    variance = np.diag(np.linalg.pinv(x.T @ x))[:, None] * np.sum((away - x @ share) ** 2, axis=0) / total
+    share = np.where((share > 0.0) & (share**2 > 4.0 * variance), share, 0.0)
+    np.fill_diagonal(share, 0.0)
+    np.fill_diagonal(share, np.maximum(1.0 - share.sum(axis=1), 0.0))
+    return view.p @ (share / share.sum(axis=1, keepdims=True)) - view.p
 
 
 def _logistic(view: Predictions) -> Array | None:
