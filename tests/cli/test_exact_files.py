@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from calibrary.cli.files import open_table
+from calibrary.cli import files
+from calibrary.cli.files import _is_text, open_table
 from calibrary.cli.read import _factor, read_predictions
 from calibrary.cli.sources import InputError
 
@@ -53,6 +54,29 @@ def test_codes_keep_their_leading_zeros_in_csv(tmp_path):
     found = read_predictions(path, label="y", prob=["p_"])
     assert found.classes == ("007", "7")
     assert found.y.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept"),
+    [
+        (["7", "12"], False),
+        (["7", None, "007"], True),
+        ([" +012", "3"], True),
+        (["0", "10"], False),
+        (["9007199254740993", None, " 12 "], True),
+        (["9007199254740993", "1.5"], False),
+        (["9007199254740993", "-1"], False),
+        (["9007199254740993", "1e17"], False),
+    ],
+)
+def test_codes_are_recognized_in_few_and_in_many_rows(monkeypatch, texts, kept):
+    written = pa.chunked_array([pa.array(texts, pa.string())])
+    values = np.array([float(t) if t else np.nan for t in texts])
+    if (np.abs(values[values == values]) < 2**53).all():
+        values = np.nan_to_num(values).astype(np.int64)
+    assert _is_text(written, values) is kept
+    monkeypatch.setattr(files, "_FEW", 0)  # the functions of Arrow, which a long file needs
+    assert _is_text(written, values) is kept
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u0085", "\x0b", "\x1c"])

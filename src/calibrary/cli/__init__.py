@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from calibrary.base.errors import CalibrationWarning, extra
 from calibrary.cli.start import answered
 from calibrary.cli.stopping import repeated_interrupts
+
+#: The number of new objects after which Python searches for garbage; its own number is 700.
+_OBJECTS = 10_000
 
 
 def main() -> None:
@@ -22,10 +28,13 @@ def main() -> None:
         if answered():
             return
         try:
-            with extra("cli", "the command line"):
-                # importing the other commands would load packages that only the child processes of the app need
+            with extra("cli", "the command line"), _no_collection():
+                # two commands are run without importing the others: the app opens its page at once, and only its
+                # child processes need the other packages; the report is the command that is used most
                 if sys.argv[1:2] == ["app"]:
                     from calibrary.cli.app_start import main as run
+                elif sys.argv[1:2] == ["report"]:
+                    from calibrary.cli.report import main as run
                 else:
                     from calibrary.cli.main import main as run
         except ModuleNotFoundError as error:
@@ -35,6 +44,21 @@ def main() -> None:
             print("calibrary: stopped", file=sys.stderr)
             raise SystemExit(130) from None
         run()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Import without searching for garbage: nothing that is imported becomes garbage, and every search takes time.
+
+    What was imported is left out of later searches too, and they are rarer: figures consist of many objects.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(_OBJECTS)
 
 
 def _warn_in_sentences() -> None:

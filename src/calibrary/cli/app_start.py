@@ -106,9 +106,6 @@ def app(
 
 def main() -> None:
     """Run ``calibrary app`` without importing the other commands, so that the page opens at once."""
-    from calibrary.cli.ending import run
+    from calibrary.cli.ending import run_alone
 
-    alone = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
-    alone.command("app")(app)
-    alone.callback()(lambda: None)  # a second entry, so that Typer still expects the word "app"
-    run(alone)
+    run_alone("app", app)

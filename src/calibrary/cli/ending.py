@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import IO, NoReturn
 
 import typer
@@ -41,6 +42,14 @@ def run(app: typer.Typer) -> NoReturn:
         if status == STOPPED:  # typer has handled Ctrl-C already
             _fail("stopped", STOPPED)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def run_alone(name: str, command: Callable[..., None]) -> NoReturn:
+    """Run one command without registering the others."""
+    alone = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
+    alone.command(name)(command)
+    alone.callback()(lambda: None)  # a second entry, so that Typer still expects the name of the command
+    run(alone)
 
 
 def _sentence(error: Exception) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -204,13 +205,26 @@ def _may_be_text(values: NDArray[Any]) -> bool:
     return values.dtype.kind == "f" and bool((np.abs(values) > _LARGEST_EXACT).any())
 
 
+#: Texts that Python tests one by one; for more, Arrow's functions are faster, although they take time to import.
+_FEW = 50_000
+#: A number that begins with a zero, and a text that is more than digits. Python and Arrow understand both alike.
+_LEADING_ZERO, _NOT_DIGITS = r"^[ \t\n\f\r]*[+]?0[0-9]", r"[^ \t\n\f\r0-9]|[0-9][ \t\n\f\r]+[0-9]"
+
+
 def _is_text(written: Any, values: NDArray[Any]) -> bool:
     """Whether parsing these texts as numbers would lose information, as for 007 or for 19 digits."""
+    if values.dtype.kind in "iu":
+        return _any_has(written, _LEADING_ZERO)
+    return not _any_has(written, _NOT_DIGITS)
+
+
+def _any_has(written: Any, form: str) -> bool:
+    """Whether one of the texts has this form somewhere."""
+    if len(written) <= _FEW:
+        return any(re.search(form, text) for text in written.to_pylist() if text is not None)
     import pyarrow.compute as compute
 
-    if values.dtype.kind in "iu":
-        return bool(compute.any(compute.match_substring_regex(written, r"^\s*[+]?0\d")).as_py())
-    return bool(compute.all(compute.match_substring_regex(written, r"^\s*\d*\s*$")).as_py())
+    return bool(compute.any(compute.match_substring_regex(written, form)).as_py())
 
 
 def delimiter_of(head: str) -> str:

@@ -696,3 +696,10 @@ def _show_everything(r: Any) -> None:
 
 #: The columns of a table in a terminal that is too narrow for all.
 _NARROW = ("metric", "value", "interval", "p adjusted", "verdict")
+
+
+def main() -> None:
+    """Run ``calibrary report`` without importing the other commands."""
+    from calibrary.cli.ending import run_alone
+
+    run_alone("report", report)

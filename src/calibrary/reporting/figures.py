@@ -32,6 +32,13 @@ _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
 _SETTINGS = threading.Lock()
 #: The margin around the picture, in inches.
 _MARGIN = 0.1
+#: Settings of Matplotlib for a picture: ids that are the same each time, letters, and no layout after ours.
+_AS_SVG = {
+    "svg.hashsalt": "calibrary",
+    "svg.fonttype": "none",
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
 #: The diagram that an interactive page draws again.
 RELIABILITY = "Reliability diagram"
 #: The diagrams that take the whole width.
@@ -273,12 +280,12 @@ def _svg(made: Any) -> Markup:
     figure.set_dpi(72)  # the resolution of an SVG, so that the layout made here is that of the file
     if (layout := figure.get_layout_engine()) is not None:
         layout.execute(figure)  # once: it takes longer than the picture
-        figure.set_layout_engine("none")
     around = figure.get_tightbbox().padded(_MARGIN)
     named, said = _marked(figure)
     out = io.StringIO()
     # settings of Matplotlib belong to the whole process: two threads that set and restore them would leave one's behind
-    with _SETTINGS, rc_context({"svg.hashsalt": "calibrary", "svg.fonttype": "none"}):
+    with _SETTINGS, rc_context(_AS_SVG):
+        figure.set_layout_engine(None)  # "none" would leave a placeholder, for which the figure is drawn once more
         figure.savefig(out, format="svg", bbox_inches=around, metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
