@@ -25,7 +25,6 @@ from calibrary.recalibrate.scores import spoken_score
 from calibrary.reporting.figures import nearer, window_of
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
-from calibrary.shift.shares import share_words
 
 TITLE = "What would help"
 
@@ -192,6 +191,8 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     if gain.advice is not None:
         notes.insert(1, "Fit the map on data that you do not test on.")
     if context.asked.prevalence is not None:
+        from calibrary.shift.shares import share_words
+
         stated = shares_of(context.asked.prevalence, context.p.k, "prevalence")
         notes.append(
             f"Judged in a population with {share_words(context.p.classes, stated)}: rows are weighted by their class, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrary.base.moved import RenamedFields
 from calibrary.evaluation import Evaluation
@@ -14,7 +14,9 @@ from calibrary.question import Question
 from calibrary.reporting.live import Live
 from calibrary.reporting.sections import Figure, Section
 from calibrary.reporting.short import KeyNumber
-from calibrary.validation.tripod import TripodTable
+
+if TYPE_CHECKING:
+    from calibrary.validation.tripod import TripodTable
 
 F = TypeVar("F", bound=Callable[..., Any])
 

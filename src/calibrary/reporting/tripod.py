@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from calibrary.base.numbers import counted, percent, with_interval
 from calibrary.reporting.model import Report, form
-from calibrary.validation.tripod import TripodTable
+
+if TYPE_CHECKING:
+    from calibrary.validation.tripod import TripodTable
 
 
 @form("tripod")
 def tripod(report: Report) -> TripodTable:
     """The items that a report of predictions can answer; items about model development are "not given"."""
+    from calibrary.validation.tripod import TripodTable
+
     shown = [f"{key.name} {with_interval(key.value, key.low, key.high)}" for key in report.short_list]
     groups = [f"{group.name}: {with_interval(group.value, group.low, group.high)}" for group in report.groups]
     level = percent(report.question.confidence_level)
