@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import islice
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -19,12 +20,14 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.draw import shuffled_as_published
-from calibrary.numerics.solve.knots import search_knots
+from calibrary.numerics.solve.knots import search_knots_of_each
 from calibrary.numerics.solve.newton import minimize_nearby
 from calibrary.numerics.solve.polygons import LogitPolygonLoss, PolygonLoss
 
 _RIDGE = 1e-8
 _GROUPS, _MANY_GROUPS = 50, 2000
+#: The most rows of several folds that are held in memory to search their knots together.
+_TOGETHER = 200_000
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class _Rows:
 
 
 class _Piecewise(CalibrationMap):
+    #: Whether the pieces are straight in log odds.
+    _logistic: ClassVar[bool]
     segments: int | None
     max_segments: int
     cv: int
@@ -120,7 +125,9 @@ class _Piecewise(CalibrationMap):
         if n > 1 and (self.ensemble or len(choices) > 1):
             n_folds = min(self.cv, n)
             folds = rows.folds_of_copies(n_folds) if view.counted else rows.folds(_folds(n, n_folds, self.rng)[order])
-            found = [self._fit_without(seen, out, choices) for seen, out in folds]
+            found = [
+                fit for some in _several(folds, max(_TOGETHER // n, 1)) for fit in self._fit_without(some, choices)
+            ]
             curves = [list(of_one_size) for of_one_size in zip(*(fitted for fitted, _ in found), strict=True)]
             scores = np.mean([losses for _, losses in found], axis=0)
             chosen = int(np.flatnonzero(scores <= scores.min() * (1.0 + self.tolerance))[0])
@@ -128,7 +135,9 @@ class _Piecewise(CalibrationMap):
         if self.ensemble and curves:
             self.curves_ = curves[chosen]
         else:
-            self.curves_ = [self._fit_one(rows.distinct(), rows.condensed(), self.segments_)]
+            groups = rows.condensed()
+            (knots,) = _searched([groups], self.segments_, logistic=self._logistic)
+            self.curves_ = [self._fit_one(rows.distinct(), groups, knots)]
         self._caution()
 
     def for_refit(self) -> Self:
@@ -137,12 +146,16 @@ class _Piecewise(CalibrationMap):
         return again
 
     def _fit_without(
-        self, seen: _Rows, out: _Rows, choices: list[int]
-    ) -> tuple[list[Callable[[Array], Array]], list[float]]:
-        """The curves for every number of pieces without a fold, and their mean squared errors on it."""
-        distinct, groups = seen.distinct(), seen.condensed()
-        curves = [self._fit_one(distinct, groups, k) for k in choices]
-        return curves, [float(np.average((curve(out.x) - out.y) ** 2, weights=out.w)) for curve in curves]
+        self, folds: list[tuple[_Rows, _Rows]], choices: list[int]
+    ) -> list[tuple[list[Callable[[Array], Array]], list[float]]]:
+        """For each fold: the curves without it for every number of pieces, and their mean squared errors on it."""
+        distinct, groups = [seen.distinct() for seen, _ in folds], [seen.condensed() for seen, _ in folds]
+        knots = [_searched(groups, k, logistic=self._logistic) for k in choices]
+        found = []
+        for f, (_, out) in enumerate(folds):
+            curves = [self._fit_one(distinct[f], groups[f], of_each[f]) for of_each in knots]
+            found.append((curves, [float(np.average((c(out.x) - out.y) ** 2, weights=out.w)) for c in curves]))
+        return found
 
     def _check(self) -> None:
         for name, value in (("segments", self.segments), ("max_segments", self.max_segments)):
@@ -158,8 +171,8 @@ class _Piecewise(CalibrationMap):
     def _axis(self, c: Array) -> Array:
         raise NotImplementedError
 
-    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> Callable[[Array], Array]:
-        """The curve of k pieces, fitted to the rows (those of equal x taken together) and to groups of them."""
+    def _fit_one(self, rows: _Rows, groups: _Rows, knots: Array) -> Callable[[Array], Array]:
+        """The curve with these inner knots, fitted to rows (those of equal x taken together) and to groups of them."""
         raise NotImplementedError
 
     def _caution(self) -> None:
@@ -179,11 +192,18 @@ def _folds(n: int, n_folds: int, rng: Any) -> Indices:
     return fold
 
 
-def _search(groups: _Rows, k: int, *, logistic: bool) -> Array:
-    candidates = np.unique(groups.x[1:-1])
+def _several(folds: Iterator[tuple[_Rows, _Rows]], size: int) -> Iterator[list[tuple[_Rows, _Rows]]]:
+    """Lists of so many folds; the last may be shorter."""
+    while some := list(islice(folds, size)):
+        yield some
+
+
+def _searched(groups: list[_Rows], k: int, *, logistic: bool) -> list[Array]:
+    """The inner knots of k pieces, for each of several sets of groups."""
+    candidates = [np.unique(some.x[1:-1]) for some in groups]
     if not logistic:
-        candidates = candidates[(candidates > 0.0) & (candidates < 1.0)]
-    return search_knots(groups.x, groups.y, groups.w, candidates, k - 1, logistic)
+        candidates = [each[(each > 0.0) & (each < 1.0)] for each in candidates]
+    return search_knots_of_each([(some.x, some.y, some.w) for some in groups], candidates, k - 1, logistic)
 
 
 @dataclass(frozen=True)
@@ -222,6 +242,7 @@ class PiecewiseLinear(_Piecewise):
     rng : seed or generator of the folds
     """
 
+    _logistic: ClassVar[bool] = False
     loss: str = "log"
     segments: int | None = None
     max_segments: int = 16
@@ -237,8 +258,8 @@ class PiecewiseLinear(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return c
 
-    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> Polygon:
-        knots = np.concatenate(([0.0], _search(groups, k, logistic=False), [1.0]))
+    def _fit_one(self, rows: _Rows, groups: _Rows, knots: Array) -> Polygon:
+        knots = np.concatenate(([0.0], knots, [1.0]))
         edge = 1e-12 if self.loss == "log" else 0.0
         v = 0.02 + 0.96 * knots
         for data in (
@@ -271,6 +292,7 @@ class PiecewiseLinearLogit(_Piecewise):
     segments, max_segments, cv, tolerance, ensemble, rng : see :class:`PiecewiseLinear`
     """
 
+    _logistic: ClassVar[bool] = True
     segments: int | None = None
     max_segments: int = 16
     cv: int = 10
@@ -281,8 +303,7 @@ class PiecewiseLinearLogit(_Piecewise):
     def _axis(self, c: Array) -> Array:
         return logit(c)
 
-    def _fit_one(self, rows: _Rows, groups: _Rows, k: int) -> LogitPolygon:
-        knots = _search(groups, k, logistic=True)
+    def _fit_one(self, rows: _Rows, groups: _Rows, knots: Array) -> LogitPolygon:
         theta = np.zeros(len(knots) + 2)
         theta[1] = 1.0
         for data in (groups, *rows.coarser, rows):  # the optimum for few groups is a good start

@@ -2,13 +2,14 @@
 
 Data are a few groups (mean x, mean y, weight summing to one). A set of knots is evaluated by the smallest squared error
 of the continuous curve on [0, 1], or by the smallest log loss of the logistic curve, each with a small ridge towards
-the identity. All positions of one knot are evaluated at once.
+the identity. All positions of one knot are evaluated at once, and those of several searches together: with few groups,
+calls of numpy take most of the time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,25 +28,59 @@ _NOTHING, _NEAR = 1e-14, 1e-2
 #: Microseconds for each position of a knot, in each sweep.
 _SQUARED, _LOGISTIC = 4.0, 16.0
 
+#: The number of a search, the rows of knots that it asks for, and its smallest loss so far.
+_Trial = tuple[int, Array, float]
+
 
 def search_knots(x: Array, y: Array, weight: Array, candidates: Array, n_knots: int, logistic: bool) -> Array:
     """The knots found by cyclic exchange among the candidates, starting from evenly spaced ones."""
-    n = len(candidates)
-    if n <= n_knots:
-        return candidates.copy()
-    if n_knots == 0:
-        return np.empty(0)
-    sweeps = 4.0 + n_knots
-    if worth_compiling("knots.search_knots", sweeps * n * (_LOGISTIC if logistic else _SQUARED), 10.0):
+    return search_knots_of_each([(x, y, weight)], [candidates], n_knots, logistic)[0]
+
+
+def search_knots_of_each(
+    data: Sequence[tuple[Array, Array, Array]], candidates: Sequence[Array], n_knots: int, logistic: bool
+) -> list[Array]:
+    """The knots of several searches, each with its own groups (x, y, weight) and candidates."""
+    found = [some.copy() if len(some) <= n_knots else np.empty(0) for some in candidates]
+    open_ = [i for i, some in enumerate(candidates) if len(some) > n_knots > 0]
+    positions = (4.0 + n_knots) * sum(len(candidates[i]) for i in open_)
+    if not open_:
+        return found
+    if worth_compiling("knots.search_knots", positions * (_LOGISTIC if logistic else _SQUARED), 10.0):
         from calibrary.numerics.compiled.knots import search_knots as fast
 
-        found: Array = fast(x, y, weight, candidates, n_knots, logistic)
+        for i in open_:
+            found[i] = fast(*data[i], candidates[i], n_knots, logistic)
         return found
-    judge = _LogLoss(x, y, weight, n_knots) if logistic else _SquaredError(x, y, weight)
-    return _exchanged(judge, candidates, n_knots)
+    for size in {len(data[i][0]) for i in open_}:  # the searches with equally many groups, side by side
+        alike = [i for i in open_ if len(data[i][0]) == size]
+        x, y, weight = (np.stack([data[i][part] for i in alike]) for part in range(3))
+        judge = _LogLoss(x, y, weight, n_knots) if logistic else _SquaredError(x, y, weight)
+        for i, knots in zip(alike, _side_by_side(judge, [candidates[i] for i in alike], n_knots), strict=True):
+            found[i] = knots
+    return found
 
 
-def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, n_knots: int) -> Array:
+def _side_by_side(judge: _LogLoss | _SquaredError, candidates: list[Array], n_knots: int) -> list[Array]:
+    """The knots of each search; every step of all searches is evaluated together."""
+    found = [np.empty(0)] * len(candidates)
+    searches = {i: _exchanged(some, n_knots) for i, some in enumerate(candidates)}
+    trials = [(i, *next(search)) for i, search in searches.items()]
+    while trials:
+        losses, end = judge(trials), 0
+        following: list[_Trial] = []
+        for i, trial, _ in trials:
+            begin, end = end, end + len(trial)
+            try:
+                following.append((i, *searches[i].send(losses[begin:end])))
+            except StopIteration as stopped:
+                found[i] = stopped.value
+        trials = following
+    return found
+
+
+def _exchanged(candidates: Array, n_knots: int) -> Generator[tuple[Array, float], list[float], Array]:
+    """A search that yields rows of knots with the smallest loss so far, and is sent their losses."""
     n = len(candidates)
     position: list[int] = []
     for i in range(n_knots):
@@ -53,7 +88,7 @@ def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, 
         at = min(max(at, i), n - n_knots + i)
         position.append(at if i == 0 else max(at, position[-1] + 1))
     knots = candidates[position]
-    current = judge(knots[None, :], math.inf)[0]
+    current = (yield knots[None, :], math.inf)[0]
     for _ in range(50):
         moved = False
         for i in range(n_knots):
@@ -62,7 +97,7 @@ def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, 
             trial = np.repeat(knots[None, :], high - low, axis=0)
             trial[:, i] = candidates[low:high]
             best, lowest = position[i], current
-            for at, value in enumerate(judge(trial, current), low):
+            for at, value in enumerate((yield trial, current), low):
                 if value < lowest - _EQUAL:
                     best, lowest = at, value
             if lowest < current - 1e-12:
@@ -74,39 +109,51 @@ def _exchanged(judge: Callable[[Array, float], list[float]], candidates: Array, 
 
 
 class _SquaredError:
-    """Least squares of the hat functions with each row of inner knots: tridiagonal systems, solved together."""
+    """Least squares of the hat functions with each row of inner knots: tridiagonal systems, solved together.
+
+    ``x``, ``y`` and ``weight`` have a row for each search.
+    """
 
     def __init__(self, x: Array, y: Array, weight: Array) -> None:
         self.x, self.y, self.weight = x, y, weight
 
-    def __call__(self, knots: Array, lowest: float) -> list[float]:
+    def __call__(self, trials: list[_Trial]) -> list[float]:
+        of, knots, _ = _stacked(trials)
+        x, y, weight = self.x[of], self.y[of], self.weight[of]
         size, k = knots.shape
         m = k + 2
         t = np.empty((size, m))
         t[:, 0], t[:, 1:-1], t[:, -1] = 0.0, knots, 1.0
         # a row at a knot belongs to the piece before it
-        before = self.x.searchsorted(knots, "right")
-        mark = np.zeros((size, len(self.x) + 1), dtype=np.int64)
+        before = np.concatenate([self.x[i].searchsorted(rows, "right") for i, rows, _ in trials])
+        mark = np.zeros((size, x.shape[1] + 1), dtype=np.int64)
         np.add.at(mark, (np.repeat(np.arange(size), k), before.ravel()), 1)
         at = np.cumsum(mark[:, :-1], axis=1) + m * np.arange(size)[:, None]
         flat = t.ravel()
         left = flat[at]
-        s = (self.x - left) / (flat[at + 1] - left)
+        s = (x - left) / (flat[at + 1] - left)
         r = 1.0 - s
-        ws, wr = self.weight * s, self.weight * r
+        ws, wr = weight * s, weight * r
         place = at.ravel()
 
         def summed(values: Array) -> Any:
             return np.bincount(place, values.ravel(), size * m).reshape(size, m)
 
-        diagonal, beside, v = _RIDGE + summed(wr * r), summed(ws * r), _RIDGE * t + summed(wr * self.y)
+        diagonal, beside, v = _RIDGE + summed(wr * r), summed(ws * r), _RIDGE * t + summed(wr * y)
         diagonal[:, 1:] += summed(ws * s)[:, :-1]
-        v[:, 1:] += summed(ws * self.y)[:, :-1]
+        v[:, 1:] += summed(ws * y)[:, :-1]
         v = _tridiagonal(diagonal.T.copy(), beside.T.copy(), v.T.copy()).T.copy()
         height = v.ravel()
-        gap = self.y - r * height[at] - s * height[at + 1]
-        losses: list[float] = ((gap * gap) @ self.weight + _RIDGE * ((v - t) ** 2).sum(axis=1)).tolist()
+        gap = y - r * height[at] - s * height[at + 1]
+        gap *= gap
+        losses: list[float] = (np.einsum("rn,rn->r", gap, weight) + _RIDGE * ((v - t) ** 2).sum(axis=1)).tolist()
         return losses
+
+
+def _stacked(trials: list[_Trial]) -> tuple[NDArray[np.intp], Array, Array]:
+    """For each row of knots: its search, the knots, and the smallest loss so far of the search."""
+    of = np.repeat([i for i, _, _ in trials], [len(rows) for _, rows, _ in trials])
+    return of, np.concatenate([rows for _, rows, _ in trials]), np.array([lowest for _, _, lowest in trials])
 
 
 def _tridiagonal(diagonal: Array, beside: Array, v: Array) -> Array:
@@ -125,68 +172,72 @@ def _tridiagonal(diagonal: Array, beside: Array, v: Array) -> Array:
 class _LogLoss:
     """Smallest log loss of logit q = b0 + b1 x + sum b_j (x - t_j)+ for each row of knots.
 
-    Newton's method on all of them, starting from the best curve so far, bent at their own knots. A row of knots that
-    cannot reach ``lowest`` is dropped (its loss is infinite): most are, after a step or two.
+    Newton's method on all of them, starting from the best curve of their search so far, bent at their own knots. A row
+    of knots that cannot reach the smallest loss is dropped (its loss is infinite): most are, after a step or two.
+    ``x``, ``y`` and ``weight`` have a row for each search.
     """
 
     def __init__(self, x: Array, y: Array, weight: Array, n_knots: int) -> None:
         self.x, self.y, self.weight = x, y, weight
         self.identity = np.zeros(n_knots + 2)
         self.identity[1] = 1.0
-        self.line = np.stack((np.ones(len(x)), x))
-        self.eta = x  # the best curve so far, at x
+        self.eta = x.copy()  # the best curve so far, at x
 
-    def __call__(self, knots: Array, lowest: float) -> list[float]:
+    def __call__(self, trials: list[_Trial]) -> list[float]:
+        of, knots, known_losses = _stacked(trials)
         size, k = knots.shape
-        design = np.empty((size, k + 2, len(self.x)))
-        design[:, :2] = self.line
-        np.maximum(self.x - knots[:, :, None], 0.0, out=design[:, 2:])
-        open_, b = np.arange(size), self._start(knots)
+        x, y, weight = self.x[of], self.y[of], self.weight[of]
+        lowest = np.empty(len(self.x))
+        lowest[[i for i, _, _ in trials]] = known_losses
+        design = np.empty((size, k + 2, x.shape[1]))
+        design[:, 0], design[:, 1] = 1.0, x
+        np.maximum(x[:, None] - knots[:, :, None], 0.0, out=design[:, 2:])
+        open_, b = np.arange(size), np.concatenate([self._start(i, rows) for i, rows, _ in trials])
         losses, before = np.full(size, math.inf), np.full(size, math.inf)
         known, way, share = b, np.zeros_like(b), np.ones(size)
         for _ in range(200):
-            eta, value, step, drop = self._step(design, b)
+            eta, value, step, drop = self._step(design, y, weight, b)
             rises = value > before + _NOTHING
             share = np.where(rises, 0.5 * share, 1.0)
             known, way = np.where(rises[:, None], known, b), np.where(rises[:, None], way, step)
             before = np.where(rises, before, value)
-            lost = ~rises & (drop < _NEAR) & (value - drop > lowest)
+            lost = ~rises & (drop < _NEAR) & (value - drop > lowest[of])
             done = ~rises & ~lost & (drop < _NOTHING)
             if done.any():
                 losses[open_[done]] = (value - 0.5 * drop)[done]
-                best = int(np.argmin(np.where(done, value, math.inf)))
-                if value[best] < lowest:
-                    lowest, self.eta = float(value[best]), eta[best]
+                for row in np.flatnonzero(done).tolist():
+                    if value[row] < lowest[of[row]]:
+                        lowest[of[row]], self.eta[of[row]] = value[row], eta[row]
             kept = ~(lost | done)
             if not kept.any():
                 break
             if not kept.all():
                 design, open_, known, way = design[kept], open_[kept], known[kept], way[kept]
-                before, share = before[kept], share[kept]
+                before, share, of, y, weight = before[kept], share[kept], of[kept], y[kept], weight[kept]
             b = known - share[:, None] * way
         found: list[float] = losses.tolist()
         return found
 
-    def _start(self, knots: Array) -> Array:
+    def _start(self, i: int, knots: Array) -> Array:
         """Coefficients of the curve through the best one at the ends and at the knots."""
-        ends = np.broadcast_to(self.x[[0, -1]], (len(knots), 2))
+        ends = np.broadcast_to(self.x[i, [0, -1]], (len(knots), 2))
         nodes = np.concatenate((ends[:, :1], knots, ends[:, 1:]), axis=1)
-        height = np.interp(nodes, self.x, self.eta)
-        width = np.diff(nodes, axis=1)
-        slope = np.divide(np.diff(height, axis=1), width, out=np.zeros_like(width), where=width > 0.0)
+        height = np.interp(nodes, self.x[i], self.eta[i])
+        width = nodes[:, 1:] - nodes[:, :-1]
+        slope = np.divide(height[:, 1:] - height[:, :-1], width, out=np.zeros_like(width), where=width > 0.0)
         level = height[:, :1] - slope[:, :1] * nodes[:, :1]
-        return np.concatenate((level, slope[:, :1], np.diff(slope, axis=1)), axis=1)
+        return np.concatenate((level, slope[:, :1], slope[:, 1:] - slope[:, :-1]), axis=1)
 
-    def _step(self, design: Array, b: Array) -> tuple[Any, Any, Any, Any]:
+    def _step(self, design: Array, y: Array, weight: Array, b: Array) -> tuple[Any, Any, Any, Any]:
         """The curve, its loss, the Newton step, and twice the decrease of the loss that it predicts."""
         eta = (b[:, None, :] @ design)[:, 0]
         small = np.exp(-np.abs(eta))
         q = np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
         away = b - self.identity
-        loss = np.log1p(small) + np.maximum(eta, 0.0) - self.y * eta
-        value = loss @ self.weight + 0.5 * _RIDGE * (away * away).sum(axis=1)
-        gradient = (design @ (self.weight * (q - self.y))[:, :, None])[:, :, 0] + _RIDGE * away
-        hessian = (design * (self.weight * (q * (1.0 - q)))[:, None, :]) @ design.transpose(0, 2, 1)
+        loss = np.log1p(small) + np.maximum(eta, 0.0) - y * eta
+        value = np.einsum("rn,rn->r", loss, weight) + 0.5 * _RIDGE * (away * away).sum(axis=1)
+        gradient = (design @ (weight * (q - y))[:, :, None])[:, :, 0] + _RIDGE * away
+        hessian = (design * (weight * (q * (1.0 - q)))[:, None, :]) @ design.transpose(0, 2, 1)
         diagonal = np.arange(b.shape[1])
         hessian[:, diagonal, diagonal] += _RIDGE
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]

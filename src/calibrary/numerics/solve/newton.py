@@ -150,6 +150,8 @@ def minimize_in_box(
 
 def _inward_step(x: Array, gradient: Array, hessian: Array, lower: float, upper: float) -> Array:
     """Newton's step in the coordinates that are free to move."""
+    if x.min() > lower and x.max() < upper:  # no coordinate is at a bound
+        return -_solve(hessian, gradient)
     free = ~((x <= lower) & (gradient > 0.0)) & ~((x >= upper) & (gradient < 0.0))
     step = np.zeros_like(x)
     while free.any():
@@ -169,7 +171,7 @@ def _solve(hessian: Array, gradient: Array) -> Array:
         if few is not None:
             return np.array([min(max(x, -_LONGEST), _LONGEST) for x in few])
     # scaled by its diagonal: columns may differ by many orders of magnitude
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), 1e-300))
+    scale = 1.0 / np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
     scaled, right = hessian * scale[:, None] * scale, gradient * scale
     with np.errstate(over="ignore", invalid="ignore"):  # where the curvature underflows, the step may overflow
         try:

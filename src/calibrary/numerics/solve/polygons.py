@@ -129,10 +129,18 @@ class LogitPolygonLoss:
         """Distance of each row from the last knot before it; before the first knot, its x."""
         return self.x - np.concatenate(([0.0], self.knots))[self._piece]
 
+    @once
+    def _widths(self) -> Array:
+        """The width of each piece but the last; before the first knot, that knot."""
+        return np.diff(self.knots, prepend=0.0)
+
     def _eta(self, theta: Array) -> Array:
-        rise = np.cumsum(theta[1:])
-        level = theta[0] + np.concatenate(([0.0], np.cumsum(rise[:-1] * np.diff(self.knots, prepend=0.0))))
-        eta: Array = level[self._piece] + rise[self._piece] * self._distance
+        rise = theta[1:].cumsum()
+        level = np.full(len(rise), theta[0])
+        level[1:] += (rise[:-1] * self._widths).cumsum()
+        eta: Array = rise[self._piece]
+        eta *= self._distance
+        eta += level[self._piece]
         return eta
 
     def _away(self, theta: Array) -> Array:
