@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from calibrary.data.checks import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.plots.pointed import near_words, series, tooltips
-from calibrary.validation import Validation
+
+if TYPE_CHECKING:
+    from calibrary.validation import Validation
 
 KINDS = ("curve", "prediction", "calibration", "classification")
 #: Points and lines beyond these numbers hide each other.
