@@ -152,7 +152,9 @@ def true_value(metric: str, statistic: Statistic, c: np.ndarray, q: np.ndarray) 
         return top_rows(c, q, min(100, len(c)))
     if metric == "avg_ece_at_l":
         return float(np.mean([top_rows(c, q, k) for k in range(10, len(c) // 5 + 1, 10)]))
-    if metric in ("skce_ul", "ece_fott"):
+    if metric == "skce_ul":  # an unbiased estimate of the same quantity, from fewer pairs
+        statistic = as_statistic("skce_uq", *read_call("skce_uq", statistic.sample.p.y, c, {}), redrawn=True)
+    if metric == "ece_fott":
         row = np.repeat(np.arange(len(c)), COPIES)
         y = np.tile((np.arange(COPIES) + 0.5) / COPIES, len(c)) < q[row]
         order = np.random.default_rng(0).permutation(len(row))
@@ -485,8 +487,9 @@ def page(kept: dict[str, Any]) -> str:
         "combination with a coverage below 0.92 after its first samples was given more samples. With n samples the "
         "coverage is known to about 2 sqrt(0.05 / n): 0.02 with 400 samples, 0.10 with 20. `!` marks a coverage below "
         "0.92 in 50 samples or more; the documentation of such a metric says so.",
-        "Binned metrics were measured before their intervals also used the metric's own bins, which only makes the "
-        "intervals wider; `EDGES.md` has waves, rare events, certain predictions and dependent rows. `bs`, `oe` and "
+        "Binned metrics were measured before their intervals also used the metric's own bins, and most triangle "
+        "intervals before their lower end allowed for the bootstrap's standard error; both only make the intervals "
+        "wider. `EDGES.md` has waves, rare events, certain predictions and dependent rows. `bs`, `oe` and "
         "`eo` were measured with their present formulas. For metrics whose draws take long, samples of 100 rows or "
         f"fewer have 39 draws; {cheap_words()}. For a calibrated truth, an interval by inversion or triangle contains "
         "the true value exactly when the Monte Carlo test does not reject, in 95% of samples, so such combinations "

@@ -156,7 +156,7 @@ def squared_kernel_calibration_error_b(
 
 @metric(
     "skce_uq",
-    coverage_note="the default 95% interval contained the true value in 86% of 300 samples of 100 rows of a model "
+    coverage_note="the default 95% interval contained the true value in 87% of 300 samples of 100 rows of a model "
     "whose log odds are too low by 0.5, and in 94% or more in the other 6 settings measured.",
     unbiased=True,
     imbalance="keeps",
@@ -229,9 +229,6 @@ def squared_kernel_calibration_error_uq(
 
 @metric(
     "skce_ul",
-    coverage_note="the default 95% interval contained the true value in 85% of 300 samples of 100 rows of a "
-    "calibrated model, in 92% of a model whose error changes its sign with the confidence, and in "
-    "96% or more in the other 2 settings measured.",
     unbiased=True,
     most_classes=100,
     preset_of=Alias("skce", estimator="ul"),
@@ -318,7 +315,7 @@ def squared_kernel_calibration_error_ul(
 
 @metric(
     "skce",
-    coverage_note="the default 95% interval contained the true value in 86% of 300 samples of 100 rows of a model "
+    coverage_note="the default 95% interval contained the true value in 87% of 300 samples of 100 rows of a model "
     "whose log odds are too low by 0.5, and in 94% or more in the other 3 settings measured.",
     unbiased=True,
     section="5.3",

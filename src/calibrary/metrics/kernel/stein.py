@@ -47,7 +47,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
 
 @metric(
     "kccsd",
-    coverage_note="the default 95% interval contained the true value in 85% of 300 samples of 100 rows of a model "
+    coverage_note="the default 95% interval contained the true value in 86% of 300 samples of 100 rows of a model "
     "whose log odds are too low by 0.5, and in 95% or more in the other 3 settings measured.",
     unbiased=True,
     square="yes",
