@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.fft import next_fast_len
 
 import definitions
 from calibrary.kernels import KERNELS, reflected_gaussian
 from calibrary.numerics import compiled
 from calibrary.numerics.sums import gaussian as moment_sketch
 from calibrary.numerics.sums import windows as windowed
-from calibrary.numerics.sums.diffusion import Diffusion, _fast
+from calibrary.numerics.sums.diffusion import Diffusion
 from calibrary.numerics.sums.gaussian import (
     LAGRANGE,
     ORDER,
@@ -112,11 +111,6 @@ def test_absolute_integral_splits_at_sign_changes():
 
 
 # -- diffusion ---------------------------------------------------------------------------------------
-
-
-def test_the_number_of_cells_has_a_fast_transform():
-    for cells in (*range(1, 3000), 262_145, 999_983, 1_000_003):
-        assert _fast(cells) == next_fast_len(cells, real=True)
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "ends"])

@@ -257,16 +257,7 @@ def _folded(nodes: Array, cells: int) -> Array:
 
 
 def _fast(cells: int) -> int:
-    """At least this many cells, a number with a fast transform: one without prime factors above 5.
+    """At least this many cells, a number with a fast transform."""
+    from scipy.fft import next_fast_len
 
-    It is ``scipy.fft.next_fast_len(cells, real=True)``; the import of ``scipy.fft`` would take longer than a transform.
-    """
-    fast = 1 << max(cells - 1, 0).bit_length()
-    five = 1
-    while five < fast:
-        odd = five
-        while odd < fast:
-            fast = min(fast, odd << (-(-cells // odd) - 1).bit_length())
-            odd *= 3
-        five *= 5
-    return fast
+    return int(next_fast_len(cells, real=True))
