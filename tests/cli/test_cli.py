@@ -490,3 +490,16 @@ def test_a_warning_is_printed_as_one_sentence(monkeypatch, capsys):
     mine, other, *_ = capsys.readouterr().out.splitlines()
     assert mine == "calibrary: the value is rough"
     assert "UserWarning: something else" in other
+
+
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("2", "2")])
+def test_a_matrix_product_has_one_thread_unless_the_user_says_otherwise(given, used):
+    code = (
+        "import atexit, os; from calibrary.cli import main\n"
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS'])); main()"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    found = subprocess.run([sys.executable, "-c", code, "--version"], env=env, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1] == used

@@ -296,7 +296,8 @@ def _confused(view: Predictions, total: float) -> Array:
     share = np.where((share > 0.0) & (share**2 > 4.0 * variance), share, 0.0)
     np.fill_diagonal(share, 0.0)
     np.fill_diagonal(share, np.maximum(1.0 - share.sum(axis=1), 0.0))
-    return view.p @ (share / share.sum(axis=1, keepdims=True)) - view.p
+    moved: Array = view.p @ (share / share.sum(axis=1, keepdims=True)) - view.p
+    return moved
 
 
 def _logistic(view: Predictions) -> Array | None:
