@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-#: Fits a map with a coefficient for each pair of classes: a hundred of them take gigabytes, with and without numba.
-SLOW = ("eci",)
+#: Metrics that take gigabytes or minutes with and without numba, and the most rows and classes they are computed for:
+#: the first fits a coefficient for each pair of classes, the second solves a linear program.
+MOST = {"eci": (math.inf, 20), "lower_distance": (2_000, math.inf)}
 
 
 def samples(rows: int, classes: int):
@@ -54,7 +55,8 @@ def computed(rows: int, classes: int, only: str) -> dict[str, list[float]]:
         for info in cal.catalogue.values():
             if only and info.id not in only.split(","):
                 continue
-            if info.id in SLOW and p.ndim == 2 and p.shape[1] > 20:
+            most_rows, most_classes = MOST.get(info.id, (math.inf, math.inf))
+            if len(p) > most_rows or p[0].size > most_classes:
                 continue
             started = time.process_time()
             try:

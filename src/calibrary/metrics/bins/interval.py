@@ -361,7 +361,8 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
 def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
     """Smallest sum of |residual| + weight * width over all cuts of ascending values into intervals.
 
-    The compiled version explains the bound: ``rising`` and ``falling`` show that no earlier start costs less.
+    The compiled version explains the bounds: ``rising`` and ``falling``, or the cut halfway, show that no earlier start
+    costs less.
     """
     best = np.zeros(len(value) + 1)
     v, w, r = value.tolist(), weight.tolist(), residual.tolist()
@@ -382,7 +383,9 @@ def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
         first = max(j - reach, 0)
         while first > 0:
             spread = (mass - w[first]) * (here - v[first])
-            if max(rising[first] + at, falling[first] - at) + spread >= lowest:
+            half = (first + j + 1) // 2
+            other = float(best[half]) - abs(at - r[half]) - (w[half] - w[first]) * (v[half - 1] - v[first])
+            if max(rising[first] + at, falling[first] - at, other) + spread >= lowest:
                 break
             first = max(first - _BLOCK, 0)
         reach = max(j - first - 2, _BLOCK)
@@ -399,7 +402,7 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
     """Smallest cost of all partitions for many replicates: ``weight`` and ``residual`` are (values + 1, replicates).
 
     Values without weight are intervals of their own, at no cost. A start is skipped if neither this start nor any
-    earlier one can lower the cost of a replicate.
+    earlier one can lower the cost of a replicate; the compiled version explains both bounds.
     """
     m, replicates = len(value), residual.shape[1]
     if worth_compiling("intervals.cheapest_intervals", m * (80.0 + 0.1 * replicates)):
@@ -431,8 +434,14 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
             np.minimum(lowest, cost.min(axis=0), out=lowest)
             if first == 0:
                 break
-            bound = (least[first - 1] - signed[j]).max(axis=0)
-            bound += (mass - weight[first - 1]) * (here - value[first - 1])
+            last = first - 1
+            spread = (mass - weight[last]) * (here - value[last])
+            bound = (least[last] - signed[j]).max(axis=0)
+            half = (last + j + 1) // 2
+            other = best[half] - np.abs(at - residual[half])
+            other -= (weight[half] - weight[last]) * (value[half - 1] - value[last])
+            np.maximum(bound, other, out=bound)
+            bound += spread
             if (bound >= lowest).all():
                 break
             end, first = first, max(first - _BLOCK // 4, 0)

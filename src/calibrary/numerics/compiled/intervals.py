@@ -24,7 +24,13 @@ def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  
         max(rising + residual[j], falling - residual[j]) + weight * width of the block's last start,
 
     rising being the block's smallest best[i] - residual[i] and falling its smallest best[i] + residual[i]: blocks that
-    cannot beat what was found are skipped, and when all starts further back together cannot, the scan ends.
+    cannot beat what was found are skipped, and when all starts further back together cannot, the scan ends. It also ends
+    by a second bound. For a cut f between i and j, best[f] is at most best[i] + the cost of the interval from i to f, so
+    that a start i costs at least
+
+        best[f] - |residual[j] - residual[f]| + weight * width from i to j - weight * width from i to f,
+
+    which grows with the distance of i. It is checked for the f halfway between the block and j.
     """
     m = len(value)
     blocks = m // _BLOCK + 1
@@ -42,6 +48,10 @@ def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  
         while b >= 0:
             spread = (weight[j] - weight[last]) * (value[j - 1] - value[last])
             if max(rising[2, b] + residual[j], falling[2, b] - residual[j]) + spread >= lowest:
+                break
+            f = (last + j + 1) // 2
+            wider = spread - (weight[f] - weight[last]) * (value[f - 1] - value[last])
+            if best[f] - abs(residual[j] - residual[f]) + wider >= lowest:
                 break
             if b % _BLOCK == _BLOCK - 1:
                 group = b // _BLOCK
