@@ -51,12 +51,12 @@ def build(out: Console) -> Environment:
 def _add(package: Package, python: str, home: Environment) -> None:
     # What is installed stays as it is; a package that cannot live with it gets an environment of its own.
     installed = SHARED / "installed.txt"
-    installed.write_text(_pip(python, "freeze")[1])
+    installed.write_text(_pip(python, "freeze", "--exclude-editable")[1])  # pip refuses editable ones as constraints
     asked = [*package.options, *package.requirement.split()]
     failed, said = _pip(python, "install", "--quiet", "--constraint", str(installed), *asked)
     if failed:
         python = _made(ROOT / f".venv-bench-{package.name}")
-        failed, said = _pip(python, "install", "--quiet", *asked)
+        failed, said = _pip(python, "install", "--quiet", "numpy", *asked)  # worker.py needs numpy
     if failed:
         home.missing[package.name] = _reason(said)
         return

@@ -152,11 +152,12 @@ def _how(about: dict[str, Any]) -> list[str]:
         "Every package runs in a process with one thread, and each of its calls is timed in turn with ours: ours, "
         "theirs, ours, theirs. Times are processor seconds, the smallest of these turns after calls of a fifth of a "
         "second to warm up (a call of more than 4 s is made once); memory is what a call adds to the peak of the "
-        "process. Arrays are float64, as `np.load` gives them, and labels int64 unless stated otherwise. Each package "
-        "gets its input in the form in which it is fastest: tensors and objects are built before, and its input checks "
-        "are switched off if it has a switch. calibrary checks its input in every call. **ratio** is their time over "
-        "ours in the same turns: above 1, calibrary is faster; the line of calibrary shows its smallest time in any "
-        "comparison. A package that fails, or would "
+        "process. calibrary's loops are compiled beforehand, as they are in a process that has called them for some "
+        "seconds (`calibrary[fast]`). Arrays are float64, as `np.load` gives them, and labels int64 unless stated "
+        "otherwise. Each package gets its input in the form in which it is fastest: tensors and objects are built "
+        "before, and its input checks are switched off if it has a switch. calibrary checks its input in every call. "
+        "**ratio** is their time over ours in the same turns: above 1, calibrary is faster; the line of calibrary "
+        "shows its smallest time in any comparison. A package that fails, or would "
         f"take more than {about.get('limit', 20):g} s, is not run with more rows.",
         "",
         f"Packages: {versions}. {' '.join(notes)}",
