@@ -28,6 +28,8 @@ _NEAR_ONE = 0.02
 #: Numbers handled at a time, so that temporary arrays fit the processor's cache (and, with two numbers per row, so that
 #: dot products are too short to start the threads of BLAS).
 CHUNK = 20_000
+#: Longer dot products wake the threads of BLAS, which may take a thousand times as long as the products themselves.
+ONE_THREAD = 10_000
 
 
 #: Confidences that all differ by less than this count as equal: squares of their differences would underflow.
@@ -169,7 +171,10 @@ _FIRST = 64
 
 
 def starts_as_classes(p: Array) -> bool:
-    """Whether the first rows contain only 0 and 1, as the output of ``model.predict`` does."""
+    """Whether the first rows contain only 0 and 1, as the output of ``model.predict`` does; the first number usually
+    decides."""
+    if p.item(0) not in (0.0, 1.0):
+        return False
     first = p[:_FIRST]
     return bool(((first == 0.0) | (first == 1.0)).all())
 

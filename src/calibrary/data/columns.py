@@ -99,7 +99,7 @@ def takes_table(verb: Verb) -> Verb:
 
     @functools.wraps(verb)
     def called(*given: Any, **keywords: Any) -> Any:
-        if not names_columns(keywords):
+        if not keywords or not names_columns(keywords):
             return verb(*given, **keywords)
         before, rest = given[:place], list(given[place:])
         table = rest.pop(0) if rest else keywords.pop("y_true", None)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.once import once
-from calibrary.data.checks import Array
+from calibrary.data.checks import ONE_THREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 
-__all__ = ["Stacked", "as_number", "column", "inner", "ratio", "stack"]
+__all__ = ["Stacked", "as_number", "column", "everywhere", "inner", "ratio", "stack", "where"]
 
 
 class Stacked(Predictions):
@@ -95,17 +95,19 @@ def stack(view: Predictions, *, y: NDArray[Any] | None = None, w: Array | None =
 
 def inner(a: Array, b: NDArray[Any]) -> Any:
     """The sum of a b along the last axis."""
+    if a.ndim == 1 == b.ndim and len(a) <= ONE_THREAD:
+        return a.dot(b)
     return np.einsum("...n,...n->...", a, b)
 
 
 def column(total: Any) -> Any:
     """The totals of replicates as a column, beside which their rows are; the total of one view as it is."""
-    return total if np.ndim(total) == 0 else total[..., None]
+    return total if _is_one(total) else total[..., None]
 
 
 def ratio(a: Any, b: Any) -> Any:
     """a / b for totals; 0 in a replicate where b is zero, because nothing is there."""
-    if np.ndim(b) == 0:
+    if _is_one(b):
         return a / b
     if np.shape(a) != b.shape:
         a, b = np.broadcast_arrays(a, b)
@@ -114,4 +116,21 @@ def ratio(a: Any, b: Any) -> Any:
 
 def as_number(x: Any) -> float:
     """A float for one view; for a stack, which the type does not tell, the array with one value for each replicate."""
-    return float(x) if np.ndim(x) == 0 else x
+    return float(x) if _is_one(x) else x
+
+
+def everywhere(condition: Any) -> bool:
+    """Whether a condition holds in every replicate, or in the one view."""
+    return bool(condition.all() if isinstance(condition, np.ndarray) else condition)
+
+
+def where(condition: Any, x: Any, otherwise: Any) -> Any:
+    """``np.where`` for one value of each replicate; for one view, the number itself."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, x, otherwise)
+    return x if condition else otherwise
+
+
+def _is_one(x: Any) -> bool:
+    """Whether x is one number, not an array; most numbers are floats, which are recognized at once."""
+    return isinstance(x, float) or np.ndim(x) == 0

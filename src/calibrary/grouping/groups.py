@@ -154,13 +154,13 @@ class Groups:
 
     @once
     def count(self) -> Indices:
-        return self._counts[..., self.position]
+        return self._counts.take(self.position, axis=-1)
 
     @once
     def weight(self) -> Array:
         if self.view.w is None:
             return self.count.astype(np.float64)
-        return self._sums(lambda c, y: np.ones(len(c)))[..., self.position]
+        return self._sums(lambda c, y: np.ones(len(c))).take(self.position, axis=-1)
 
     @once
     def share(self) -> Array:
@@ -169,15 +169,15 @@ class Groups:
 
     @once
     def residual(self) -> Array:
-        return self._residuals[..., self.position]
+        return self._residuals.take(self.position, axis=-1)
 
     @once
     def confidence(self) -> Array:
-        return self._mean_of(self._sums(lambda c, y: c)[..., self.position])
+        return self._mean_of(self._sums(lambda c, y: c).take(self.position, axis=-1))
 
     @once
     def label(self) -> Array:
-        return self._mean_of(self._sums(lambda c, y: y)[..., self.position])
+        return self._mean_of(self._sums(lambda c, y: y).take(self.position, axis=-1))
 
     @once
     def gap(self) -> Array:
@@ -210,13 +210,13 @@ class Groups:
 
     def total(self, value: Callable[[Array, NDArray[Any]], NDArray[Any]]) -> Array:
         """Weighted sum over each group of value(c, y), computed for one chunk of rows at a time."""
-        return self._sums(value)[..., self.position]
+        return self._sums(value).take(self.position, axis=-1)
 
     def sum(self, x: NDArray[Any]) -> Array:
         """Weighted sum over each group of a value per row."""
         weighted = x if self.view.w is None else self.view.w * x
         if self._bounds is not None and self.view.ascending:
-            return segment_sums(weighted, self._bounds)[..., self.position]
+            return segment_sums(weighted, self._bounds).take(self.position, axis=-1)
         return np.asarray(np.bincount(self.index, weighted, minlength=len(self)), dtype=np.float64)
 
     def mean(self, x: NDArray[Any]) -> Array:

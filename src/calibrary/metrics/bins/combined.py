@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number
+from calibrary.data.stacked import as_number, where
 from calibrary.grouping import group
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -75,9 +75,9 @@ def harmonic_calibration_score(
     right = view.y if view.seen_through == "top-label" else (view.c > 0.5) == view.y
     accuracy = view.mean(right)
     if math.isinf(beta):
-        return as_number(np.where(accuracy > 0.0, calibration, 0.0))
+        return as_number(where(accuracy > 0.0, calibration, 0.0))
     both = beta * accuracy + calibration
-    return as_number((1.0 + beta) * accuracy * calibration / np.where(both > 0.0, both, 1.0))
+    return as_number((1.0 + beta) * accuracy * calibration / where(both > 0.0, both, 1.0))
 
 
 _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)

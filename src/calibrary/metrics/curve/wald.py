@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions, TieGroups
-from calibrary.data.stacked import as_number
+from calibrary.data.stacked import as_number, everywhere, where
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
@@ -85,15 +85,15 @@ def parabolic_wald(
     one_of("covariance", covariance, _COVARIANCES)
     weight = view.variance_weight(weight_type, "the parabolic Wald test")
     few, narrow = _too_few(view.ties, covariance == "null"), _too_narrow(view.ties)
-    if np.all(few):
+    if everywhere(few):
         return undefined(
             "a parabola needs three distinct confidences: these rows have "
             "fewer" + " inside (0, 1)" * (covariance == "null")
         )
-    if np.all(narrow):
+    if everywhere(narrow):
         return undefined("the confidences are too close together to fit a parabola: their squares do not differ")
     if covariance == "null" and weight_type == "frequency":
-        return as_number(np.where(few | narrow, np.nan, _of_distinct(view)))
+        return as_number(where(few | narrow, np.nan, _of_distinct(view)))
     view.refuse_stack("this covariance")
     x = _columns(view.c)
     score = x @ (view.residual if view.w is None else view.w * view.residual)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number
+from calibrary.data.stacked import as_number, everywhere, where
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 
@@ -71,9 +71,9 @@ def net_benefit(
     if not standardized:
         return as_number(value)
     prevalence = view.mean(view.y)
-    if not np.any(prevalence):
+    if everywhere(prevalence == 0.0):
         return undefined(_NOBODY)
-    return as_number(value / np.where(prevalence == 0.0, np.nan, prevalence))
+    return as_number(value / where(prevalence == 0.0, np.nan, prevalence))
 
 
 _NOBODY = "the standardized net benefit is undefined, because no row has the event"

@@ -246,6 +246,8 @@ class Entry(Facts, RenamedFields):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the metric: ``catalogue["ece"](y, p)``."""
+        if self.called is None:
+            return self.function(*args, **kwargs)
         value = self.function(*args, **(self.settled_keywords(kwargs) if self.settings else kwargs))
         return value if not self.part else _one_field(value, self.part)
 

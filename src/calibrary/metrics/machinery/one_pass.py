@@ -25,7 +25,7 @@ def plain_arrays(y: Any, c: Any) -> bool:
     return (
         type(y) is np.ndarray and type(c) is np.ndarray and c.dtype == _FLOAT and y.dtype in _LABELS
         and c.ndim == 1 and y.shape == c.shape and c.flags.c_contiguous and y.flags.c_contiguous and len(c) > 0
-        and not _certain(c.item(0), c)
+        and not starts_as_classes(c)
         and worth_compiling("width_bins.add_residuals", 20.0 + 0.01 * len(c))
     )  # fmt: skip
 
@@ -40,7 +40,7 @@ def plain_vectors(y: Any, p: Any) -> bool:
     return (
         type(y) is np.ndarray and type(p) is np.ndarray and p.dtype == _FLOAT and y.dtype == _NUMBERS
         and p.ndim == 2 and y.ndim == 1 and len(y) == len(p) > 0 and p.shape[1] > 2
-        and p.flags.c_contiguous and y.flags.c_contiguous and not _certain(p.item(0), p)
+        and p.flags.c_contiguous and y.flags.c_contiguous and not starts_as_classes(p)
     )  # fmt: skip
 
 
@@ -72,8 +72,3 @@ def _class_residuals(p: Array, y: NDArray[Any], tolerance: float, first: int, ou
     np.negative(p, out=out)
     out.ravel()[np.arange(0, m * k, k) + y] += 1.0
     return True
-
-
-def _certain(first: float, p: Any) -> bool:
-    """Whether all predictions may be 0 or 1, of which the ordinary computation warns; the first usually decides."""
-    return first in (0.0, 1.0) and starts_as_classes(p)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import Array, are_probabilities, as_array, slices
+from calibrary.data.checks import ONE_THREAD, Array, are_probabilities, as_array, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
@@ -61,8 +61,6 @@ ROW_SCORE: dict[str, Any] = {
 }
 
 
-#: Longer dot products start the threads of BLAS, which can take a thousand times as long as the product.
-_ONE_THREAD = 10_000
 #: Number of rows that BLAS multiplies with a vector at a time: four, or eight where registers are long.
 _ROWS_AT_ONCE = 8
 
@@ -112,8 +110,8 @@ def mean_square(view: Predictions) -> float:
         e = _label_minus(view.probability[rows], view.y[rows])
         flat = e.ravel()
         other = flat if view.w is None else (view.w[rows] * e.T).T.ravel()
-        for i in range(0, flat.size, _ONE_THREAD):
-            part = slice(i, i + _ONE_THREAD)
+        for i in range(0, flat.size, ONE_THREAD):
+            part = slice(i, i + ONE_THREAD)
             total += flat[part].dot(other[part])
     return float(total) / (view.total if e.ndim == 1 else view.total * view.k)
 

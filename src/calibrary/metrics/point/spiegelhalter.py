@@ -12,7 +12,7 @@ from calibrary.base.errors import one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number, inner
+from calibrary.data.stacked import as_number, everywhere, inner
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks, soft
@@ -140,9 +140,12 @@ def _standardized_excess(view: Predictions, weight_type: str, soft_target: Any =
         view.refuse_stack("soft_target")
     target = None if soft_target is None else soft(view, soft_target)
     excess, variance = _binary_terms(view, v, target) if view.binary else _vector_terms(view, v, target)
-    certain = variance <= 1e-24 * (view.n if v is None else v.sum(axis=-1))
+    least = 1e-24 * (view.n if v is None else v.sum(axis=-1))
+    if everywhere(variance > least):
+        return as_number(excess / np.sqrt(variance))
+    certain = variance <= least
     right = certain & (np.abs(excess) <= 1e-12 * view.total)
-    if np.all(right):
+    if everywhere(right):
         return undefined("Spiegelhalter's z is undefined: every prediction is certain and right, or uniform")
     z = excess / np.sqrt(np.where(certain, 1.0, variance))
     return as_number(np.where(right, np.nan, np.where(certain, np.copysign(np.inf, excess), z)))

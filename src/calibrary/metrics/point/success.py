@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number
+from calibrary.data.stacked import as_number, everywhere, where
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
@@ -182,9 +182,9 @@ def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
     """
     doubt, miss = 1.0 - view.c, 1.0 - view.y
     total = view.sum(doubt + miss)
-    if np.all(total == 0.0):
+    if everywhere(total == 0.0):
         return undefined("soft F1 is undefined because every prediction is certain and right")
-    return as_number(2.0 * view.sum(doubt * miss) / np.where(total == 0.0, np.nan, total))
+    return as_number(2.0 * view.sum(doubt * miss) / where(total == 0.0, np.nan, total))
 
 
 # -- shared functions ---------------------------------------------------------------------------------

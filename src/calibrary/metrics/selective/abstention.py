@@ -17,7 +17,7 @@ from scipy.special import digamma
 from calibrary.base.errors import RefusedError, one_of, undefined, whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number, column, inner, ratio
+from calibrary.data.stacked import as_number, column, everywhere, inner, ratio, where
 from calibrary.grouping import group
 from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
@@ -180,10 +180,10 @@ def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
     ties = view.ties
     wrong = ties.w - ties.wy
     pairs = ties.wy.sum(axis=-1) * wrong.sum(axis=-1)
-    if not np.any(pairs > 0.0):
+    if everywhere(pairs == 0.0):
         return undefined("the AUROC is undefined: it compares right with wrong answers, and all labels are the same")
     less_sure = np.cumsum(wrong, axis=-1) - 0.5 * wrong
-    return as_number(inner(ties.wy, less_sure) / np.where(pairs > 0.0, pairs, np.nan))
+    return as_number(inner(ties.wy, less_sure) / where(pairs == 0.0, np.nan, pairs))
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _Falling:
     @classmethod
     def in_order(cls, view: Predictions, size: Array, right: Array) -> _Falling:
         copies = column(view.copies_per_weight)
-        if np.any(copies != 1.0):
+        if not everywhere(copies == 1.0):
             size, right = size * copies, right * copies
         wrong = size - right
         return cls(size, wrong, _sum_before(size), _sum_before(wrong))
@@ -237,7 +237,8 @@ def _risk_area(f: _Falling) -> Any:
     np.divide(1.0, reciprocals, out=reciprocals)
     reciprocals[f.size == 0.0] = 0.0
     tied = (f.size != 1.0) & (f.size > 0.0)
-    reciprocals[tied] = _digammas(f.before[tied] + f.size[tied] + 1.0) - _digammas(f.before[tied] + 1.0)
+    if tied.any():
+        reciprocals[tied] = _digammas(f.before[tied] + f.size[tied] + 1.0) - _digammas(f.before[tied] + 1.0)
     excess = ratio(f.wrong, f.size)
     excess *= f.before
     np.subtract(f.wrong_before, excess, out=excess)

@@ -24,9 +24,9 @@ def cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:  
         max(rising + residual[j], falling - residual[j]) + weight * width of the block's last start,
 
     rising being the block's smallest best[i] - residual[i] and falling its smallest best[i] + residual[i]: blocks that
-    cannot beat what was found are skipped, and when all starts further back together cannot, the scan ends. It also ends
-    by a second bound. For a cut f between i and j, best[f] is at most best[i] + the cost of the interval from i to f, so
-    that a start i costs at least
+    cannot beat what was found are skipped, and when all starts further back together cannot, the scan ends. It also
+    ends by a second bound. For a cut f between i and j, best[f] is at most best[i] + the cost of the interval from i to
+    f, so that a start i costs at least
 
         best[f] - |residual[j] - residual[f]| + weight * width from i to j - weight * width from i to f,
 
