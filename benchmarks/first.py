@@ -1,8 +1,9 @@
 """The first answer: CPU seconds of a fresh process and a fresh cache, with and without a compiler, and beside others.
 
 ``python benchmarks/first.py`` starts one new process for each job and each package, with an empty folder for compiled
-loops, and measures user and system time of that process. It writes ``first.json`` and prints the table. A package that
-is not installed, or has no such job, is left out. The size of an installation is that of the files which the installed
+loops, and measures user and system time of that process. It writes ``first.json`` and prints the table. Other packages
+run in the environments that ``peers.py`` made, or in this one; a package that is not installed, or has no such job, is
+left out. The size of an installation is that of the files which the installed
 packages list, without bytecode.
 """
 
@@ -73,23 +74,27 @@ PEERS = {
 WITHOUT = "import sys; sys.modules['numba'] = None\n"
 
 
-def cpu_seconds(code: str, folder: str) -> float | None:
+def pythons() -> dict[str, str]:
+    """The Python of each other package, where ``peers.py`` has noted it."""
+    note = HERE.parent / ".venv-bench" / "packages.json"
+    return dict(json.loads(note.read_text())["python"]) if note.exists() else {}
+
+
+def cpu_seconds(code: str, folder: str, python: str) -> float | None:
     """User and system time of a fresh process; None where it fails."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], cwd=folder, env=environment, capture_output=True
-    )
+    done = subprocess.run([python, "-W", "ignore", "-c", code], cwd=folder, env=environment, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return round(spent, 2) if done.returncode == 0 else None
 
 
-def measured(code: str, again: bool) -> list[float | None]:
+def measured(code: str, again: bool = False, python: str = sys.executable) -> list[float | None]:
     """With an empty cache and, where asked, once more with what the first run left there."""
     with tempfile.TemporaryDirectory() as folder:
-        return [cpu_seconds(code, folder) for _ in range(2 if again else 1)]
+        return [cpu_seconds(code, folder, python) for _ in range(2 if again else 1)]
 
 
 def megabytes() -> dict[str, int]:
@@ -133,15 +138,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "first.json")
     asked = parser.parse_args()
     stored = json.loads(asked.out.read_text())["cpu_seconds"] if asked.out.exists() else {}
+    others = pythons()
     found: dict[str, dict[str, float | None]] = {}
     for job in asked.jobs:
         code = OURS[job].format(rows=ROWS.get(job, asked.rows))
         cold, warm = measured(code, True)
-        (plain,) = measured(WITHOUT + code, False)
+        (plain,) = measured(WITHOUT + code)
         found[job] = {"calibrary, fresh cache": cold, "calibrary, again": warm, "calibrary without numba": plain}
         for peer, jobs in PEERS.items():
             if job in jobs:
-                (seconds,) = measured(jobs[job].format(rows=asked.rows), False)
+                (seconds,) = measured(jobs[job].format(rows=asked.rows), python=others.get(peer, sys.executable))
                 if seconds is not None:
                     found[job][peer] = seconds
         print(job, found[job], flush=True)
