@@ -100,7 +100,7 @@ def level(name: str, n: int, rng: np.random.Generator) -> dict[str, int]:
             "direction": words.direction(look, decision, ALPHA).clear,
             "spread": spread is not None and spread.clear,
             "where": bool(words.where(look, question, ALPHA)),
-            "classes": any("occurred" in line for line in words.classes(look, ALPHA)),
+            "classes": any(line.claims for line in words.classes(look, ALPHA, decision)),
         }
     return {name: int(value) for name, value in found.items()}
 

@@ -226,7 +226,7 @@ def _quadratic_form(meat: Array, score: Array) -> Any:
     scaled = meat * scale[..., :, None] * scale[..., None, :]
     eigenvalues, vectors = np.linalg.eigh(scaled)
     singular = ~np.isfinite(eigenvalues).all(axis=-1) | (eigenvalues[..., 0] <= 1e-13 * eigenvalues[..., -1])
-    if singular.all():
+    if everywhere(singular):
         return undefined("the covariance of the parabola is singular: too few rows have a residual")
     along = np.einsum("...ij,...i->...j", vectors, scale * score)
-    return np.where(singular, np.nan, np.sum(along**2 / eigenvalues, axis=-1))
+    return where(singular, np.nan, np.sum(along**2 / eigenvalues, axis=-1))
