@@ -34,7 +34,7 @@ def folder(drawn):
     return drawn[1]
 
 
-def test_the_stored_study_of_0_2_passes_the_reader(tmp_path):
+def test_the_stored_study_is_what_a_reader_of_its_file_gets(tmp_path):
     path = tmp_path / "study.json.gz"
     path.write_bytes((files("calibrary") / "datasets" / "study.json.gz").read_bytes())
     assert StudyResult.load(path) == stored_study()

@@ -307,7 +307,11 @@ def test_the_stored_study_is_small_and_says_what_it_is():
 
     content = (files("calibrary") / "datasets" / "study.json.gz").read_bytes()
     assert len(content) < 1_000_000
-    assert found.summary() == json.loads(gzip.decompress(content))
+    written = json.loads(gzip.decompress(content))
+    assert written.pop("format") == "calibrary study"
+    assert written.pop("digest").startswith("sha256:")
+    assert written.pop("version") == 1
+    assert found.summary() == written
     assert {"version", "seed", "preset", "shards", "of"} <= set(found.about)
     assert found.about["preset"] == "standard"
     row = found.row("ece", 1000)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +147,13 @@ def stored_study() -> StudyResult:
     >>> study.stored_study().about["preset"]
     'standard'
     """
-    content = (files("calibrary") / "datasets" / "study.json.gz").read_bytes()
-    return StudyResult(json.loads(gzip.decompress(content)))
+    with as_file(files("calibrary") / "datasets" / "study.json.gz") as path:
+        return StudyResult.load(path)
 
 
 # -- from values to a summary --------------------------------------------------------------------------
+
+_TOO_SLOW = "one value takes longer than the study allows, even for the fewest rows"
 
 
 def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Mapping[str, Any]) -> StudyResult:
@@ -167,14 +168,12 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
     largest = {x.name: _largest(x.name, fields) for x in plain}
     worlds = list(dict.fromkeys(r.world.name for r in binary))
     limits = {name: fields[n][name].limits() if n else {} for name, n in largest.items()}
+    computed = {x.name for x in plain if any(fields[n][x.name].read for n in sizes)}
+    slow = {x.metric for x in plain} - {x.metric for x in plain if x.name in computed} if sizes else set()
     found = {
         "about": dict(about),
         "worlds": {r.world.name: {"family": r.world.family, "law": r.world.law_name, **r.truth} for r in binary},
-        "numbers": {
-            x.name: _of_number(x, largest[x.name], fields, binary, lies)
-            for x in plain
-            if any(fields[n][x.name].read for n in sizes)
-        },
+        "numbers": {x.name: _of_number(x, largest[x.name], fields, binary, lies) for x in plain if x.name in computed},
         "sizes": {
             str(n): {x.name: _at_size(fields[n][x.name], limits[x.name], n) for x in plain if fields[n][x.name].read}
             for n in sizes
@@ -201,7 +200,7 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
         },
         "classes": _of_classes(own.values(), several),
         "correlation": _correlation(plain, fields),
-        "left_out": {e.id: why for e in catalogue.values() if (why := left_out(e))},
+        "left_out": {e.id: why for e in catalogue.values() if (why := left_out(e) or (e.id in slow and _TOO_SLOW))},
     }
     return StudyResult(_rounded(found))
 
