@@ -4,10 +4,10 @@
 
 Two processes, one for each version, answer the same call in turn; each answers with the least processor time of
 several repeats, and the ratio of a call is the median over the rounds. Calls: ``compute`` of every metric of both
-catalogues that needs only labels and probabilities, the function of its name with a keyword, with weights and for ten
-classes; ``interval`` and ``test`` of a few, with few draws and as they are by default; and calls that have no metric:
-``evaluate``, comparisons, maps, curves. All loops are compiled before they are timed. What is more than 1.25 times
-slower is listed first.
+catalogues that needs only labels and probabilities, also for predictions that were checked before, with a keyword, with
+weights and for ten classes; ``interval`` and ``test`` of a few, with few draws and as they are by default; and calls
+that have no metric: ``evaluate``, comparisons, maps, curves. All loops are compiled before they are timed. What is more
+than 1.25 times slower is listed first.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def main() -> None:
         Path(asked.json).write_text(json.dumps({"rounds": asked.rounds, "calls": rows}, indent=1))
 
 
-KINDS = ("compute", "keyword", "weights", "classes", "interval", "test", "interval by default", "test by default")
+KINDS = (
+    "compute", "checked", "keyword", "weights", "classes", "interval", "test", "interval by default", "test by default"
+)  # fmt: skip
 #: One call takes minutes.
 MINUTES = [("lower_distance", 10_000)]
 #: Calls of no single metric.
@@ -168,8 +170,10 @@ def answer() -> None:
 
 def calls_of(cal: Any, id: str, y: Any, c: Any, w: Any) -> dict[str, Callable[[], Any]]:
     """The calls of one metric, by kind."""
+    checked = cal.predictions(y, c)
     return {
         "compute": lambda: cal.compute(id, y, c),
+        "checked": lambda: cal.compute(id, checked),
         "keyword": lambda: cal.compute(id, y, c, lens="binary"),
         "weights": lambda: cal.compute(id, y, c, sample_weight=w),
         "classes": lambda: cal.compute(id, *ten_classes(len(y))),

@@ -132,6 +132,7 @@ class RenamedFields:
     """An object with renamed attributes: an old name gives the attribute and a warning, and old pickles are read."""
 
     @classmethod
+    @functools.cache  # it is asked whenever an attribute is looked for and not there
     def _renamed(cls) -> dict[str, str]:
         """Old names of attributes, each with its new name."""
         return {old: new for base in cls.__mro__ for old, new in OLD_NAMES.get(base.__name__, {}).items()}

@@ -195,6 +195,8 @@ def as_matches(given: Any) -> Matches | None:
 
 def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     """The data of a call; removes the keywords that belong to the data from ``keywords``."""
+    if y_prob is None and not keywords and is_data(y_true):
+        return y_true
     if hasattr(y_true, "as_matches"):
         y_true = y_true.as_matches()
     sample_weight = keywords.pop("sample_weight", None)

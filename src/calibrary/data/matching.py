@@ -21,6 +21,7 @@ from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import overlap, pairs_within
 from calibrary.data.matches import Flags, Matches, Objects, Overlaps
 from calibrary.data.readers import read_pair
+from calibrary.numerics.runs import run_starts
 
 #: COCO's names for areas in square pixels; both ends belong.
 AREA_RANGES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, np.inf)}
@@ -248,7 +249,7 @@ def _coco(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
     for start, stop in itertools.pairwise(bounds):
         open_pairs = start + np.flatnonzero(free[target[start:stop]])
         d = detection[open_pairs]
-        best = open_pairs[np.flatnonzero(np.diff(d, prepend=-1))]
+        best = open_pairs[run_starts(d)]
         free[target[best]] = pair.crowd[target[best]]
         chosen.append(best)
     taken = np.concatenate(chosen) if chosen else np.empty(0, dtype=np.intp)
@@ -258,7 +259,7 @@ def _coco(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:
 def _first_of(key: Indices, *preference: Any) -> Indices:
     """Position of the preferred row of every key; the last preference has priority."""
     order = np.lexsort((*preference, key))
-    return order[np.flatnonzero(np.diff(key[order], prepend=-1))]
+    return order[run_starts(key[order])]
 
 
 def _max_iou(pair: Pair, rows: Indices, real: Flags, least: float) -> Outcome:

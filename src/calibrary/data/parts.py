@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Indices, as_array
+from calibrary.numerics.runs import run_starts
 
 
 def split_rows(by: Any, align: Callable[[Any, str], NDArray[Any]]) -> list[tuple[Hashable, Indices]]:
@@ -54,7 +55,7 @@ def _cells(names: list[list[Hashable]], index: list[Indices]) -> list[tuple[Hash
     for values, more in zip(names[1:], index[1:], strict=True):
         cell = np.unique(cell * len(values) + more, return_inverse=True)[1].ravel()
     order = np.argsort(cell, kind="stable")
-    starts = np.flatnonzero(np.diff(cell[order], prepend=-1))
+    starts = run_starts(cell[order])
     parts = []
     for rows in np.split(order, starts[1:]):
         key = tuple(values[i[rows[0]]] for values, i in zip(names, index, strict=True))

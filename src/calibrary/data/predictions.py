@@ -34,6 +34,7 @@ from calibrary.data.label_rows import rows_given, sum_to_one
 from calibrary.data.labels import checked_labels
 from calibrary.data.parts import split_rows
 from calibrary.data.views import Looks, Views
+from calibrary.numerics.runs import run_lengths, run_starts
 
 __all__ = [
     "Predictions",
@@ -358,12 +359,12 @@ class Predictions(RenamedFields):
     def ties(self) -> TieGroups:
         """Rows with exactly equal confidence, taken together."""
         s = self.sorted
-        start: Indices = np.flatnonzero(np.concatenate(([True], s.c[1:] != s.c[:-1])))
+        start: Indices = run_starts(s.c)
         if len(start) == self.n:
             w = np.ones(self.n) if s.w is None else s.w
             return TieGroups(start, s.c, w, s.y if s.w is None else s.w * s.y)
         if s.w is None:
-            w = np.diff(start, append=self.n).astype(np.float64)
+            w = run_lengths(start, self.n).astype(np.float64)
             return TieGroups(start, s.c[start], w, np.add.reduceat(s.y, start, axis=-1))
         w, wy = (np.add.reduceat(x, start, axis=-1) for x in (s.w, s.w * s.y))
         return TieGroups(start, s.c[start], w, wy)
@@ -718,7 +719,7 @@ class Predictions(RenamedFields):
                 f"sample_weight contains {self.w.flat[bad[0]]:g}, which is not a whole number: {purpose} with "
                 "weight_type='frequency' counts copies of rows; pass counts, or weight_type='importance'"
             )
-        if (total := np.max(self.total)) > MOST_COPIES:
+        if (total := self.total if isinstance(self.total, float) else self.total.max()) > MOST_COPIES:
             raise RefusedError(
                 f"sample_weight sums to {total:g}, more copies than can be counted ({MOST_COPIES:g}): divide the "
                 "weights, or pass weight_type='importance'"

@@ -16,6 +16,7 @@ from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.point.brier import brier_score
 from calibrary.metrics.point.row_scores import soft
 from calibrary.metrics.point.scoring_functions import ProperScore
+from calibrary.numerics.runs import run_starts
 
 _METHODS = ("isotonic", "unique", "bins", "true")
 
@@ -183,7 +184,7 @@ def _isotonic(view: Predictions, score: ProperScore) -> CorpDecomposition:
     as_given = float(weight @ score.expected(_two_columns(ties.c), seen))
     # the recalibrated forecast of a block is its frequency, so its score is its entropy
     fitted = pooled_frequencies(view)
-    block = np.flatnonzero(np.concatenate(([True], fitted[1:] != fitted[:-1])))
+    block = run_starts(fitted)
     recalibrated = float(np.add.reduceat(weight, block) @ score.entropy(_two_columns(fitted[block])))
     uncertainty = float(score.entropy(base)[0])
     # both terms are non-negative by construction, up to rounding

@@ -75,9 +75,9 @@ class Intervals(Grouping):
 
     def fit_view(self, view: Predictions) -> Self:
         cuts = self._cuts(view)
-        ends = np.zeros((*cuts.shape[:-1], 1))
-        self.edges_ = np.concatenate((ends, cuts, ends + 1.0), axis=-1)
         self.n_bins_ = cuts.shape[-1] + 1
+        self.edges_ = np.empty((*cuts.shape[:-1], self.n_bins_ + 1))
+        self.edges_[..., 0], self.edges_[..., 1:-1], self.edges_[..., -1] = 0.0, cuts, 1.0
         return self
 
     def assign(self, c: Any) -> Indices:
@@ -272,8 +272,8 @@ class PointsPerBin(Intervals):
         self.points_per_bin = points_per_bin
 
     def _cuts(self, view: Predictions) -> Array:
-        full = column(np.floor(view.total / self.points_per_bin * (1 + SLACK)))
-        n = max(1, int(np.max(full)))
+        full = np.floor(view.total / self.points_per_bin * (1 + SLACK))
+        n = max(1, int(full.max()))
         if n > 4 * view.n:  # rows that represent very many copies: check for each row whether a bin ends in it
             view.refuse_stack("bins of parts of a row")
             s = view.sorted
@@ -281,9 +281,10 @@ class PointsPerBin(Intervals):
             ends = np.minimum(np.floor(total / (self.points_per_bin * (1 - SLACK))), n - 1)
             cuts: Array = s.c[np.diff(ends, prepend=0.0) > 0.0]
             return cuts
-        b = np.arange(1, n)
-        # a replicate with fewer bins than others has empty bins at the end
-        return _reached(view, np.where(b < full, b * float(self.points_per_bin), np.inf))
+        upto = np.arange(1, n) * float(self.points_per_bin)
+        if full.ndim:  # a replicate with fewer bins than others has empty bins at the end
+            upto = np.where(np.arange(1, n) < full[..., None], upto, np.inf)
+        return _reached(view, upto)
 
 
 class UniqueValues(Intervals):
@@ -343,9 +344,8 @@ class RandomIntervals(Intervals):
 
 
 def _refuse_outside(c: Array, low: float, high: float, what: str) -> None:
-    outside = np.flatnonzero((c < low) | (c > high))
-    if len(outside):
-        i = int(outside[0])
+    if c.min() < low or c.max() > high:
+        i = int(np.flatnonzero((c < low) | (c > high))[0])
         raise RefusedError(f"confidence {c[i]:.10g} (row {i}) is outside {what}, [{low:g}, {high:g}]: widen it")
 
 

@@ -305,7 +305,9 @@ def _totals(index: Indices, x: NDArray[Any], n_bins: int) -> Array:
 
 
 def _with_end(starts: Indices, n: int) -> Indices:
-    return np.concatenate((starts, np.full((*starts.shape[:-1], 1), n)), axis=-1)
+    bounds = np.empty((*starts.shape[:-1], starts.shape[-1] + 1), dtype=starts.dtype)
+    bounds[..., :-1], bounds[..., -1] = starts, n
+    return bounds
 
 
 def absolute_sum(x: Array) -> float:

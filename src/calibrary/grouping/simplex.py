@@ -12,6 +12,7 @@ from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping, whole
 from calibrary.grouping.groups import Groups, groups_by_number
+from calibrary.numerics.runs import run_starts
 
 
 class SimplexCells(Grouping):
@@ -75,7 +76,7 @@ def nested_cells(p: Array, scales: list[int]) -> tuple[Indices, list[Indices]]:
     """
     numbers = [SimplexCells(m).cells(p) for m in scales]
     order = np.lexsort(numbers[::-1])
-    starts = [np.flatnonzero(np.diff(number[order], prepend=-1)) for number in numbers]
+    starts = [run_starts(number[order]) for number in numbers]
     return order, starts
 
 

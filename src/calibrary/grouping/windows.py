@@ -14,6 +14,7 @@ from calibrary.data.stacked import as_number
 from calibrary.numerics.compiled import compiled, worth_compiling
 from calibrary.numerics.compiled.nearest import nearest_ranges
 from calibrary.numerics.compiled.sliding import sliding_error
+from calibrary.numerics.runs import run_lengths
 
 #: Largest number of copies that are created as rows if no compiled loop counts them.
 _MANY_COPIES = 100_000
@@ -189,10 +190,10 @@ def sliding_windows(view: Predictions, size: int | None = None) -> Windows | Cop
         return CopyWindows(ties.c, ties.w / unit, ties.wy / unit, size / unit)
     if view.w is None:
         tied = len(ties.c) < n
-        label = np.repeat(ties.wy / ties.w, np.diff(ties.start, append=n), axis=-1) if tied else ties.wy
+        label = np.repeat(ties.wy / ties.w, run_lengths(ties.start, n), axis=-1) if tied else ties.wy
         c, wy, w = view.sorted.c, label, None
     else:
-        rows = np.diff(ties.start, append=n)
+        rows = run_lengths(ties.start, n)
         c, wy, w = np.repeat((ties.c, ties.wy / rows, ties.w / rows), rows, axis=1)
     first: Indices = np.arange(n - size + 1)
     return Windows(c, wy, w, _below(w, n), first, first + size)

@@ -13,6 +13,7 @@ from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels.density import Kernel
 from calibrary.numerics.draw import shuffled
+from calibrary.numerics.runs import run_lengths
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
 
@@ -112,7 +113,7 @@ def _median_distance(view: Predictions, metric: str, include_self: bool, weight_
     if view.k == 2:
         ties = (view if view.binary else view.view(view.y, view.probability[:, 1])).ties
         rows = weight_type == "importance" and view.w is not None
-        mass, scale = np.diff(ties.start, append=view.n).astype(np.float64) if rows else ties.w, 1.0
+        mass, scale = run_lengths(ties.start, view.n).astype(np.float64) if rows else ties.w, 1.0
 
         def median(zero_mass: float) -> float:
             return median_distance(ties.c, mass, zero_mass)

@@ -20,6 +20,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.draw import shuffled_as_published
+from calibrary.numerics.runs import run_starts
 from calibrary.numerics.solve.knots import search_knots_of_each
 from calibrary.numerics.solve.newton import minimize_nearby
 from calibrary.numerics.solve.polygons import LogitPolygonLoss, PolygonLoss
@@ -74,7 +75,7 @@ class _Rows:
 
     def condensed(self, groups: int = _GROUPS) -> _Rows:
         """At most this many groups: mean x, mean y, and weights summing to one."""
-        start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
+        start = run_starts(self.x)
         if len(start) > groups:
             n = int(self.w.sum()) if self.counted else len(self.x)
             size, longer = divmod(n, groups)
@@ -98,7 +99,7 @@ class _Rows:
 
     def distinct(self) -> _Rows:
         """Rows of equal x taken together: the same likelihood, fewer terms."""
-        start = np.flatnonzero(np.concatenate(([True], self.x[1:] != self.x[:-1])))
+        start = run_starts(self.x)
         if len(start) == len(self.x):
             return self
         w = np.add.reduceat(self.w, start)

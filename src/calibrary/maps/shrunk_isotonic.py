@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrary.data.predictions import Predictions
 from calibrary.maps.isotonic import Isotonic
+from calibrary.numerics.runs import run_lengths, run_starts
 
 
 @dataclass(eq=False)
@@ -29,7 +30,7 @@ class ShrunkIsotonic(Isotonic):
 
     def _learn(self, view: Predictions) -> None:
         super()._learn(view)
-        first = np.flatnonzero(np.diff(self.values_, prepend=-1.0))
+        first = run_starts(self.values_)
         values, n = self.values_[first], np.add.reduceat(view.ties.w, first)
         if values[0] <= 0.0:
             values[0] = 0.5 / (n[0] + 1.0)
@@ -38,10 +39,10 @@ class ShrunkIsotonic(Isotonic):
         if self.rising and len(values) > 1:
             values[0] = min(values[0], values[1])
             values[-1] = max(values[-1], values[-2])
-        last = np.append(first[1:], len(self.knots_)) - 1
-        ends = np.unique(np.concatenate([first, last]))
-        self.values_ = values[np.searchsorted(first, ends, side="right") - 1]
-        self.knots_ = self.knots_[ends]
+        last = first + run_lengths(first, len(self.knots_)) - 1
+        ends = np.stack((first, last), axis=-1).ravel()
+        once = run_starts(ends)  # both ends of a block of one row are one knot
+        self.knots_, self.values_ = self.knots_[ends[once]], np.repeat(values, 2)[once]
 
 
 KeptIsotonic = ShrunkIsotonic  # the name of this class in version 0.2, which old pickles and imports may still use

@@ -10,6 +10,7 @@ from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
+from calibrary.numerics.runs import run_starts
 
 
 class VennAbersBounds(NamedTuple):
@@ -183,7 +184,7 @@ def steps_of(c: Array, w: Array, wy: Array) -> VennAbersSteps:
     event = with_event(w, wy)
     without = 1.0 - with_event(w[::-1], (w - wy)[::-1])[::-1]
     last = np.flatnonzero(np.diff(event, append=2.0))  # of scores with one value only the last is kept,
-    first = np.flatnonzero(np.diff(without, prepend=-1.0))  # or the first
+    first = run_starts(without)  # or the first
     return VennAbersSteps(c[first], without[first], c[last], event[last])
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.maps.isotonic import pooled_frequencies
+from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model
 
@@ -113,7 +114,7 @@ class HybridData(FigureData):
     @property
     def ranges(self) -> tuple[tuple[float, float, str], ...]:
         """The ranges of thresholds in which each model is best: (from, to, name), from 0 to 1."""
-        first = np.flatnonzero(np.concatenate(([True], self.winner[1:] != self.winner[:-1])))
+        first = run_starts(self.winner)
         ends = np.append(self.t[2 * first[1:]], 1.0)
         return tuple(
             (float(self.t[2 * i]), float(end), self.models[self.winner[i]]) for i, end in zip(first, ends, strict=True)

@@ -14,6 +14,7 @@ from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.inference.draw.bands import on_rows_and_labels, pointwise
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
+from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells
 from calibrary.plots.pointed import series, tooltips
@@ -201,7 +202,7 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     """Draw the fit from the ends of its constant pieces only."""
     from matplotlib.collections import LineCollection
 
-    first = np.flatnonzero(np.diff(data.fit, prepend=np.nan) != 0)
+    first = run_starts(data.fit)
     last = np.append(first[1:] - 1, len(data.fit) - 1)
     at = np.unique(np.concatenate([first, last]))
     height = data.fit - data.score if bias else data.fit

@@ -20,6 +20,7 @@ from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
+from calibrary.numerics.runs import run_starts
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
 CELLS = 4096
@@ -168,6 +169,6 @@ def cells(view: Predictions) -> ConfidenceCells:
     if len(ties.c) <= CELLS:
         return ConfidenceCells(ties.c, ties.wy, ties.w - ties.wy)
     cell = np.minimum((ties.c * CELLS).astype(np.intp), CELLS - 1)
-    first = np.flatnonzero(np.diff(cell, prepend=-1))
+    first = run_starts(cell)
     w, wy = np.add.reduceat(ties.w, first), np.add.reduceat(ties.wy, first)
     return ConfidenceCells(np.add.reduceat(ties.w * ties.c, first) / w, wy, w - wy)

@@ -11,6 +11,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.lookup import catalogue
+from calibrary.numerics.runs import run_lengths, run_starts
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _area(c: Array, y: Array, w: Array) -> tuple[float, Array]:
     ``y`` may be a share: the labels a row would have on average.
     """
     order = np.argsort(c, kind="stable")
-    first = np.flatnonzero(np.diff(c[order], prepend=-1.0) > 0.0)
+    first = run_starts(c[order])
     ones, zeros = w * y, w * (1.0 - y)
     group_one, group_zero = np.add.reduceat(ones[order], first), np.add.reduceat(zeros[order], first)
     positive, negative = group_one.sum(), group_zero.sum()
@@ -86,7 +87,7 @@ def _area(c: Array, y: Array, w: Array) -> tuple[float, Array]:
     above = 1.0 - (np.cumsum(group_one) - group_one / 2.0) / positive
     area = float(group_one @ below / positive)
     place = np.empty(len(c), dtype=np.intp)
-    place[order] = np.repeat(np.arange(len(first)), np.diff(first, append=len(c)))
+    place[order] = np.repeat(np.arange(len(first)), run_lengths(first, len(c)))
     influence = y * (below[place] - area) / positive + (1.0 - y) * (above[place] - area) / negative
     return area, influence
 

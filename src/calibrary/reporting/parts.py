@@ -23,6 +23,7 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.inference.verbs.interval import as_way, prepared
 from calibrary.lookup import catalogue
+from calibrary.numerics.runs import run_starts
 from calibrary.question import Question
 from calibrary.reporting.sections import Context
 
@@ -181,5 +182,5 @@ def split(context: Context, number: Indices) -> list[tuple[int, Any]]:
     """The data split by a number for each row (or image); rows with a negative number are left out."""
     order = np.argsort(number, kind="stable")
     order = order[int((number < 0).sum()) :]
-    first = np.flatnonzero(np.diff(number[order], prepend=-1))
+    first = run_starts(number[order])
     return [(int(number[rows[0]]), context.data.part(rows)) for rows in np.split(order, first[1:]) if len(rows)]

@@ -22,6 +22,7 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.drift import Drift, drift
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.numerics.cells import Grid
+from calibrary.numerics.runs import run_starts
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, split, units_words
 from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -172,7 +173,7 @@ def _equal_counts(time: Times, known: NDArray[np.bool_], outcomes: tuple[Array, 
     reached = np.cumsum(np.bincount(place.ravel(), rows))
     run = np.minimum((reached - 0.5) * n // total, n - 1).astype(np.intp)
     run = np.unique(run, return_inverse=True)[1].ravel()
-    first = np.flatnonzero(np.diff(run, prepend=-1))
+    first = run_starts(run)
     last = np.append(first[1:], len(moments)) - 1
     names = tuple(
         time.words(moments[a]) if a == b else f"{time.words(moments[a])} to {time.words(moments[b])}"

@@ -15,6 +15,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
+from calibrary.numerics.runs import run_lengths, run_starts
 from calibrary.scale.accuracy import accuracy_of, refusal_of, worst
 from calibrary.scale.facts import reading
 from calibrary.scale.keys import in_order
@@ -96,8 +97,8 @@ class CellRows(Predictions):
     def tied(self) -> Predictions:
         """The rows with both labels of a cell at the cell's mean."""
         if self.ascending:
-            start = np.flatnonzero(np.concatenate(([True], self.cell[1:] != self.cell[:-1])))
-            group = np.repeat(np.arange(len(start)), np.diff(start, append=self.n))
+            start = run_starts(self.cell)
+            group = np.repeat(np.arange(len(start)), run_lengths(start, self.n))
         else:
             _, start, group = np.unique(self.cell, return_index=True, return_inverse=True)
         # measured from the first row of the cell, so that equal confidences stay exactly what they are

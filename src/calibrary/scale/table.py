@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.numerics import compiled
+from calibrary.numerics.runs import run_starts
 
 Integers = NDArray[np.int64]
 T = TypeVar("T", bound=np.generic)
@@ -138,7 +139,7 @@ def added(code: Integers, n: Integers, s: NDArray[Any]) -> CountTable:
     if (code[1:] < code[:-1]).any():
         order = order_of(code)
         code, n, s = code[order], n[order], s[order]
-    start = np.flatnonzero(np.concatenate(([True], code[1:] != code[:-1])))
+    start = run_starts(code)
     if len(start) == len(code):
         return CountTable(code, n, narrow(s))
     if np.add.reduceat(n.astype(float), start).max() > _MOST:

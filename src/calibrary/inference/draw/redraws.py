@@ -17,6 +17,7 @@ from calibrary.inference.draw.unit_law import UnitLaw, unit_law
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.draw import batches, generator
 from calibrary.numerics.laws.coupled import coupled_counts
+from calibrary.numerics.runs import run_starts
 
 #: With more distinct confidences (or units) than this, they are grouped into cells (or share a sign).
 MOST_DRAWN = 20_000
@@ -90,12 +91,12 @@ def atoms_of(look: Look) -> Atoms:
         if len(c) <= MOST_DRAWN:
             return Atoms(np.ones(len(c), dtype=np.int64), w, c, lean, "rows")
     else:
-        first = np.flatnonzero(np.concatenate(([True], c[1:] != c[:-1])))
+        first = run_starts(c)
         if len(first) <= MOST_DRAWN:
             copies = np.rint(np.add.reduceat(w, first)).astype(np.int64)
             return Atoms(copies, np.ones(len(first)), c[first], lean[first], "rows")
     cell = _GRID.locate(c)[0]
-    first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
+    first = run_starts(cell)
     total, square = np.add.reduceat(w, first), np.add.reduceat(look.v[order], first)
     q = np.add.reduceat(w * c, first) / total
     pull = look.v[order] * c * (1.0 - c)
@@ -112,7 +113,7 @@ def counts_of(
     """The number of events in each group, drawn from the confidences (or from other probabilities)."""
     q = atoms.q if truth is None else truth
     place = place_of(atoms.q)
-    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    first = run_starts(place)
     single = np.flatnonzero(atoms.n == 1)
     several = np.flatnonzero(atoms.n > 1)
     lean = atoms.weight[:, None] * atoms.lean
@@ -137,7 +138,7 @@ def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[
     w = look.w[order] if look.importance else np.ones(len(order))
     c, top, k = look.c[order], p.top[order], p.k
     lean, place = w[:, None] * look.lean[order], place_of(c)
-    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    first = run_starts(place)
     row = np.arange(len(order))
     upto = np.minimum(np.cumsum(p.p[order], axis=1), 1.0)
     upto[:, -1] = 1.0

@@ -11,7 +11,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, where
-from calibrary.grouping import group
+from calibrary.grouping import Edges, group
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.brier import brier_score
@@ -82,7 +82,7 @@ def harmonic_calibration_score(
 
 _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
 #: Two classes: confidences up to 1/2 predict the first, larger ones the second.
-_HALVES = (0.0, 0.5, 1.0)
+_HALVES = Edges((0.0, 0.5, 1.0))
 
 
 @metric(
@@ -134,7 +134,7 @@ def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float
 
 def _well_calibration(view: Predictions) -> Any:
     if view.binary:
-        return 1.0 - group(view, edges=_HALVES).distance("l1").sum(axis=-1) / 4.0
+        return 1.0 - group(view, _HALVES).distance("l1").sum(axis=-1) / 4.0
     k = view.k
     predicted = np.bincount(view.top, view.w, minlength=k)
     weighted = view.p if view.w is None else view.w[:, None] * view.p

@@ -15,6 +15,7 @@ from calibrary.metrics.bins.bin_options import range_of_distance
 from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.runs import run_starts
 
 
 def _in_the_same_bins() -> ReplicateForm:
@@ -27,7 +28,7 @@ def _in_the_same_bins() -> ReplicateForm:
             return None
         index = MeanSplit(min_count, min_leaf, split).groups(view).index
         order = np.argsort(index, kind="stable")
-        start = np.flatnonzero(np.diff(index[order], prepend=-1))
+        start = run_starts(index[order])
         c, w, scale = view.c[order], view.weight[order], pair_scale(distance) / view.total
 
         def many(y: Any) -> Array:

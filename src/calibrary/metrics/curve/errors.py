@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -68,17 +69,17 @@ class CurveGaps:
         reached = np.cumsum(self.copies[order], axis=-1)
         # a sum of scaled weights that differs from a whole number by rounding counts as that number
         whole = np.rint(reached)
-        return np.take_along_axis(self.size, order, axis=-1), np.where(
-            np.abs(reached - whole) <= 1e-9 * whole, whole, reached
-        )
+        size = self.size[order] if self.size.ndim == 1 else np.take_along_axis(self.size, order, axis=-1)
+        return size, np.where(np.abs(reached - whole) <= 1e-9 * whole, whole, reached)
 
     def percentile(self, percentile: float) -> Array:
         """The percentile of each row by linear interpolation."""
         if self.all_single:
             return np.asarray(np.percentile(self.size, percentile, axis=-1))
-        ranked, reached = (np.atleast_2d(x) for x in self.ranked)
-        found = [_percentile_of_ranked(x, upto, percentile) for x, upto in zip(ranked, reached, strict=True)]
-        return np.array(found) if self.size.ndim > 1 else np.array(found[0])
+        ranked, reached = self.ranked
+        if ranked.ndim == 1:
+            return np.array(_percentile_of_ranked(ranked, reached, percentile))
+        return np.array([_percentile_of_ranked(x, upto, percentile) for x, upto in zip(ranked, reached, strict=True)])
 
 
 def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> ReplicateForm:
@@ -465,10 +466,8 @@ def weighted_percentile(x: Array, w: Array, percentile: float) -> float:
 def _percentile_of_ranked(x: Array, reached: Array, percentile: float) -> float:
     """The percentile of ascending x by linear interpolation; ``reached`` counts the numbers up to each."""
     place = max(float(reached[-1]) - 1.0, 0.0) * percentile / 100.0
-    below = np.floor(place)
-    last = len(x) - 1
-    low = x[min(int(np.searchsorted(reached, below, "right")), last)]
-    high = x[min(int(np.searchsorted(reached, below + 1.0, "right")), last)]
+    below = math.floor(place)
+    low, high = x[np.minimum(reached.searchsorted((below, below + 1.0), "right"), len(x) - 1)]
     return float(low + (place - below) * (high - low))
 
 

@@ -14,6 +14,7 @@ from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
+from calibrary.numerics.runs import run_starts
 
 #: If there are more distinct confidences than this, they are rounded outward to two digits: the number of runs grows
 #: with their square.
@@ -56,7 +57,7 @@ def honest_bounds(view: Predictions, confidence_level: float, digits: int | str 
 
 def _combined_rows(place: Array, w: Array, wy: Array) -> tuple[Array, Array, Array]:
     """Rows at the same (ascending) grid point, combined."""
-    first = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    first = run_starts(place)
     return place[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)
 
 

@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions, TieGroups
-from calibrary.data.stacked import as_number, everywhere, where
+from calibrary.data.stacked import as_number, everywhere, inner, where
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.literature import cited
@@ -163,7 +163,7 @@ def _columns(c: Array) -> Array:
     # the statistic is the same in any basis of the parabolas; this basis is nearly orthogonal
     x = np.ones((3, len(c)))
     np.subtract(c, c.mean(), out=x[1])
-    x[1] /= c.std()
+    x[1] /= np.sqrt(inner(x[1], x[1]) / len(c))
     np.multiply(x[1], x[1], out=x[2])
     x[2] -= 1.0
     return x

@@ -13,6 +13,7 @@ import numpy as np
 
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.numerics.runs import run_starts
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def cost_curve(score: Array, w: Array, wy: Array) -> CostCurve:
     if (score[1:] < score[:-1]).any():
         order = np.argsort(score, kind="stable")
         score, w, wy = score[order], w[order], wy[order]
-    first = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+    first = run_starts(score)
     if len(first) < len(score):
         score, w, wy = score[first], np.add.reduceat(w, first), np.add.reduceat(wy, first)
     total = float(w.sum())

@@ -16,6 +16,7 @@ from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.runs import run_starts
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Regret:
         ends = np.array([0.0, 0.5, 1.0])
         every = np.concatenate([self.given.score, self.mapped.score, ends])
         every.sort(kind="stable")
-        apart: Array = every[np.concatenate(([True], every[1:] != every[:-1]))]
+        apart: Array = every[run_starts(every)]
         return apart
 
     def at(self, t: Array) -> Array:

@@ -13,6 +13,7 @@ from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
 from calibrary.metrics.machinery.facts import CellFacts
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.runs import run_starts
 
 _AGGREGATIONS = ("mean", "iou", "best")
 
@@ -121,7 +122,7 @@ def _shares(pairs: Overlaps, aggregation: str, n: int) -> Array:
     if aggregation == "best":
         order = np.lexsort((-pairs.iou, pairs.object))
         share = np.zeros(len(order))
-        share[order[np.flatnonzero(np.diff(pairs.object[order], prepend=-1))]] = 1.0
+        share[order[run_starts(pairs.object[order])]] = 1.0
         return share
     weight = np.ones(len(pairs.object)) if aggregation == "mean" else np.nan_to_num(pairs.iou, nan=1.0)
     every: Array = weight / np.bincount(pairs.object, weight, n)[pairs.object]

@@ -316,6 +316,8 @@ class Entry(Facts, RenamedFields):
 
     def matched(self, data: Any) -> Data:
         """The data with their boxes matched as the metric's name says; the same data if the name implies nothing."""
+        if not self.settings:
+            return data  # type: ignore[no-any-return]
         matching = {n: v for n, v in self.settings.items() if n not in LOOKING and n not in self.options}
         if all(getattr(data, name) == value for name, value in matching.items()):
             return data  # type: ignore[no-any-return]

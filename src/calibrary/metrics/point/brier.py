@@ -210,6 +210,8 @@ def root_brier_score(
     """
     if soft_target is not None:
         view.refuse_stack("soft_target")
+    elif not (view.binary or view.stacked):
+        return math.sqrt(mean_square(view) * _factor(view, scale))
     return as_number(np.sqrt(view.mean(brier_rows(view, scale, soft_target))))
 
 

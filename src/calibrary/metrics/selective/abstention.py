@@ -22,6 +22,7 @@ from calibrary.grouping import group
 from calibrary.metrics.bins.bin_options import class_norm
 from calibrary.metrics.machinery.declare import CellFacts, Common, metric
 from calibrary.metrics.machinery.literature import cited
+from calibrary.numerics.runs import run_lengths, run_starts
 
 EMERGING: dict[str, Any] = {"status": "emerging", "since": "0.2"}
 
@@ -235,9 +236,10 @@ def _risk_area(f: _Falling) -> Any:
     # in place: for many answers these arrays need most of the memory
     reciprocals = f.before + 1.0
     np.divide(1.0, reciprocals, out=reciprocals)
-    reciprocals[f.size == 0.0] = 0.0
-    tied = (f.size != 1.0) & (f.size > 0.0)
-    if tied.any():
+    single = f.size == 1.0
+    if not single.all():
+        reciprocals[f.size == 0.0] = 0.0
+        tied = ~single & (f.size > 0.0)
         reciprocals[tied] = _digammas(f.before[tied] + f.size[tied] + 1.0) - _digammas(f.before[tied] + 1.0)
     excess = ratio(f.wrong, f.size)
     excess *= f.before
@@ -247,11 +249,10 @@ def _risk_area(f: _Falling) -> Any:
 
 def _digammas(x: Array) -> Array:
     """The digamma function; for many whole numbers the values of a table."""
-    most = int(x.max(initial=0.0))
-    if len(x) < most or (x != np.rint(x)).any():
+    if len(x) < 1000 or len(x) < x.max() or (x != np.rint(x)).any():
         found: Array = digamma(x)
         return found
-    return np.asarray(digamma(np.arange(1.0, most + 1.0))[x.astype(np.intp) - 1])
+    return np.asarray(digamma(np.arange(1.0, x.max() + 1.0))[x.astype(np.intp) - 1])
 
 
 # -- errors of confidence that leaderboards and papers on language models print ----------------------
@@ -335,7 +336,7 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     size = whole("bin_size", bin_size)
     start = size * np.arange(max(view.n // size, 1))
     order = np.argsort(view.c)  # not stable: exactly the call of the scripts
-    return np.diff(start, append=view.n).astype(np.float64), np.add.reduceat(view.residual[order], start)
+    return run_lengths(start, view.n).astype(np.float64), np.add.reduceat(view.residual[order], start)
 
 
 @metric(
@@ -415,8 +416,8 @@ def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
     ends = np.rint(np.round(np.arange(1, n_bins) * total / n_bins, 9))
     ends -= 1e-12 * total  # sums of weights may be too small by rounding
     place = np.searchsorted(ends, f.before, side="right")
-    first = np.flatnonzero(np.diff(place, prepend=-1))
-    index = np.repeat(np.arange(len(first)), np.diff(first, append=len(place)))
+    first = run_starts(place)
+    index = np.repeat(np.arange(len(first)), run_lengths(first, len(place)))
     return _MassBins(index, *(np.add.reduceat(x, first, axis=-1) for x in (f.size, f.wrong)))
 
 

@@ -24,6 +24,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from calibrary.numerics.runs import run_lengths, run_starts
+
 Array = NDArray[np.float64]
 
 #: Approximate milliseconds of the direct sum for each pair, and of the panels: fixed, and for each panel.
@@ -114,13 +116,13 @@ def leave_one_out_beta_sums(
         w2 = w if weight_type == "frequency" else w * w
         columns += [w2, w2 * values]
         left_out += [own * own, own * own * values]
-    start = np.flatnonzero(np.concatenate(([True], points[1:] > points[:-1])))
+    start = run_starts(points)
     if len(start) < len(points):
         columns = [np.add.reduceat(a, start) for a in columns]
     mass = np.stack(columns).T  # columns stay together in memory
     rest, scale = (_by_panels if _many(len(start), h) else _direct)(points[start], mass, h)
     if len(start) < len(points) or (mass[:, 0] != own).any():
-        rest, scale = _with_twins(rest, scale, mass, np.stack(left_out).T, np.diff(start, append=len(points)))
+        rest, scale = _with_twins(rest, scale, mass, np.stack(left_out).T, run_lengths(start, len(points)))
     return BetaSums(points, h, scale, *rest.T)
 
 
@@ -351,7 +353,7 @@ def _sources(panels: _Panels, x: Array, mass: Array) -> Array:
         if panel[0] == panel[-1]:
             moments[panel[0]] += table @ mass[rows]
             continue
-        start = np.flatnonzero(np.diff(panel, prepend=-1))
+        start = run_starts(panel)
         for column in range(mass.shape[1]):
             moments[panel[start], :, column] += np.add.reduceat(table * mass[rows, column], start, axis=1).T
     result: Array = _TO_COEFFICIENTS.T @ moments

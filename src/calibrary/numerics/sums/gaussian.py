@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.once import once
 from calibrary.numerics.compiled import worth_compiling
+from calibrary.numerics.runs import run_starts
 
 Array = NDArray[np.float64]
 
@@ -104,7 +105,7 @@ class Cells:
         self.start = first + index * self.width
         self._compiled = len(x) > _VERY_MANY and worth_compiling("gaussian.add_moments", 0.3 * len(x))
         sliced = ascending and not self._compiled
-        self._slices = np.flatnonzero(np.diff(self.cell, prepend=-1)) if sliced else None
+        self._slices = run_starts(self.cell) if sliced else None
 
     @property
     def nodes(self) -> Array:

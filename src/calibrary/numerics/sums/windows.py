@@ -15,6 +15,7 @@ from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
 from calibrary.numerics.compiled import worth_compiling
+from calibrary.numerics.runs import run_starts
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -102,7 +103,7 @@ class WindowCells:
     def __init__(self, x: Array, h: float) -> None:
         self.x, self.h = x, h
         cell = ((x - x[0]) / h).astype(np.int64)
-        first = np.flatnonzero(np.concatenate(([True], cell[1:] != cell[:-1])))
+        first = run_starts(cell)
         self.center = x[0] + (cell[first] + 0.5) * h
         self.edges = np.append(first, len(x))
         self.which = np.repeat(np.arange(len(first)), np.diff(self.edges))
