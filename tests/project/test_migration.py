@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
+import statistics
 import warnings
 
 import numpy as np
@@ -196,3 +198,12 @@ def test_the_data_of_a_figure_are_made_and_drawn_without_the_new_field(made, dra
     page = (ROOT / "docs/migration.md").read_text(encoding="utf-8")
     assert f"`{new}`" in page
     assert f"`calibrary.plots.{type(now).__name__}`" in page
+
+
+def test_the_page_names_every_call_that_takes_longer():
+    page = (ROOT / "docs/migration.md").read_text(encoding="utf-8").split("## Calls that take longer")[1]
+    calls = json.loads((ROOT / "benchmarks/versions.json").read_text())["calls"]
+    slower = [call for call in calls if call["ratio"] > 1.25]
+    assert f"Of {len(calls):,} calls with 100 and 10,000 rows, {len(slower)} take more than 1.25 times" in page
+    assert f"the median\ncall takes {statistics.median(call['ratio'] for call in calls):.2f} times" in page
+    assert {call["id"].split()[-1] for call in slower} <= set(re.findall(r"`(?:plots\.)?(\w+)`", page))

@@ -368,16 +368,15 @@ def test_skipping_partitions_changes_no_digit_of_the_interval_error(seed):
     assert cheapest_intervals(ties.c, *(known := tuple(sums))) == _cheapest_intervals(ties.c, *known)
 
 
-def test_compiled_replicates_of_the_interval_error_are_those_searched_together(monkeypatch):
+@pytest.mark.parametrize("replicates", [3, 40])  # searched one by one, and together
+def test_compiled_replicates_of_the_interval_error_are_those_of_the_plain_search(replicates, monkeypatch):
     from calibrary.metrics.bins.interval import cheapest_of_many
 
     rng = np.random.default_rng(3)
     c = np.sort(rng.random(300))
-    w = rng.integers(0, 4, (300, 7)).astype(float)
-    upto = (
-        np.vstack([np.zeros(7), np.cumsum(x, axis=0)]) for x in (w, rng.binomial(w.astype(int), 0.4) - w * c[:, None])
-    )
-    known = c, *upto
+    w = rng.integers(0, 4, (300, replicates)).astype(float)
+    residual = rng.binomial(w.astype(int), 0.4) - w * c[:, None]
+    known = c, *(np.vstack([np.zeros(replicates), np.cumsum(x, axis=0)]) for x in (w, residual))
     found = []
     for forced in (False, True):
         monkeypatch.setattr("calibrary.numerics.compiled.FORCED", forced)

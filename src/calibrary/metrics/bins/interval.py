@@ -350,12 +350,22 @@ def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> f
     ties = view.ties
     weight = np.concatenate(([0.0], np.cumsum(ties.w)))
     residual = np.concatenate(([0.0], np.cumsum(ties.wy - ties.w * ties.c)))
-    m = len(ties.c)
-    if worth_compiling("intervals.cheapest_intervals", m * (9.0 + 0.0005 * m)):
-        from calibrary.numerics.compiled.intervals import cheapest_intervals
-    else:
-        cheapest_intervals = _cheapest_intervals
-    return float(cheapest_intervals(ties.c, weight, residual) / view.total)
+    search = _search(worth_compiling("intervals.cheapest_intervals", _plain_microseconds(len(ties.c))))
+    return float(search(ties.c, weight, residual) / view.total)
+
+
+def _plain_microseconds(m: int) -> float:
+    """What a search over m values takes without compiled code."""
+    return m * (9.0 + 0.0005 * m)
+
+
+def _search(compiled: bool) -> Any:
+    """The function that searches one sample."""
+    if not compiled:
+        return _cheapest_intervals
+    from calibrary.numerics.compiled.intervals import cheapest_intervals
+
+    return cheapest_intervals
 
 
 def _cheapest_intervals(value: Array, weight: Array, residual: Array) -> float:
@@ -405,10 +415,11 @@ def cheapest_of_many(value: Array, weight: Array, residual: Array) -> Array:
     earlier one can lower the cost of a replicate; the compiled version explains both bounds.
     """
     m, replicates = len(value), residual.shape[1]
-    if worth_compiling("intervals.cheapest_intervals", m * (80.0 + 0.1 * replicates)):
-        from calibrary.numerics.compiled.intervals import cheapest_intervals
-
-        return np.array([cheapest_intervals(*_drawn(value, w, r)) for w, r in zip(weight.T, residual.T, strict=True)])
+    apart, together = replicates * _plain_microseconds(m), m * (80.0 + 0.1 * replicates)
+    compiled = worth_compiling("intervals.cheapest_intervals", min(apart, together))
+    if compiled or apart < together:
+        search = _search(compiled)
+        return np.array([search(*_drawn(value, w, r)) for w, r in zip(weight.T, residual.T, strict=True)])
     best = np.zeros((m + 1, replicates))
     signed = np.stack((-residual, residual), axis=1)
     # the smallest best - residual and best + residual over all starts up to each start
