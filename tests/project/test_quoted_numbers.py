@@ -66,6 +66,15 @@ def summed() -> list[str]:
     return [f"{max(errors[id] for id in ('bs', 'nll', 'fl')):.1e}".replace("e-0", "e-")]
 
 
+def compared_with_rows() -> list[str]:
+    errors = stored("scale")["10000000"]["exact"]["errors"].values()
+    assert max(row["error"] for row in errors if row["kind"] == "exact" and row["bound"] == 0.0) < 1e-14
+    return [
+        str(len(errors)),
+        f"{max(row['relative'] for row in errors if row['kind'] == 'smooth'):.0e}".replace("e-0", "e-"),
+    ]
+
+
 def keyed_rows() -> list[str]:
     rows = []
     for n, of in (("10^6", "1000000"), ("2*10^7", "20000000")):
@@ -122,6 +131,12 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
         r"the state on disk \| ([\d.]+) MB \| \| "
         r"`evaluate\(state\)`, (\d+) metrics, values \| ([\d.]+) s CPU \| \| (\w+) metrics .*?\| (\d+) s CPU \|",
         lambda: [spelled(int(text)) if place == 10 else text for place, text in enumerate(scanned())],
+    ),
+    (
+        "docs/scale.md",
+        r"On those 10\^7 rows (\d+) metrics of the state .*? exact metrics agreed to rounding, smooth ones within "
+        r"([\de-]+) of their value",
+        compared_with_rows,
     ),
     ("docs/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
     ("docs/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
