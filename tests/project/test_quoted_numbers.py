@@ -75,6 +75,18 @@ def compared_with_rows() -> list[str]:
     ]
 
 
+def of_a_day() -> list[str]:
+    """The cost of scanning 10^12 rows with keys."""
+    ns = stored("keyed")["20000000"]["10000"]["scan_ns"]
+    hours = ns * 1e12 / 1e9 / 3600
+    return [f"{ns:.0f}", f"{hours:.0f}", f"{0.05 * hours:.2f}", f"{60 * hours / 1000:.1f}"]
+
+
+def merged_states() -> list[str]:
+    found = stored("keyed")["merged"]
+    return [f"{found[n]:.2f}" for n in ("2000", "4000")]
+
+
 def keyed_rows() -> list[str]:
     rows = []
     for n, of in (("10^6", "1000000"), ("2*10^7", "20000000")):
@@ -138,6 +150,13 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
         r"([\de-]+) of their value",
         compared_with_rows,
     ),
+    (
+        "docs/scale.md",
+        r"scanning with keys, (\d+) ns of CPU a row .*?\| (\d+) core hours, ([\d.]+) dollars; ([\d.]+) min on "
+        r"1,000 cores",
+        of_a_day,
+    ),
+    ("docs/scale.md", r"2,000 and 4,000 states of one key each takes ([\d.]+) and ([\d.]+) s\.", merged_states),
     ("docs/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
     ("docs/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
     ("docs/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
