@@ -229,6 +229,14 @@ def test_wrong_certain_rows_within_rounding_do_not_reject():
         cal.decide(cal.predictions(*certain(0, 198)), Q).row("certain")
 
 
+def test_a_tiny_probability_is_not_a_certain_one():
+    c = np.array([5e-100, 0.016, 2e-48, 2e-246, 3e-258])
+    found = cal.decide(cal.predictions(np.ones(5, dtype=int), c), Q)
+    assert found.impossible == 0.0
+    assert found.rejected
+    assert "exactly 0 or 1" not in cal.report(np.ones(5, dtype=int), c, metrics=["ece"], n_resamples=39).headline
+
+
 def test_certain_rows_of_one_unit_count_once():
     y, c = certain(13, 198)
     units = np.r_[np.arange(300), np.full(13, 300), 301 + np.arange(185)]

@@ -278,7 +278,7 @@ def _decided(
         for j, id in enumerate(read.ids)
     )
     tested = np.flatnonzero(~np.isnan(adjusted))
-    impossible = float(look.w[np.abs(look.view.y - look.c) >= 1.0].sum())
+    impossible = float(look.w[_wrong_and_certain(look)].sum())
     ids, strength = read.ids, _strength(observed, drawn, pattern)
     if impossible > 0.0:
         certain = _certain_row(look, len(tested) + 1)
@@ -309,6 +309,16 @@ def certain_cases(look: Look) -> NDArray[np.bool_]:
     return result
 
 
+def _wrong_and_certain(look: Look) -> NDArray[np.bool_]:
+    """A mask of the rows with a probability of exactly 0 or 1 for which the other label occurred.
+
+    The label 1 with a probability below 1e-16 also differs from it by 1.0 after rounding, but it was not stated to be
+    impossible.
+    """
+    wrong: NDArray[np.bool_] = certain_cases(look) & (np.abs(look.view.y - look.c) >= 1.0)
+    return wrong
+
+
 def _certain_row(look: Look, statistics: int) -> DecisionRow:
     """The binomial test of the number of wrong predictions of 0 or 1, allowing for rounding.
 
@@ -316,7 +326,7 @@ def _certain_row(look: Look, statistics: int) -> DecisionRow:
     the number of ``statistics`` (Bonferroni); exactly calibrated rows are never wrong there, so the level is kept.
     """
     certain = certain_cases(look)
-    wrong = certain & (np.abs(look.view.y - look.c) >= 1.0)
+    wrong = _wrong_and_certain(look)
     chance = 0.5 * _rounding_unit(look.c[~certain])
     if look.unit is not None:
         rows = np.bincount(look.unit, certain)
