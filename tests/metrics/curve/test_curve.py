@@ -562,3 +562,14 @@ def test_one_number_of_cox_is_drawn_as_fast_as_the_pair_with_the_same_values():
             by_weights = [getattr(cal.cox_intercept_slope(y, c, sample_weight=w), field) for w in weights]
             np.testing.assert_allclose(form.many(labels)[:, 0], by_labels, rtol=1e-8)
             np.testing.assert_allclose(form.weighted(weights)[:, 0], by_weights, rtol=1e-8)
+
+
+def test_two_columns_of_one_class_give_the_index_of_one_column_in_any_order():
+    c, y = np.full(28, 0.22664795), np.ones(28, dtype=int)
+    w = np.resize([3.0, 1.0, 2.0, 4.0], 28)
+    one = cal.estimated_calibration_index(y, c, sample_weight=w)
+    for order in (slice(None), slice(None, None, -1), np.random.default_rng(0).permutation(28)):
+        both = cal.estimated_calibration_index(
+            y[order], np.column_stack([1.0 - c, c])[order], lens="full", sample_weight=w[order]
+        )
+        assert both == pytest.approx(one, rel=1e-9)
