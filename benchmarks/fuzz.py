@@ -130,9 +130,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="CPU minutes")
     parser.add_argument("--fresh", action="store_true", help="forget the counts and violations of earlier runs")
     arguments = parser.parse_args()
-    kept = state()
+    kept = state() | {"version": cal.__version__}
     if arguments.fresh:
-        kept |= {"version": cal.__version__, "cpu_minutes": 0.0, "outcomes": {}, "violations": []}
+        kept |= {"cpu_minutes": 0.0, "outcomes": {}, "violations": []}
     try_again(kept)
     begun, due = time.process_time(), dict.fromkeys(GOALS, 0.0)
     saved = begun

@@ -255,7 +255,8 @@ def _clear(gap: Array, noise: Array, share: Array) -> Array:
     On new labels the metric is higher if the same error is concentrated in few bins than if it is spread over all.
     Without this direction the lower end of the interval would be too high.
     """
-    result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(gap == 0.0, 1.0, gap) ** 2)
+    square = gap**2  # 0 also for a gap below 1e-162
+    result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(square == 0.0, 1.0, square))
     return result
 
 
