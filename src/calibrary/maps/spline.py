@@ -11,7 +11,6 @@ import scipy
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, softmax
-from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
 from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
@@ -133,7 +132,7 @@ class MultinomialSpline(CalibrationMap):
             raise RefusedError(f"reference={self.reference!r} is not a class: choose from 0..{view.k - 1}")
         self.two_ = None
         if view.k == 2:
-            self.two_ = RestrictedCubicSpline(self.n_knots).fit(view.through(as_lens("binary")).views[0])
+            self.two_ = RestrictedCubicSpline(self.n_knots).fit(view)
             return
         others = [k for k in range(view.k) if k != self.reference]
         predictors = log_ratios(view.p, self.reference)
