@@ -13,6 +13,7 @@ from calibrary.inference.draw.lines import lines_of, own_bins, shifted_by_count
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods import inversion
+from calibrary.inference.methods.studentized import Scores
 
 Q = cal.Question(rng=0)
 
@@ -235,6 +236,30 @@ def test_a_tiny_probability_is_not_a_certain_one():
     assert found.impossible == 0.0
     assert found.rejected
     assert "exactly 0 or 1" not in cal.report(np.ones(5, dtype=int), c, metrics=["ece"], n_resamples=39).headline
+
+
+def test_studentized_intervals_do_not_depend_on_the_unit_of_the_losses():
+    """Losses near 1e200 have squares that are not finite numbers: the interval was infinite, with a warning."""
+    each = np.array([[-1.0], [-0.5], [-0.25], [1.75]])
+    plain = Scores(each, np.ones(4))
+    assert plain.standard_error[0] == pytest.approx(each.std(ddof=1) / 2.0, rel=1e-12)
+    assert plain.skewness[0] == pytest.approx((each**3).sum() / (each**2).sum() ** 1.5, rel=1e-12)
+    for power in (600, -600):
+        scaled = Scores(np.ldexp(each, power), np.ones(4))
+        assert scaled.skewness == plain.skewness
+        assert scaled.df == plain.df
+        low, high = plain.ends(np.zeros(1), 0.95)
+        ends = scaled.ends(np.zeros(1), 0.95)
+        assert ends == (np.ldexp(low, power), np.ldexp(high, power))
+    assert Scores(np.zeros((3, 1)), np.ones(3)).standard_error == 0.0
+
+
+def test_gaps_too_small_to_be_squared_stay_small_without_a_warning():
+    gap = np.array([1e-170, -1e-170, 0.0, 0.3])
+    clear = lines._clear(gap, np.full(4, 0.01), np.full(4, 0.25))
+    assert clear[2] == 0.0
+    assert np.abs(clear[:2]).max() <= 1e-170
+    assert clear[3] == pytest.approx(0.3 * (1.0 - 0.01 / 0.09))
 
 
 def test_certain_rows_of_one_unit_count_once():

@@ -43,29 +43,36 @@ class Scores:
         return float(self.times.sum())
 
     @property
-    def squares(self) -> Array:
-        result: Array = self.times @ self.each**2
-        return result
+    def unit(self) -> Array:
+        """A power of two near the largest contribution to each value: powers of what is measured in it stay finite."""
+        unit: Array = np.ldexp(1.0, np.frexp(np.abs(self.each).max(axis=0, initial=0.0))[1] - 1)
+        return unit
+
+    def powers(self, k: int) -> Array:
+        """The sum of the k-th powers of the contributions, measured in ``unit``."""
+        total: Array = self.times @ (self.each / self.unit) ** k
+        return total
 
     @property
     def standard_error(self) -> Array:
         """The standard error of the mean of the contributions."""
-        return (
-            np.sqrt(self.squares / (self.n * (self.n - 1.0))) if self.n > 1.0 else np.full(self.each.shape[1], np.nan)
-        )
+        if self.n <= 1.0:
+            return np.full(self.each.shape[1], np.nan)
+        error: Array = self.unit * np.sqrt(self.powers(2) / (self.n * (self.n - 1.0)))
+        return error
 
     @property
     def skewness(self) -> Array:
         """The skewness of their sum: the sum of cubes over the sum of squares to the power 3/2."""
-        squares = self.squares
+        squares = self.powers(2)
         known = squares > 0.0
-        return np.where(known, (self.times @ self.each**3) / np.where(known, squares, 1.0) ** 1.5, 0.0)
+        return np.where(known, self.powers(3) / np.where(known, squares, 1.0) ** 1.5, 0.0)
 
     @property
     def df(self) -> Array:
         """Degrees of freedom of the sum of squares: by its kurtosis, and at most n - 1."""
-        fourth = self.times @ self.each**4
-        carried = np.where(fourth > 0.0, self.squares**2 / np.where(fourth > 0.0, fourth, 1.0), self.n)
+        fourth = self.powers(4)
+        carried = np.where(fourth > 0.0, self.powers(2) ** 2 / np.where(fourth > 0.0, fourth, 1.0), self.n)
         spread = 2.0 * self.n * carried / np.maximum(self.n - carried, 1e-9 * self.n)
         return np.maximum(np.minimum(spread, self.n - 1.0), 1.0)
 
