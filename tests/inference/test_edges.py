@@ -13,6 +13,7 @@ from calibrary.inference.draw.lines import lines_of, own_bins, shifted_by_count
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods import inversion
+from calibrary.inference.methods.bootstrap import _acceleration
 from calibrary.inference.methods.studentized import Scores
 
 Q = cal.Question(rng=0)
@@ -252,6 +253,24 @@ def test_studentized_intervals_do_not_depend_on_the_unit_of_the_losses():
         ends = scaled.ends(np.zeros(1), 0.95)
         assert ends == (np.ldexp(low, power), np.ldexp(high, power))
     assert Scores(np.zeros((3, 1)), np.ones(3)).standard_error == 0.0
+
+
+def test_acceleration_does_not_depend_on_the_unit_of_the_values():
+    left_out, times = np.array([1.0, 2.0, 4.0, 9.0]), np.array([1.0, 2.0, 1.0, 1.0])
+    d = np.average(left_out, weights=times) - left_out
+    expected = (times @ d**3) / (6.0 * (times @ d**2) ** 1.5)
+    assert _acceleration(left_out, times) == pytest.approx(expected, rel=1e-12)
+    assert _acceleration(np.ldexp(left_out, 600), times) == pytest.approx(expected, rel=1e-12)
+    assert _acceleration(np.array([0.5, 0.5 + 1e-16, 0.5, 0.5]), times) == 0.0
+
+
+def test_the_test_of_a_debiased_error_works_for_tiny_probabilities():
+    """A variance near 1e-82 has a sixth power of 0, by which the test divided."""
+    c = np.repeat([1e-80, 3e-80, 7e-80, 9e-80], 5)
+    y = np.zeros(20, dtype=int)
+    assert cal.debiased_squared_calibration_error_test(y, c, n_bins=4).pvalue > 0.1
+    y[:2] = 1
+    assert cal.debiased_squared_calibration_error_test(y, c, n_bins=4).pvalue == 0.0
 
 
 def test_gaps_too_small_to_be_squared_stay_small_without_a_warning():

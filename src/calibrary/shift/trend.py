@@ -105,7 +105,7 @@ class PairSums:
         variance, third = self.curve.moments(contrast[self.cell_group] * self.factor, self.sums)
         if variance <= 0.0:
             return slope, 1.0
-        return slope, _two_sided(slope / math.sqrt(variance), third / variance**1.5)
+        return slope, _two_sided(slope / math.sqrt(variance), third / variance / math.sqrt(variance))
 
     def permutation_test(self, n_resamples: int, rng: object) -> tuple[float, float]:
         """The slope with a p-value by permutation of the groups, which needs five or more groups of equal size."""

@@ -26,6 +26,7 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, safe_workers, together, value_or_nan
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
+from calibrary.numerics.magnitude import unit_of
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: With more units than this, the jackknife for BCa's acceleration leaves out groups of units.
@@ -178,9 +179,11 @@ def _acceleration(left_out: Array, times: Array) -> float:
     if np.isinf(left_out).any():
         return np.nan
     d = np.average(left_out, weights=times) - left_out
+    unit = unit_of(d)
+    d = d / unit
     spread = float(np.sum(times * d**2))
     # differences by rounding alone give no acceleration
-    if spread <= times.sum() * (1e-14 * max(1.0, float(np.abs(left_out).max(initial=0.0)))) ** 2:
+    if unit * np.sqrt(spread / times.sum()) <= 1e-14 * max(1.0, float(np.abs(left_out).max(initial=0.0))):
         return 0.0
     return float(np.sum(times * d**3) / (6.0 * spread**1.5))
 

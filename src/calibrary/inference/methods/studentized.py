@@ -26,6 +26,7 @@ from calibrary.inference.methods.bootstrap import jackknife
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
 from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.magnitude import unit_of
 
 #: With fewer surprises than this, the distribution of their number is used as well.
 _FEW_SURPRISES = 5.0
@@ -42,15 +43,9 @@ class Scores:
     def n(self) -> float:
         return float(self.times.sum())
 
-    @property
-    def unit(self) -> Array:
-        """A power of two near the largest contribution to each value: powers of what is measured in it stay finite."""
-        unit: Array = np.ldexp(1.0, np.frexp(np.abs(self.each).max(axis=0, initial=0.0))[1] - 1)
-        return unit
-
     def powers(self, k: int) -> Array:
-        """The sum of the k-th powers of the contributions, measured in ``unit``."""
-        total: Array = self.times @ (self.each / self.unit) ** k
+        """The sum of the k-th powers of the contributions, measured in the unit of the largest."""
+        total: Array = self.times @ (self.each / unit_of(self.each)) ** k
         return total
 
     @property
@@ -58,7 +53,7 @@ class Scores:
         """The standard error of the mean of the contributions."""
         if self.n <= 1.0:
             return np.full(self.each.shape[1], np.nan)
-        error: Array = self.unit * np.sqrt(self.powers(2) / (self.n * (self.n - 1.0)))
+        error: Array = unit_of(self.each) * np.sqrt(self.powers(2) / (self.n * (self.n - 1.0)))
         return error
 
     @property

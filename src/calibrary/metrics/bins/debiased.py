@@ -30,6 +30,7 @@ from calibrary.metrics.machinery.declare import (
 from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws.folded import folded_normal_mean
+from calibrary.numerics.magnitude import unit_of
 
 _FACTS: dict[str, Any] = {
     "family": "bin",
@@ -368,11 +369,12 @@ def _null_variance(groups: Groups, view: Predictions, weight_type: str) -> Array
 
 def _three_moments(away: float, part: Array) -> float:
     """P(sum of part_b (chi2_b - 1) >= away), from a gamma distribution with the same first three moments."""
-    square, cube = float(np.sum(part**2)), float(np.sum(part**3))
+    unit = float(unit_of(part))
+    square, cube = float(np.sum((part / unit) ** 2)), float(np.sum((part / unit) ** 3))
     if not square > 0.0:
         return 1.0 if away <= 0.0 else 0.0
     shape, scale = square**3 / (2.0 * cube**2), 2.0 * cube / square
-    return float(scipy.special.gammaincc(shape, max(shape + away / scale, 0.0)))
+    return float(scipy.special.gammaincc(shape, max(shape + away / unit / scale, 0.0)))
 
 
 def debiased_calibration_test(y_true: Any, y_prob: Any = None, *, metric: str = "ce2_db", **options: Any) -> Any:

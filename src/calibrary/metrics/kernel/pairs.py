@@ -304,7 +304,7 @@ def pearson_law(statistic: float, h: PairMatrix, copies: Array) -> tuple[float, 
     if not variance > 0.0:
         return 1.0, "pearson", 0.0, 0.0
     z = statistic / math.sqrt(variance)
-    skew = float((8.0 * (n - 2) * t + 4.0 * m3) / (n * (n - 1)) ** 2 / variance**1.5)
+    skew = float((8.0 * (n - 2) * t + 4.0 * m3) / (n * (n - 1)) ** 2 / variance / math.sqrt(variance))
     if skew < 1e-6:
         return float(ndtr(-z)), "pearson", z, skew
     shape = 4.0 / skew**2
