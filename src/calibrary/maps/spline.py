@@ -35,7 +35,8 @@ class Basis:
         raw = _truncated_cubics(x, knots)
         share = w / w.sum()
         spread = np.sqrt(np.maximum((raw - (raw @ share)[:, None]) ** 2 @ share, 0.0))
-        self.scale = np.where(spread > 0.0, spread, 1.0)
+        # equal values have a standard deviation of 0, or of rounding
+        self.scale = np.where(spread > 1e-12 * np.abs(raw).max(axis=1, initial=0.0), spread, 1.0)
         self.columns = raw / self.scale[:, None]
 
     @classmethod

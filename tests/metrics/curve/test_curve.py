@@ -143,6 +143,18 @@ def test_eci_is_finite_when_a_class_never_occurs():
     assert np.isfinite(cal.estimated_calibration_index([1] * 20, np.linspace(0.1, 0.9, 20)))
 
 
+def test_eci_of_equal_predictions_does_not_depend_on_the_order_of_the_rows():
+    """The standard deviation of equal log odds is rounding; the spline divided by it and found no curve."""
+    rng = np.random.default_rng(4)
+    c, y, w = rng.integers(0, 4, 20) * 5e-324, rng.integers(0, 2, 20), rng.integers(1, 5, 20)
+    w = w / w.sum()
+    want = np.average(y, weights=w) ** 2
+    for _ in range(40):
+        order = rng.permutation(20)
+        found = cal.estimated_calibration_index(y[order], c[order], sample_weight=w[order])
+        assert found == pytest.approx(want, rel=1e-9)
+
+
 # -- Cox ---------------------------------------------------------------------------------------------
 
 
