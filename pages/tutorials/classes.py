@@ -30,7 +30,8 @@ for lens in ("top-label", "class-wise", "pairwise", "true-class"):
 
 # %% [markdown]
 # The class-wise number is much smaller, although the model is the same: nine of ten probabilities in a row are near 0 and nearly right,
-# and they are counted too. So compare numbers only through the same lens.
+# and they are counted too. So compare numbers only through the same lens. `true-class` selects rows by their label, and even a calibrated
+# model can show a large error through it.
 #
 # Which class is worst?
 

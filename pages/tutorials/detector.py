@@ -46,7 +46,7 @@ print(f"D-ECE {found.estimate:.3f}, true error between {found.low:.3f} and {foun
 # ## Where in the image?
 
 # %%
-plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_samples=2, counts=True)
+plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_count=2, counts=True)
 
 # %% [markdown]
 # Hatched cells have too few detections for an estimate. On the command line: `calibrary detection report ground_truth.json results.json`.

@@ -113,11 +113,11 @@ def figures() -> dict[str, Callable[..., Any]]:
         "simplex-maps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, **o),
         "simplex-gaps": lambda **o: plots.plot_simplex_maps(digit, q, groups=three, show="gap", side=6, **o),
         "detection-reliability": lambda **o: plots.plot_detection_reliability(matches, **o),
-        "d-ece-location": lambda **o: plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_samples=2, counts=True, **o),
+        "d-ece-location": lambda **o: plots.plot_d_ece_map(matches, n_bins=[5, 6, 6], min_count=2, counts=True, **o),
         "d-ece-shape": lambda **o: plots.plot_d_ece_map(
-            matches, features="shape", n_bins=[4, 12, 12], min_samples=2, **o
+            matches, features="shape", n_bins=[4, 12, 12], min_count=2, **o
         ),
-        "d-ece-line": lambda **o: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=4, **o),
+        "d-ece-line": lambda **o: plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_count=4, **o),
         "null-distribution": lambda **o: plots.plot_null("ece", y, c, n_resamples=499, **o),
         "recalibration": lambda **o: plots.plot_recalibration(y, c, **o),
         "metrics": metrics,

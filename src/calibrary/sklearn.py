@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn: every metric by its name.
+"""Scorers for scikit-learn: every metric that needs only labels and probabilities, by its name.
 
 Use ``cross_val_score(model, X, y, scoring=get_scorer("ece"))``. The displays (``from_estimator``,
 ``from_predictions``) are in :mod:`calibrary.plots`. The module needs scikit-learn

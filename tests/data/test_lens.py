@@ -210,3 +210,14 @@ def test_a_resample_weighs_its_views_by_its_own_classes(lens):
 @pytest.mark.parametrize(("word", "lens"), [("multilabel", "class-wise"), ("ordinal", "cumulative")])
 def test_words_for_lenses(problem, word, lens):
     assert bs(*problem, lens=word) == bs(*problem, lens=lens)
+
+
+def test_a_calibrated_model_is_calibrated_through_every_lens_but_the_one_that_selects_by_label():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([4.0, 1.0, 1.0], 20_000)
+    y = (rng.random(20_000)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
+    plain = ("top-label", "class-wise", "predicted-class", "pairwise", "cumulative", "pooled", "true-class")
+    seen = [*({"lens": lens} for lens in plain), {"lens": "rth", "r": 2}, {"lens": "within-top-r", "r": 2}]
+    error = {options["lens"]: cal.expected_calibration_error(y, p, **options) for options in seen}
+    assert error.pop("true-class") > 0.3
+    assert max(error.values()) < 0.03

@@ -83,3 +83,13 @@ def test_scores_lenses_and_dictionaries():
     assert result.to_dict()["condition"] == "ece<0.9"
     with pytest.raises(ValueError, match="ece has 3 values here"):
         cal.verdict("ece<0.1", y, p, lens="class-wise", average=None, n_resamples=39)
+
+
+def test_a_verdict_over_parts_of_the_data_takes_arrays():
+    y, c = problem(400, shift=0.1)
+    group = np.arange(400) % 2
+    ends = cal.interval("ece", y, c, by=group, n_resamples=99, rng=0)
+    for by in (group, {"group": group}):
+        found = cal.verdict("ece<0.5", y, c, by=by, n_resamples=99, rng=0)
+        assert (found.estimate, found.low, found.high) == (ends.estimate, ends.low, ends.high)
+        assert found.status == "pass"

@@ -324,7 +324,7 @@ def test_detection_reliability_shows_the_metrics_of_its_bins(matches):
 
 
 def test_heat_map_leaves_blank_what_is_unknown(matches):
-    d = plots.d_ece_map_data(matches, n_bins=[5, 6, 6], min_samples=4)
+    d = plots.d_ece_map_data(matches, n_bins=[5, 6, 6], min_count=4)
     ax = plots.plot_d_ece_map(d, counts=True)
     shown = ax.collections[0].get_array()
     assert shown.mask.reshape(6, 6).T.tolist() == np.isnan(d.map).tolist()
@@ -332,11 +332,11 @@ def test_heat_map_leaves_blank_what_is_unknown(matches):
     assert len(hatched) == ((d.n > 0) & (d.n_kept == 0)).sum()
     assert {t.get_text() for t in ax.texts} >= {f"{v:g}" for v in d.n[d.n > 0]}
     assert ax.yaxis_inverted()
-    assert not plots.plot_d_ece_map(matches, features="shape", min_samples=1).yaxis_inverted()
+    assert not plots.plot_d_ece_map(matches, features="shape", min_count=1).yaxis_inverted()
 
 
 def test_line_along_one_feature(matches):
-    ax = plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_samples=2)
+    ax = plots.plot_d_ece_map(matches, features=["cx"], n_bins=[5, 5], min_count=2)
     assert set(labeled(ax)) == {"D-ECE", "precision", "mean score"}
 
 

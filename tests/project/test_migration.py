@@ -200,6 +200,25 @@ def test_the_data_of_a_figure_are_made_and_drawn_without_the_new_field(made, dra
     assert f"`calibrary.plots.{type(now).__name__}`" in page
 
 
+def test_the_map_of_detections_takes_the_old_name_of_its_smallest_count():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    with pytest.warns(DeprecationWarning, match="min_samples= of d_ece_map_data is an old name: use min_count="):
+        old = cal.plots.d_ece_map_data(MATCHED, n_bins=2, min_samples=1)
+    new = cal.plots.d_ece_map_data(MATCHED, n_bins=2, min_count=1)
+    assert old.to_json() == new.to_json()
+    with pytest.warns(DeprecationWarning, match="MapData.min_count"):
+        assert new.min_samples == new.min_count == 1
+    with pytest.warns(DeprecationWarning, match="min_samples= of plot_d_ece_map is an old name: use min_count="):
+        assert "bins with at least 1" in str([t.get_text() for t in _texts(cal.plots.plot_d_ece_map, min_samples=1)])
+    pyplot.close("all")
+
+
+def _texts(plot, **options):
+    import matplotlib.text
+
+    return plot(MATCHED, n_bins=2, **options).figure.findobj(matplotlib.text.Text)
+
+
 def test_the_page_names_every_call_that_takes_longer():
     page = (ROOT / "docs/migration.md").read_text(encoding="utf-8").split("## Calls that take longer")[1]
     calls = json.loads((ROOT / "benchmarks/versions.json").read_text())["calls"]

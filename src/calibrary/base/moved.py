@@ -50,6 +50,7 @@ CalibrationMap kept=for_refit
 ConsistencyBand readings=values
 Entry reads=data_type asked=question_of renewed=with_current_names
 Finding reads=null_mean strays=null_deviation
+MapData min_samples=min_count
 Power reads=mean reads_calibrated=mean_calibrated
 Predictions relabelled=relabeled
 Report findings=statements
@@ -64,7 +65,9 @@ calibrary.study NullReading=ExpectedByChance null_reading=expected_by_chance
 calibrary.study.chance null_reading=expected_by_chance
 beta_log_kernel centres=centers
 d_ece_map min_samples=min_count
+d_ece_map_data min_samples=min_count
 dirichlet_log_kernel centres=centers
+plot_d_ece_map min_samples=min_count
 plot_reliability colour=color
 verdict on_undecided=undecided
 """

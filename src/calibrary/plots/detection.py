@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, collected_warnings
+from calibrary.base.moved import RenamedFields, takes_old_keywords
 from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.diagnostics.detection_map import d_ece_map
@@ -151,15 +152,15 @@ def _words(data: DetectionReliabilityData, i: int) -> str:
 
 
 @dataclass(frozen=True)
-class MapData(FigureData):
+class MapData(RenamedFields, FigureData):
     """D-ECE by cell of one or two features, from :func:`calibrary.d_ece_map`; the CSV has a row per cell.
 
     Attributes
     ----------
     features : names of the features; arrays have one axis for each
     edges : edges of the cells, one array per feature
-    map, precision, mean_score : NaN without detections; ``map`` also where ``min_samples`` is nowhere reached
-    n, n_kept : detections, and those in score bins that reach ``min_samples``
+    map, precision, mean_score : NaN without detections; ``map`` also where ``min_count`` is nowhere reached
+    n, n_kept : detections, and those in score bins that reach ``min_count``
     """
 
     features: tuple[str, ...]
@@ -170,7 +171,7 @@ class MapData(FigureData):
     n: Array
     n_kept: Array
     kept_share: float
-    min_samples: int
+    min_count: int
 
     def to_csv(self) -> str:
         """One row per cell: the lower edge of every feature, then the numbers."""
@@ -186,32 +187,34 @@ class MapData(FigureData):
 _COARSER = (10, 8, 6, 5, 4, 3, 2)
 
 
-def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_samples: int = 8) -> MapData:
+@takes_old_keywords
+def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = None, min_count: int = 8) -> MapData:
     """D-ECE, precision and mean score over the image plane ("location"), box sizes ("shape") or one feature.
 
     ``n_bins`` is by default the metric's own number, or the largest number of bins with which most detections are in
-    bins of at least ``min_samples``.
+    bins of at least ``min_count``.
     """
     with collected_warnings():  # the figure hatches such bins and says their share
-        found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_samples)
+        found = d_ece_map(matches, features=features, n_bins=n_bins, min_count=min_count)
         for coarser in _COARSER if n_bins is None else ():
             if found.kept_share >= 0.5:
                 break
-            found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_samples)
+            found = d_ece_map(matches, features=features, n_bins=coarser, min_count=min_count)
     known = np.where(found.n_kept > 0, found.map, np.nan)
     return MapData(
         found.features, found.edges, known, found.precision, found.mean_score, found.n, found.n_kept,
-        found.kept_share, min_samples,
+        found.kept_share, min_count,
     )  # fmt: skip
 
 
+@takes_old_keywords
 def plot_d_ece_map(
     matches: Any,
     *,
     ax: Any = None,
     features: Any = "location",
     n_bins: Any = None,
-    min_samples: int = 8,
+    min_count: int = 8,
     counts: bool = False,
     caption: bool = True,
     theme: str = "light",
@@ -225,7 +228,7 @@ def plot_d_ece_map(
     data = (
         matches
         if isinstance(matches, MapData)
-        else d_ece_map_data(matches, features=features, n_bins=n_bins, min_samples=min_samples)
+        else d_ece_map_data(matches, features=features, n_bins=n_bins, min_count=min_count)
     )
     if data.n.ndim == 1:
         return _along(data, ax, caption, theme)
@@ -254,7 +257,7 @@ def plot_d_ece_map(
         ax,
         look,
         "Where scores and precision disagree",
-        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
+        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
         "Hatched: too few detections; blank: none. Nothing is interpolated.",
         caption=caption,
     )
@@ -309,7 +312,7 @@ def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
         ax,
         look,
         "Scores and precision along one feature",
-        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_samples}",
+        f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
         "A gap between the lines is miscalibration at that place or size; D-ECE also counts gaps that cancel.",
         caption=caption,
         legend="above",

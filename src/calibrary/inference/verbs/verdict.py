@@ -158,7 +158,7 @@ def verdict(
     >>> cal.verdict("bs<0.05", y, p, rng=0).status
     'fail'
     """
-    if options.get("by") in ("interval", "estimate"):
+    if isinstance(options.get("by"), str) and options["by"] in ("interval", "estimate"):
         deprecated("by= of verdict", "judged_by=")
         judged_by = options.pop("by")
     one_of("undecided", undecided, ("pass", "fail"))
