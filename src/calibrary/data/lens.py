@@ -1,8 +1,8 @@
 """Lenses turn a multi-class prediction into smaller ones: top-label, class-wise, pairwise, top-r, grouped classes.
 
 A lens maps predictions to one or several views, each of which is a set of predictions again. The review calls it a
-decomposition in section 2.3 and a lens in section 9.4; full calibration implies calibration for every lens, but not
-conversely.
+decomposition in section 2.3 and a lens in section 9.4. Full calibration implies calibration for every lens except
+``true-class``, which selects rows by their label; the converse is false.
 
 ======================  =======================  ==============================  =============================
 lens                    views                    label                           confidence
