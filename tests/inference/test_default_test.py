@@ -84,3 +84,33 @@ def test_the_default_keeps_its_level(a_b):
             options = {"n_resamples": 99, "rng": rng}
             rejected[id] += cal.test(id, y, c, **options).pvalue <= 0.05
     assert max(rejected.values()) <= 60 * (0.05 + 3 * np.sqrt(0.05 * 0.95 / 60))
+
+
+@pytest.mark.parametrize("id", ["ecce_mad", "mmce", "cis", "spiegelhalter"])
+def test_a_hypothesis_that_the_formula_lacks_is_tested_by_redrawn_labels(id):
+    """The options were dropped where the formula keeps its level, so that another hypothesis was tested."""
+    y, c = ordinary(400)
+    assert cal.test(id, y, c, rng=0).law != "monte-carlo"
+    less = [] if id == "spiegelhalter" else [{"alternative": "less"}]  # its formula has alternatives
+    for option in [{"calibration_map": "isotonic"}, *less]:
+        auto = cal.test(id, y, c, n_resamples=39, rng=0, **option)
+        redrawn = cal.test(id, y, c, method="monte-carlo", n_resamples=39, rng=0, **option)
+        assert (auto.law, auto.pvalue) == ("monte-carlo", redrawn.pvalue)
+    with pytest.raises(ValueError, match="alternative='nonsense' is not known"):
+        cal.test(id, y, c, alternative="nonsense", rng=0)
+
+
+def test_settings_beside_a_method_object_are_refused():
+    y, c = ordinary(60)
+    calls = [
+        (lambda **s: cal.interval("bs", y, c, method=cal.Bootstrap("basic"), **s), "Bootstrap"),
+        (lambda **s: cal.test("bs", y, c, method=cal.MonteCarlo(), **s), "MonteCarlo"),
+        (lambda **s: cal.null_distribution("bs", c, method=cal.MonteCarlo(), **s), "MonteCarlo"),
+        (lambda **s: cal.consistency_band("bs", y, c, method=cal.Consistency(), **s), "Consistency"),
+    ]
+    for call, kind in calls:
+        for name, value in (("rng", 0), ("n_resamples", 49)):
+            with pytest.raises(TypeError, match=rf"{name}= is a setting of the method object: pass it to {kind}\("):
+                call(**{name: value})
+    once, again = (cal.interval("bs", y, c, method=cal.Bootstrap("basic", 49, 0), n_resamples=999) for _ in range(2))
+    assert (once.low, once.n_resamples) == (again.low, 49)

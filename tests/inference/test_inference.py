@@ -798,12 +798,26 @@ class TestCompare:
         )
         assert weighted.pvalue == repeated.pvalue
 
+    def test_studentized_differences_of_row_losses_are_students_test_but_for_skewness(self):
+        y, c = sample(20, 400)
+        b = np.clip(0.9 * c, 0.01, 0.99)
+        plain, corrected = (cal.compare("bs", y, c, b, method=m) for m in ("paired-t", "studentized"))
+        assert corrected.standard_error == pytest.approx(plain.standard_error, rel=1e-12)
+        assert corrected.difference == pytest.approx(plain.difference, rel=1e-9)
+        assert corrected.high - corrected.low == pytest.approx(plain.high - plain.low, rel=0.15)
+
     def test_missing_or_unknown_arguments_are_refused(self):
         y, c = sample(20, 40)
         with pytest.raises(TypeError, match="y_prob_b is missing"):
             cal.compare("bs", y, c)
         with pytest.raises(TypeError, match="leave y_prob_b out"):
             cal.compare("bs", y, {"a": c, "b": c}, c)
+        with pytest.raises(TypeError, match="one mapping of names holds all models: leave sample_weight_b out"):
+            cal.compare("bs", y, {"a": c, "b": c}, sample_weight_b=c)
+        with pytest.raises(TypeError, match="hold their own labels and weights: leave y_true_b out"):
+            cal.compare("bs", cal.predictions(y, c), cal.predictions(y, c), y_true_b=1 - y)
+        with pytest.raises(ValueError, match="method='studentized' does not work for ece"):
+            cal.compare("ece", y, c, c, method="studentized")
         with pytest.raises(ValueError, match="method='t' is not known"):
             cal.compare("bs", y, c, c, method="t")
         with pytest.raises(ValueError, match="interval='bca' is not known"):

@@ -28,7 +28,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.maps import mapped
-from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult
+from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult, refuse_settings_beside
 from calibrary.metrics.machinery.shown import CALIBRATED
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
@@ -210,6 +210,7 @@ METHODS.update({"monte-carlo": MonteCarlo, "consistency": Consistency})
 def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:
     """The method of redrawing from its name or as an object, which has its own settings."""
     if isinstance(method, MonteCarlo):
+        refuse_settings_beside(method, settings)
         return method
     one_of("method", str(method).replace("_", "-"), tuple(METHODS))
     found: Any = METHODS[str(method).replace("_", "-")](**settings)

@@ -96,9 +96,7 @@ class Studentized:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        why = why_not(statistic)
-        if why:
-            raise RefusedError(f"method='studentized' does not work for {statistic.name}: {why}")
+        check(statistic)
         estimate, scores = statistic.observed, scores_of(statistic)
         low, high = scores.ends(estimate, confidence_level)
         low, high = _with_few_surprises(statistic, low, high, alpha_of(confidence_level))
@@ -126,6 +124,13 @@ def why_not(statistic: Statistic) -> str:
     if not statistic.sample.of_rows or row_losses(statistic) is None:
         return "it is not a mean of finite row losses; use method='auto'"
     return ""
+
+
+def check(statistic: Statistic) -> None:
+    """Refuse a metric that has no such interval."""
+    why = why_not(statistic)
+    if why:
+        raise RefusedError(f"method='studentized' does not work for {statistic.name}: {why}")
 
 
 def scores_of(statistic: Statistic) -> Scores:

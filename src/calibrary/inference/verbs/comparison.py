@@ -119,13 +119,14 @@ def compare(
         Predictions of the two models; or a mapping of names to predictions as ``y_prob_a`` alone, which compares
         every pair and adjusts the p-values by Holm. Detections: the ground truth and two sets of results, or two
         ``Matches`` of the same images.
-    method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "normal", "swap" or "paired-t"
+    method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "normal", "studentized", "swap" or "paired-t"
         The bootstrap kinds draw the same rows for both models. "inversion" and "triangle" subtract the ends of the two
         models' intervals at level 1 - 2 alpha, computed with the same random numbers: for errors whose perfect value is
-        an end of their range, because their bias differs between models. "auto" is one of these for such errors and
-        "basic" for other metrics. "swap" exchanges the two predictions row by row, which tests that the models are
-        exchangeable in every respect, which is more than equal calibration; "paired-t" is Student's test, for means of
-        row losses.
+        an end of their range, because their bias differs between models. "auto" is one of these for such errors,
+        "studentized" for smooth scores with ``units``, and "basic" for other metrics. "studentized" is Student's t
+        corrected for skewness, from row losses or with one unit left out at a time; "paired-t" is Student's test, for
+        means of row losses. "swap" exchanges the two predictions row by row, which tests that the models are
+        exchangeable in every respect, which is more than equal calibration.
     interval : "basic", "percentile", "bc" or "normal", optional
         Older name of the option for the kind of bootstrap.
     n_resamples, confidence_level, rng, weight_type, workers
@@ -177,12 +178,10 @@ def compare(
     if paired and method == "swap":
         raise RefusedError("method='swap' exchanges two predictions of one outcome: with paired=True use 'auto'")
     if isinstance(y_prob_a, Mapping):
-        if y_prob_b is not None or y_true_b is not None or paired:
-            raise RefusedCallError(
-                "several models are given by one mapping of names to predictions: leave y_prob_b out"
-            )
+        _refuse_second("one mapping of names holds all models", y_prob_b, y_true_b, sample_weight_b, paired)
         return _all_pairs(metric, y_true, y_prob_a, settings, options)
     if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
+        _refuse_second("two sets of data hold their own labels and weights", None, y_true_b, sample_weight_b, paired)
         same_units = True
         pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
     elif y_prob_b is None:
@@ -205,6 +204,17 @@ def compare(
         return _unpaired(pair, settings)
     ways = {"bootstrap": _paired_bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t}
     return ways[method](pair, settings)
+
+
+def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any, paired: bool) -> None:
+    """Refuse arguments of a second model that would not be used."""
+    given = {
+        "y_prob_b": y_prob_b is not None, "y_true_b": y_true_b is not None,
+        "sample_weight_b": sample_weight_b is not None, "paired": paired,
+    }  # fmt: skip
+    for name, used in given.items():
+        if used:
+            raise RefusedCallError(f"{why}: leave {name} out")
 
 
 def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
@@ -446,10 +456,13 @@ def _of_units(statistic: Statistic, n: int, stream: Stream, workers: int | None)
 
 
 def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
-    """The difference of two smooth scores by Student's t, with one unit left out at a time."""
+    """The difference of two smooth scores by Student's t, from row losses or with one unit left out at a time."""
     a, b = pair.values
     d, level = np.array([a - b]), settings["confidence_level"]
-    widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
+    for statistic in (pair.on_first, pair.on_second):
+        studentized.check(statistic)
+    if pair.first.grouped:
+        widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
     both = [studentized.scores_of(s) for s in (pair.on_first, pair.on_second)]
     scores = studentized.Scores(both[0].each - both[1].each, both[0].times)
     low, high = scores.ends(d, level)

@@ -22,6 +22,7 @@ from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.methods.units import Units, unit_way
 from calibrary.inference.result import IntervalResult
+from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator
 
 METHODS = ("auto", "inversion", "triangle", "studentized", "asymptotic", *BOOTSTRAPS)
@@ -210,6 +211,7 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
     if hasattr(method, "interval"):
         if grouped and not isinstance(method, Bootstrap | Units):
             raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
+        refuse_settings_beside(method, settings)
         return method  # type: ignore[no-any-return]
     one_of("method", method, METHODS)
     if grouped:

@@ -41,7 +41,8 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         "auto" is the metric's own asymptotic formula if it keeps its level: if the rows equal 50 coin tosses
         (the sum of 4 c (1 - c); 100 for ``pws``, as many informative pairs for ``skce_ul``), and for Hosmer-Lemeshow
         if every cell has 5 expected rows. Otherwise, and for metrics without a formula, labels are redrawn from the
-        predictions ("monte-carlo"), which is valid for any metric and sample size. ``result.law`` is the choice.
+        predictions ("monte-carlo"), which is valid for any metric and sample size; also if ``calibration_map`` or an
+        ``alternative`` is given that the formula does not have. ``result.law`` is the choice.
         Functions named after a test (``spiegelhalter_z_test``) use their own formula by default.
     units : array-like of shape (N,), optional
         The patient, prompt or user of each row. The residuals of whole units change sign, instead of redrawing labels
@@ -92,7 +93,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         return own.function(y_true, y_prob, **given)  # options of the formula select the formula
     keywords = dict(given)
     data = entry.front.read(y_true, y_prob, keywords)
-    if _trusted(entry, data, keywords):
+    if not _redrawn(own, keywords) and _trusted(entry, data, keywords):
         laws = set(REDRAWING) - set(own_options(own.formula))
         return own.function(data, **{name: value for name, value in keywords.items() if name not in laws})
     return own.function(data, method="monte-carlo", **keywords)
@@ -137,6 +138,13 @@ def _of_units(entry: Entry, y_true: Any, y_prob: Any, options: dict[str, Any]) -
 
 def _is_auto(method: Any) -> bool:
     return isinstance(method, str) and method == "auto"
+
+
+def _redrawn(own: Test, keywords: Mapping[str, Any]) -> bool:
+    """Whether an option asks for a hypothesis that only redrawn labels can test."""
+    taken = own_options(own.formula)
+    asked = (name for name in ("calibration_map", "alternative") if name not in taken)
+    return any(keywords.get(name) is not None for name in asked)
 
 
 def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:

@@ -343,11 +343,7 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
     method = keywords.get("method", "asymptotic" if own is not None else "monte-carlo")
     if hasattr(method, "test"):
         del keywords["method"]
-        loose = [name for name in REDRAWING if name in keywords]
-        if loose:
-            raise RefusedCallError(
-                f"{loose[0]}= is a setting of the method object: pass it to {type(method).__name__}(...)"
-            )
+        refuse_settings_beside(method, {name: keywords[name] for name in REDRAWING if name in keywords})
         return method  # type: ignore[no-any-return]
     name = str(method).replace("_", "-")
     if name in METHODS:
@@ -366,6 +362,16 @@ def _redrawing(entry: Entry, keywords: dict[str, Any]) -> Method | None:
         if word in REDRAWING and word not in taken:
             raise RefusedError(f"{word}={keywords[word]!r} needs method='monte-carlo' or 'consistency'")
     return None
+
+
+def refuse_settings_beside(method: Any, settings: Mapping[str, Any]) -> None:
+    """Refuse settings that differ from their defaults beside a method object, which has its own."""
+    for name, value in settings.items():
+        usual = REDRAWING[name]
+        if value is not usual and not (isinstance(value, int) and value == usual):
+            raise RefusedCallError(
+                f"{name}= is a setting of the method object: pass it to {type(method).__name__}(...)"
+            )
 
 
 def _redrawn_question(entry: Entry, keywords: dict[str, Any], method: Method) -> Question:
