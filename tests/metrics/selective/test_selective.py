@@ -204,3 +204,14 @@ def test_equal_confidences_stay_in_one_bin():
     i = np.random.default_rng(1).permutation(400)
     assert cal.rank_calibration_error(y, c) == pytest.approx(cal.rank_calibration_error(y[i], c[i]), rel=1e-13)
     assert cal.rank_calibration_error([0, 0, 1, 1], [0.2, 0.2, 0.8, 0.8], n_bins=2) == pytest.approx(1 / 6)
+
+
+def test_rank_calibration_error_does_not_depend_on_the_order_of_weighted_rows():
+    """Positions are compared with the rank of a bin: for weights that sum to one, rounding decided."""
+    c, w = np.array([0.52, 0.40, 0.54]), np.array([3, 2, 1]) / 6
+    found = {round(cal.rank_calibration_error([1, 1, 1], c[i], sample_weight=w[i]), 12) for i in orders(3)}
+    assert len(found) == 1
+
+
+def orders(n):
+    return [list(order) for order in itertools.permutations(range(n))]

@@ -424,9 +424,10 @@ def _by_mass(f: _Falling, total: float, n_bins: int) -> _MassBins:
 def _distances(f: _Falling, rank: Array, index: Any) -> Array:
     """Sum over the positions k = a, ..., a+m-1 of every tied group of |rank of its bin - k|."""
     distances = np.empty((*rank.shape[:-1], len(f.size)))
+    rounding = 1e-12 * float(f.size.sum())  # of sums of weights
     for part in slices(len(f.size)):
         size, ahead = f.size[part], rank[..., index[part]] - f.before[part]
-        nearer = np.clip(np.ceil(ahead), 0.0, size)  # positions before the rank
+        nearer = np.clip(np.ceil(ahead - rounding), 0.0, size)  # positions before the rank
         below = nearer * ahead - nearer * (nearer - 1.0) / 2.0
         distances[..., part] = 2.0 * below - (size * ahead - size * (size - 1.0) / 2.0)
     return distances
