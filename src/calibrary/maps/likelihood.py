@@ -35,7 +35,7 @@ def fit_logistic(
     total = float(n) if w is None else float(w.sum())
     start = rough_start(columns, positive, w, identity, offset)
     loss = logistic_loss(columns, positive, w, offset=offset, ridge=RIDGE * total, center=identity)
-    best = minimize(loss, start)
+    best = minimize(loss, start, scale=total)
     return best.x, best.value / total
 
 
@@ -56,7 +56,7 @@ def rough_start(columns: Array, positive: Array, w: Array | None, identity: Arra
         ridge=max(RIDGE, 1e-6) * total,
         center=identity,
     )
-    return minimize(loss, identity, tolerance=1e-4).x
+    return minimize(loss, identity, tolerance=1e-4, scale=total).x
 
 
 class LogitMap(CalibrationMap):

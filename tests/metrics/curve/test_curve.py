@@ -155,6 +155,12 @@ def test_eci_of_equal_predictions_does_not_depend_on_the_order_of_the_rows():
         assert found == pytest.approx(want, rel=1e-9)
 
 
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 1e7])
+def test_the_beta_area_does_not_depend_on_the_unit_of_the_weights(weight):
+    right = cal.compute("sbct", [1], [1.0], sample_weight=[weight])
+    assert right == pytest.approx(cal.compute("sbct", [0], [0.0], sample_weight=[1.0]), rel=1e-6)
+
+
 # -- Cox ---------------------------------------------------------------------------------------------
 
 

@@ -34,9 +34,14 @@ _LONGEST = 1e100
 
 
 def minimize(
-    evaluate: Callable[[Array], Evaluated], start: Array, *, tolerance: float = 1e-9, max_iter: int = 200
+    evaluate: Callable[[Array], Evaluated],
+    start: Array,
+    *,
+    tolerance: float = 1e-9,
+    max_iter: int = 200,
+    scale: float = 1.0,
 ) -> Minimum:
-    """Minimise a convex function given its value, gradient and Hessian.
+    """Minimise a convex function given its value, gradient and Hessian; its values are of the order of ``scale``.
 
     It stops after a step below ``tolerance`` (relative to the point), or when steps no longer shrink at rounding level:
     convergence is quadratic, so the remaining error is of the order of the step's square. ``converged`` is False if
@@ -48,7 +53,7 @@ def minimize(
     for _ in range(max_iter):
         step = -_solve(hessian, gradient)
         drop = float(-gradient @ step)
-        noise = 1e-13 * (1.0 + abs(value))
+        noise = 1e-13 * (scale + abs(value))
         settled = drop <= noise and drop > 0.5 * last_drop
         length = float(np.max(np.abs(step) / (1.0 + np.abs(x))))
         if settled or drop <= 1e-7 * noise or length <= tolerance:
