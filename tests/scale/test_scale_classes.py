@@ -70,6 +70,54 @@ def test_subtract_undoes_merge() -> None:
     assert (both - made(z, q, sample=0)).digest == a.digest
 
 
+def test_subtract_takes_the_dropped_rows_back() -> None:
+    bad = np.array([[0.5, 0.5], [0.5, math.nan]])
+    state = VectorState(2).update([0, 1], bad, drop_invalid=True)
+    (reason,) = state.dropped
+    assert (state + state).dropped == {reason: 2}
+    assert (state + state - state).dropped == {reason: 1}
+    assert (state - state).dropped == {}
+
+
+def test_in_place_operators_change_the_state_itself() -> None:
+    (y, p), (z, q) = some(seed=0), some(seed=1)
+    state, more = made(y, p, sample=0), made(z, q, sample=0)
+    alias, both = state, state + more
+    state += more
+    assert alias is state
+    assert state == both
+    state -= more
+    assert alias is state
+    assert state == made(y, p, sample=0)
+    with pytest.raises(TypeError, match="merged with a state"):
+        state += 1  # type: ignore[arg-type]
+
+
+def test_a_refused_state_leaves_the_other_unchanged() -> None:
+    y, p = some()
+    state = made(y, p, sample=0)
+    before = state.digest
+    q = p.copy()  # the top labels are those of p
+    least = p.argsort(axis=1)[:, :2]
+    rows = np.arange(len(p))
+    q[rows, least[:, 0]], q[rows, least[:, 1]] = p[rows, least[:, 1]], p[rows, least[:, 0]]
+    with pytest.raises(ValueError, match="contains rows that the other does not"):
+        state.subtract(made(y, q, sample=0))
+    assert state.digest == before
+    for name in ("resolution", "class_resolution"):
+        with pytest.raises(ValueError, match="resolution="):
+            state.merge(made(y, p, sample=0, **{name: 112}))
+    assert state.digest == before
+
+
+def test_rows_after_a_subtraction_get_new_places_in_the_sample() -> None:
+    y, p = some(40)
+    state = VectorState(4, sample=100).update(y, p)
+    state -= VectorState(4, sample=100).update(y[:20], p[:20])
+    state.update(y[20:], p[20:])  # the same rows again, which are other rows
+    assert len(set(state.sample.hash.tolist())) == state.n == 40
+
+
 # -- lenses -------------------------------------------------------------------------------------------
 
 

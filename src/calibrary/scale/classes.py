@@ -17,8 +17,9 @@ from calibrary.data.checks import as_array
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import Label, Saved
+from calibrary.scale.files import Label
 from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
+from calibrary.scale.merging import MergeableRows
 from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
 from calibrary.scale.state import RESOLUTION, State, plain_label
 from calibrary.scale.sums import NONE, Batch
@@ -49,7 +50,7 @@ class SavedVectors:
     digest: str = ""
 
 
-class VectorState(Saved, kind="vectors", written=SavedVectors):
+class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
     """A summary, of bounded size and from one pass, of predictions with one probability per class.
 
     The top label (its probability, and whether it was right) and every class against the rest are separate states,
@@ -112,7 +113,7 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         self.classes = State(class_resolution, by="class")
         self.losses: dict[str, LossSum] = dict.fromkeys(checked_losses(losses), LossSum())
         self.sample = HashedSample.empty(sample, n_classes)
-        self.dropped: dict[str, int] = {}
+        self.dropped = {}
         self._seen = 0
         self._rows: VectorRows | None = None
 
@@ -154,11 +155,6 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
             self.drop(reason, count)
         return self
 
-    def drop(self, reason: str, count: int) -> None:
-        """Count rows that were left out."""
-        if count:
-            self.dropped[reason] = self.dropped.get(reason, 0) + count
-
     def add(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
         """Add checked rows; ``w`` is empty if every row has weight 1."""
         self._rows = None
@@ -194,11 +190,6 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
     def __repr__(self) -> str:
         kept = f", {len(self.sample):,} rows in the sample" if self.sample.size else ""
         return f"VectorState({self.n:,} predictions, {self.n_classes} classes{kept})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, VectorState) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
 
     @property
     def digest(self) -> str:
@@ -253,12 +244,11 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
         """Add other states, and return the state itself."""
         for other in others:
             self._same_kind(other)
+            self.classes.merge(other.classes)  # first, because their resolutions may not agree
             self.top.merge(other.top)
-            self.classes.merge(other.classes)
             self.losses = {id: total + other.losses[id] for id, total in self.losses.items()}
             self.sample = self.sample + other.sample
-            for reason, count in other.dropped.items():
-                self.drop(reason, count)
+            self._merge_dropped(other)
             self._seen += other._seen
         self._rows = None
         return self
@@ -266,27 +256,24 @@ class VectorState(Saved, kind="vectors", written=SavedVectors):
     def subtract(self, other: VectorState) -> Self:
         """Subtract another state, whose rows this one must contain; the sample gets smaller."""
         self._same_kind(other)
+        classes = self.classes - other.classes  # what cannot be subtracted is refused before anything changes
         self.top.subtract(other.top)
-        self.classes.subtract(other.classes)
+        self.classes = classes
         self.losses = {id: total - other.losses[id] for id, total in self.losses.items()}
         self.sample = self.sample - other.sample
+        self._subtract_dropped(other)
+        # _seen stays: it numbers the rows of the sample, and a number that was used is not used again
         self._rows = None
         return self
-
-    def __add__(self, other: VectorState) -> VectorState:
-        return self.copy().merge(other) if isinstance(other, VectorState) else NotImplemented
-
-    def __radd__(self, other: Any) -> VectorState:
-        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
-
-    def __sub__(self, other: VectorState) -> VectorState:
-        return self.copy().subtract(other) if isinstance(other, VectorState) else NotImplemented
 
     def _same_kind(self, other: VectorState) -> None:
         if not isinstance(other, VectorState):
             raise RefusedCallError(f"a state can only be merged with a state, not with {type(other).__name__}")
-        ours, theirs = ((s.n_classes, tuple(s.losses), s.sample.size, s._named()) for s in (self, other))
-        for name, a, b in zip(("n_classes", "losses", "sample", "labels"), ours, theirs, strict=True):
+        names = ("n_classes", "resolution", "losses", "sample", "labels")
+        ours, theirs = (
+            (s.n_classes, s.top.resolution, tuple(s.losses), s.sample.size, s._named()) for s in (self, other)
+        )
+        for name, a, b in zip(names, ours, theirs, strict=True):
             if a != b:
                 a, b = (self.labels, other.labels) if name == "labels" else (a, b)
                 raise RefusedError(

@@ -18,8 +18,9 @@ from calibrary.data.matches import Objects
 from calibrary.metrics.detection.binned import bins_of, feature_names
 from calibrary.numerics.cells import POSITIONS, Grid
 from calibrary.scale.checks import whole_weights
-from calibrary.scale.files import Saved, whole_column
+from calibrary.scale.files import whole_column
 from calibrary.scale.matched import CellMatches, middle_of_bins
+from calibrary.scale.merging import Mergeable
 from calibrary.scale.table import EMPTY, CountTable, Integers, added
 
 __all__ = ["DetectionState"]
@@ -51,7 +52,7 @@ class SavedDetections:
     digest: str = ""
 
 
-class DetectionState(Saved, kind="detections", written=SavedDetections):
+class DetectionState(Mergeable, kind="detections", written=SavedDetections):
     """Matched detections as counts and sums by category and cell of score, of bounded size and mergeable.
 
     Images are matched one by one or in batches. The state stores whole numbers, so that states can be added in any
@@ -272,11 +273,6 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
             f"{len(self):,} rows, resolution {self.resolution})"
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DetectionState) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
     @property
     def digest(self) -> str:
         """A hash that is equal for equal states: sha256 of their metadata and the columns of the table."""
@@ -317,21 +313,6 @@ class DetectionState(Saved, kind="detections", written=SavedDetections):
                 )
         for name in ("iou_threshold", "matching", "has_overlaps"):
             self._agree_on(name, getattr(other, name))
-
-    def __add__(self, other: DetectionState) -> DetectionState:
-        return self.copy().merge(other) if isinstance(other, DetectionState) else NotImplemented
-
-    def __radd__(self, other: Any) -> DetectionState:
-        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented  # so that sum(states) works
-
-    def __iadd__(self, other: DetectionState) -> Self:
-        return self.merge(other)
-
-    def __sub__(self, other: DetectionState) -> DetectionState:
-        return self.copy().subtract(other) if isinstance(other, DetectionState) else NotImplemented
-
-    def __isub__(self, other: DetectionState) -> Self:
-        return self.subtract(other)
 
     def copy(self) -> Self:
         """Another state with the same detections."""

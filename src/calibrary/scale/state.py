@@ -23,8 +23,9 @@ from calibrary.data.predictions import Predictions
 from calibrary.numerics.cells import Grid
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import Label, Saved, as_arrow, checked_columns, known_columns, split_sums, without_invalid
+from calibrary.scale.files import Label, as_arrow, checked_columns, known_columns, split_sums, without_invalid
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
+from calibrary.scale.merging import MergeableRows
 from calibrary.scale.sums import Batch, Sums
 from calibrary.scale.table import EMPTY, CountTable, Integers, added, together, whole_sum
 
@@ -61,7 +62,7 @@ class SavedCells:
     digest: str = ""
 
 
-class State(Saved, kind="cells", written=SavedCells):
+class State(MergeableRows, kind="cells", written=SavedCells):
     """A summary of predictions as counts and sums by confidence cell and label, of constant size and mergeable.
 
     Parameters
@@ -105,8 +106,7 @@ class State(Saved, kind="cells", written=SavedCells):
         self.lens = lens
         self.labels = None if labels is None else tuple(map(plain_label, labels))
         self.pos_label = plain_label(pos_label)
-        #: Rows left out because they were not valid, by reason.
-        self.dropped: dict[str, int] = {}
+        self.dropped = {}
         self._hold(EMPTY, () if self.key_names else ((),))
         self._rows: CellRows | None = None
 
@@ -172,11 +172,6 @@ class State(Saved, kind="cells", written=SavedCells):
     def key_numbers(self, columns: Sequence[Any], n: int, kept: NDArray[np.bool_] | None) -> Integers:
         """The key number of each of n rows (of the rows ``kept``), from columns or one value for all."""
         return self._ring.numbers(columns, n, kept)
-
-    def drop(self, reason: str, count: int) -> None:
-        """Count rows that were left out."""
-        if count:
-            self.dropped[reason] = self.dropped.get(reason, 0) + count
 
     def _batch_columns(self, by: Mapping[str, Any] | None) -> list[Any]:
         given = dict(by or {})
@@ -266,11 +261,6 @@ class State(Saved, kind="cells", written=SavedCells):
         out = f", {sum(self.dropped.values()):,} dropped" if self.dropped else ""
         return f"State({self.n:,} predictions in {len(self):,} rows, resolution {self.resolution}{by}{out})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]  # it changes
-
     def _read(self) -> tuple[Integers, Integers, NDArray[np.int64]]:
         """Key number, cell and label of every row of the table."""
         key, rest = np.divmod(self.table.code, 2 * self.grid.size)
@@ -310,8 +300,7 @@ class State(Saved, kind="cells", written=SavedCells):
                 self._sums.add_table(_recoded(other.table, number, self.grid))
             else:
                 self._sums.add_table(other.table)
-            for reason, count in other.dropped.items():
-                self.drop(reason, count)
+            self._merge_dropped(other)
         self._rows = None
         return self
 
@@ -323,27 +312,9 @@ class State(Saved, kind="cells", written=SavedCells):
         number = np.array([known.get(key, len(known)) for key in other.keys], dtype=np.int64)
         table = self.table - _recoded(other.table, number, self.grid)
         self._table, self._keys = _with_rows(table, self._keys, self.grid) if self.key_names else (table, self._keys)
-        for reason, count in other.dropped.items():
-            self.dropped[reason] = self.dropped.get(reason, 0) - count
-        self.dropped = {reason: count for reason, count in self.dropped.items() if count}
+        self._subtract_dropped(other)
         self._rows = None
         return self
-
-    def __add__(self, other: State) -> State:
-        return self.copy().merge(other) if isinstance(other, State) else NotImplemented
-
-    def __radd__(self, other: Any) -> State:
-        # so that sum(states) works
-        return self.copy() if isinstance(other, int) and other == 0 else NotImplemented
-
-    def __iadd__(self, other: State) -> Self:
-        return self.merge(other)
-
-    def __sub__(self, other: State) -> State:
-        return self.copy().subtract(other) if isinstance(other, State) else NotImplemented
-
-    def __isub__(self, other: State) -> Self:
-        return self.subtract(other)
 
     def _like_ours(self, other: State) -> State:
         """The other state, if its settings agree; of two keyed states the finer one is made coarser."""
