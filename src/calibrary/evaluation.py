@@ -68,13 +68,19 @@ class Row:
     among: int | None = None
     note: str = ""
 
+    @property
+    def label(self) -> str:
+        """The name of the number in tables and gates: ``ece``, ``cis.slope``."""
+        return f"{self.id}.{self.part}" if self.part else self.id
+
 
 @dataclass(frozen=True)
 class Evaluation:
     """The result of :func:`evaluate`: one row for each value, and the reason for each metric that was left out.
 
     Index by metric id for a number (``result["ece"]``), iterate for rows, or use :meth:`to_pandas` and
-    :meth:`to_dict`.
+    :meth:`to_dict`. Of a metric with several numbers, name the number: ``result["cis.slope"]``; the id alone gives the
+    first of them, here Cox's intercept.
     """
 
     rows: tuple[Row, ...]
@@ -95,18 +101,23 @@ class Evaluation:
         return row.value
 
     def row(self, id: str, part: str = "") -> Row:
-        """The row of a metric (and of one of its parts)."""
-        for row in self.rows:
-            if row.id == id and part in ("", row.part):
-                return row
-        key = catalogue[id].key
-        if key != id:
-            return self.row(key, part)
+        """The row of a metric, and of one of its numbers: ``row("cis", "slope")`` or ``row("cis.slope")``.
+
+        If the metric has several numbers and none is named, the row of the first one.
+        """
+        found = [row for row in self.rows if row.id == id and part in ("", row.part)]
+        found += [row for row in self.rows if row.label == id and not part]
+        if found:
+            return found[0]
+        entry = catalogue[id]
+        if entry.key != id:
+            return self.row(entry.key, part)
         parts = [row.part for row in self.rows if row.id == id and row.part]
         if parts or any(row.id == id for row in self.rows):
             known = suggest(part, parts) if parts else "it is one number"
             raise UnknownMetricError(f"{id} has no part {part!r}: {known}")
-        raise UnknownMetricError(f"{id} was not computed: {self.skipped.get(id, 'it was not requested')}")
+        why = self.skipped.get(id) or self.skipped.get(entry.id, "it was not requested")
+        raise UnknownMetricError(f"{id} was not computed: {why}")
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -165,7 +176,7 @@ _ALWAYS = ("id", "value", "perfect", "name")
 
 def _cell(row: Row, column: str, draws: int) -> str:
     if column == "id":
-        return row.id + (f".{row.part}" if row.part else "") + (" *" if row.primary else "")
+        return row.label + (" *" if row.primary else "")
     if column == "low":
         return ends(row.low, row.high)
     if column == "name":
@@ -284,7 +295,7 @@ def evaluate_data(
         primary = catalogue[primary].key
         by_name.add(primary)
         if catalogue[primary] not in chosen:
-            chosen.append(catalogue[primary])
+            chosen = sorted([*chosen, catalogue[primary]], key=_place)
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
     _refuse_unused(question.options, chosen)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.evaluation import Evaluation
 
 Y, P, _ = cal.datasets.breast_cancer("logistic")
 
@@ -35,6 +36,20 @@ def test_a_metric_of_several_numbers_has_a_row_for_each(result):
     assert result.row("cis", "slope").value == pytest.approx(cox.slope)
     assert result.row("cis", "intercept").value == pytest.approx(cox.intercept)
     assert result.row("cis", "slope").perfect == 1.0
+
+
+def test_a_number_of_several_is_found_by_its_label(result):
+    assert result["cis.slope"] == result["CIS.slope"] == result.row("cis", "slope").value
+    assert result["cis"] == result["cis.intercept"] == result.row("cis", "intercept").value
+    assert result.row("cis.slope").label == "cis.slope"
+    assert result.row("ece").label == "ece"
+    with pytest.raises(KeyError, match=r"cis\.nope"):
+        result["cis.nope"]
+    with pytest.raises(KeyError, match=r"slope.*not requested"):
+        cal.evaluate(Y, P, metrics="ece")["cis.slope"]
+    left_out = Evaluation((), {"cis": "needs both labels"}, 5, 2, "auto")
+    with pytest.raises(KeyError, match="needs both labels"):
+        left_out["cis.slope"]
 
 
 def test_the_table_prints_and_exports(result):
@@ -87,6 +102,13 @@ def test_intervals_tests_and_the_primary_metric():
     again = cal.evaluate(Y, P, metrics=["ece", "bs", "ecce_mad"], intervals=True, tests=True, primary="ece",
                          n_resamples=99, rng=1)  # fmt: skip
     assert [r.low for r in again] == [r.low for r in got]
+
+
+def test_a_primary_metric_that_was_not_named_stands_in_its_family():
+    found = cal.evaluate(Y, P, metrics=["bs", "ece", "mce", "ecce_r"], primary="nll")
+    named = cal.evaluate(Y, P, metrics=["bs", "nll", "ece", "mce", "ecce_r"])
+    assert [row.id for row in found] == [row.id for row in named]
+    assert repr(found).count("point family") == 1
 
 
 def test_a_lens_that_a_metric_cannot_use_is_a_reason_not_an_error():

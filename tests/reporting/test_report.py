@@ -23,7 +23,7 @@ from calibrary.reporting.compose import comparable, compare_models
 from calibrary.reporting.discrimination import discrimination
 from calibrary.reporting.figures import picture
 from calibrary.reporting.html import page
-from calibrary.reporting.metric_table import grouped, label, left_out
+from calibrary.reporting.metric_table import grouped, left_out
 from calibrary.reporting.sections import SECTIONS, Section, Table
 from calibrary.reporting.stored import from_json
 from calibrary.reporting.text import markdown
@@ -204,8 +204,8 @@ def test_a_number_is_the_same_wherever_the_page_shows_it():
         assert set(captions) == {said}, name
     short = {k.label: (k.value, k.low, k.high) for k in answer.short_list}
     for row in answer.evaluation.rows:
-        if label(row) in short:
-            assert short[label(row)] == (row.value, row.low, row.high)
+        if row.label in short:
+            assert short[row.label] == (row.value, row.low, row.high)
     assert "12 bins of equal width" in words
     assert "90% Wilson" in words
 
@@ -467,7 +467,7 @@ def test_the_key_numbers_show_calibration_in_the_large_and_the_slope(wrong):
     assert (large.title, slope.title) == ("calibration-in-the-large", "calibration slope")
     mean = wrong.decision.row("mean")
     assert ("miscalibrated" in large.verdict) == (mean.pvalue_adjusted <= 0.05 and not large.low <= 0 <= large.high)
-    assert "cis.intercept" in {label(row) for row in wrong.evaluation.rows}
+    assert "cis.intercept" in {row.label for row in wrong.evaluation.rows}
 
 
 def test_the_bold_words_of_an_answer_end_with_a_word_or_a_whole_number():

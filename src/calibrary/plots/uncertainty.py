@@ -109,7 +109,7 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
     def column(name: str) -> Array:
         return np.array([np.nan if getattr(r, name) is None else getattr(r, name) for r in rows], dtype=float)
 
-    names = tuple(r.id + (f".{r.part}" if r.part else "") for r in rows)
+    names = tuple(r.label for r in rows)
     return DotData(
         names, column("value"), column("low"), column("high"), column("null_mean"), evaluation.n, evaluation.lens
     )

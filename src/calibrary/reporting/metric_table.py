@@ -29,12 +29,7 @@ class Folded:
 
     @property
     def label(self) -> str:
-        return label(self.row)
-
-
-def label(row: Row) -> str:
-    """The name of a number in gates and tables: ``ece``, ``cis.slope``."""
-    return f"{row.id}.{row.part}" if row.part else row.id
+        return self.row.label
 
 
 def grouped(evaluation: Evaluation) -> dict[str, list[Folded]]:
@@ -62,7 +57,7 @@ def _folded(rows: list[Row]) -> list[Folded]:
         if twin is None:
             found.append(Folded(row))
         else:
-            found[twin] = Folded(found[twin].row, (*found[twin].same, label(row)))
+            found[twin] = Folded(found[twin].row, (*found[twin].same, row.label))
     return found
 
 

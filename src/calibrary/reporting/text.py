@@ -17,7 +17,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
-from calibrary.reporting.metric_table import Folded, grouped, label, left_out
+from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of
 from calibrary.reporting.sections import Section
@@ -67,7 +67,7 @@ def short_cells(report: Report) -> list[tuple[str, ...]]:
 def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
     """One number of the big table, in the order of HEAD."""
     return (
-        label(row),
+        row.label,
         number(row.value),
         ends(row.low, row.high),
         number(row.null_mean),

@@ -11,7 +11,6 @@ from calibrary.base.numbers import ends, number, with_interval
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
 from calibrary.lookup import catalogue
-from calibrary.reporting.metric_table import label
 from calibrary.reporting.model import Report
 from calibrary.reporting.stored import Comparisons
 
@@ -44,7 +43,7 @@ def cells(report: Report, reports: Sequence[Report], comparisons: Comparisons) -
 
 def _cell(report: Report, id: str, compared: tuple[float, Comparison] | None) -> Cell:
     known = next((k for k in report.short_list if k.label == id), None)
-    row: Row | None = next((r for r in report.evaluation.rows if label(r) == id), None)
+    row: Row | None = next((r for r in report.evaluation.rows if r.label == id), None)
     found = known or row
     if found is None:
         return Cell(math.nan, "", "")
