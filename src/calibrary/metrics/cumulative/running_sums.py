@@ -342,6 +342,10 @@ def kolmogorov_smirnov_calibration_error_test(
         As for the metric.
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
+    method : "brownian", "monte-carlo" or "consistency"
+        "brownian" (also called "asymptotic") needs no draws; the others redraw labels, as described below.
+    n_resamples : int
+        Number of redraws; without effect if ``method="brownian"``.
     rng : int, Generator or None
         Generator or seed for random ties and redraws.
 
@@ -385,6 +389,10 @@ def kuiper_calibration_error_test(
         As for the metric.
     weight_type : "frequency" or "importance"
         Weights are whole numbers of copies, or importance weights with variance w squared.
+    method : "brownian", "monte-carlo" or "consistency"
+        "brownian" (also called "asymptotic") needs no draws; the others redraw labels, as described below.
+    n_resamples : int
+        Number of redraws; without effect if ``method="brownian"``.
     rng : int, Generator or None
         Generator or seed for random ties and redraws.
 
@@ -451,9 +459,6 @@ def _caution(n: int, n_distinct: int, variance: Array) -> None:
             f"one score has {variance.max() / variance.sum():.0%} of the variance, so the Brownian p-value is "
             "inaccurate: use method='monte-carlo'"
         )
-
-
-# -- the plot's data --------------------------------------------------------------------------------
 
 
 # -- the walk ---------------------------------------------------------------------------------------

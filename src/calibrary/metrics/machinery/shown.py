@@ -24,9 +24,9 @@ _FEW = 6
 CALIBRATED = "calibrated predictions"
 #: The level of a test.
 _LEVEL = 0.05
-#: Fields that hold draws.
 #: Columns of counts, which are arrays of floats because weights may be fractions.
 _COUNTED = frozenset(("n", "count", "weight", "observed", "positives", "events"))
+#: Fields that hold draws.
 _DRAWS = frozenset(("replicates", "null", "null_values", "values", "draws", "distribution", "null_distribution"))
 
 
