@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.errors import RefusedError, UnknownMetricError
+from calibrary.base.errors import RefusedError, UnknownMetricError, first_line
+from calibrary.cli.large import read_result
+from calibrary.cli.sources import InputError
 from calibrary.maps import as_map
 
 RNG = np.random.default_rng(0)
@@ -31,6 +33,34 @@ class Halved:
 
 
 # -- messages ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("one\ntwo"), "one"),
+        (ValueError("\n  one  \ntwo"), "one"),
+        (OSError(), "OSError"),
+        (RuntimeError("\n"), "RuntimeError"),
+    ],
+)
+def test_the_first_line_of_an_error(error, line):
+    assert first_line(error) == line
+
+
+def test_a_file_whose_error_has_no_message_is_refused_in_one_sentence(monkeypatch, tmp_path):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    path = tmp_path / "result.parquet"
+    path.write_bytes(b"")
+
+    def fails(*args, **options):
+        raise OSError
+
+    monkeypatch.setattr(dataset, "dataset", fails)
+    with pytest.raises(InputError, match="cannot be read: OSError"):
+        read_result(path)
+    with pytest.raises(RefusedError, match=r"cannot be read as parquet \(OSError\)"):
+        cal.scale.scan(str(path), label="y", prob="p")
 
 
 def test_two_class_names_need_pos_label():

@@ -101,6 +101,11 @@ def fault(what: str, error: BaseException) -> str:
     return sentence
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message that is not blank, for a sentence; without a message, the error's type."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def undefined(reason: str) -> float:
     """NaN, with a warning that gives the reason why the metric has no value here."""
     warn(reason)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import first_line
 from calibrary.cli.files import Columns
 from calibrary.cli.read import _label_column, _model_columns
 from calibrary.cli.sources import InputError
@@ -276,7 +277,7 @@ def _columns_of(file: str, kind: str | None) -> list[str]:
     try:
         found = ds.dataset(file, format=kind or _KINDS.get(first.suffix, "parquet"), partitioning="hive")
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{file} cannot be read: {first_line(error)}") from error
     return list(found.schema.names)
 
 
@@ -297,7 +298,7 @@ def read_result(path: Path) -> Any:
     try:
         table = ds.dataset(path, format=kind).to_table()
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from error
     if kind == "csv":
         table = pa.table({name: _blanks_missing(table.column(name)) for name in table.column_names})
     return table

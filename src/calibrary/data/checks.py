@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, warn
+from calibrary.base.errors import RefusedError, first_line, warn
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -72,8 +72,9 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
             values = values.cpu()
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:  # torch raises RuntimeError
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RefusedError(f"{name} cannot be converted to an array ({reason}): pass one number per row") from error
+        raise RefusedError(
+            f"{name} cannot be converted to an array ({first_line(error)}): pass one number per row"
+        ) from error
 
 
 def _unmasked(values: NDArray[Any], name: str) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, extra, suggest
+from calibrary.base.errors import RefusedError, extra, first_line, suggest
 from calibrary.base.files import beside
 from calibrary.base.saved import DIGEST, SavedFileError, digest, parse_json, typed
 from calibrary.numerics.cells import POSITIONS, Grid
@@ -185,9 +185,9 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
     except FileNotFoundError:
         raise
     except pa.ArrowInvalid as error:
-        raise SavedFileError(f"{name} is not a Parquet file ({_first_line(error)})") from error
+        raise SavedFileError(f"{name} is not a Parquet file ({first_line(error)})") from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise SavedFileError(f"{name} is damaged and cannot be read: {_first_line(error)}") from error
+        raise SavedFileError(f"{name} is damaged and cannot be read: {first_line(error)}") from error
     text = (table.schema.metadata or {}).get(b"calibrary")
     if text is None:
         raise SavedFileError(f"{name} is not a saved state: read predictions with calibrary.scale.scan")
@@ -202,10 +202,6 @@ def read_parquet(path: Any, kind: str, written: type) -> tuple[Any, dict[str, An
             raise SavedFileError(f"{name} is not a saved state: its type of state is missing")
         raise SavedFileError(f"{name} holds a {found}: read it with calibrary.scale.{found}.load")
     return table, typed(written, about, f"{name}: its metadata"), name
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 class Saved:
@@ -263,7 +259,7 @@ class Saved:
             written = about.pop(DIGEST, "")
             holds = (not written and about["version"] == 1) or written == made._seal(json.loads(json.dumps(about)))
         except (ValueError, TypeError, OverflowError, KeyError, pa.ArrowException) as error:
-            raise SavedFileError(f"{name} is damaged: {_first_line(error)}") from error
+            raise SavedFileError(f"{name} is damaged: {first_line(error)}") from error
         if not holds:
             raise SavedFileError(f"{name} is damaged: its digest is that of another state")
         return made

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, one_of, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line, one_of, suggest
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def _opened(path: str, columns: Columns, format: str | None) -> tuple[Any, str]:
     try:
         dataset = ds.dataset(path, format=_file_format(kind, columns), partitioning="hive")
     except (pa.ArrowInvalid, OSError) as error:
-        why = _first_line(error)
+        why = first_line(error)
         raise RefusedError(f"{path} cannot be read as {kind} ({why}): pass format= if it is something else") from error
     if not dataset.files:
         raise RefusedError(f"{path} holds no files: pass a folder with Parquet, CSV or Arrow files, or their paths")
@@ -237,7 +237,7 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
                 yield Piece(batch, name, first, shared, blank)
                 first += len(batch)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-            raise RefusedError(f"{path or 'the dataset'} cannot be read: {_first_line(error)}") from error
+            raise RefusedError(f"{path or 'the dataset'} cannot be read: {first_line(error)}") from error
 
 
 def _reading(fragment: Any) -> Any:
@@ -306,7 +306,3 @@ def _file_format(kind: str, columns: Columns) -> Any:
     # the type is fixed, because a column that begins with 0 and 1 would be guessed to be integer
     numbers = dict.fromkeys(columns.probs, pa.float64())
     return ds.CsvFileFormat(convert_options=pyarrow.csv.ConvertOptions(column_types=numbers))
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import first_line
 from calibrary.base.files import write_atomically
 from calibrary.base.saved import SavedFileError, digest, parse_json, value_of
 from calibrary.data.checks import Array, Indices
@@ -100,9 +101,8 @@ class Shard:
         try:
             return _shard_of(*_read(path))
         except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SavedFileError(
-                f"{path} is not a shard of a study ({reason}): remove it, and the study computes it again"
+                f"{path} is not a shard of a study ({first_line(error)}): remove it, and the study computes it again"
             ) from error
 
 

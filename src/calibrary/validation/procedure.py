@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line
 from calibrary.base.text import in_sentence, plain
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
 
@@ -96,7 +96,7 @@ class Procedure:
             n = len(y) if target is None else len(target)
             p = self.probabilities(predict, X if target is None else rows_of(X, target), n)
         except Exception as error:  # any error of the user's model is counted and reported
-            return Refit(None, one_line(error), process_time() - began)
+            return Refit(None, with_type(error), process_time() - began)
         return Refit(p, "", process_time() - began)
 
     def _refuse_missing(self, labels: NDArray[Any]) -> None:
@@ -148,15 +148,13 @@ def unfitted(model: Any) -> Any:
             f"{name} cannot be cloned, because it has no get_params: derive it from sklearn.base.BaseEstimator, or "
             "pass a function (X, y) that fits a new one and returns its probabilities as a function of X"
         )
-    from calibrary.base.errors import extra
-
     with extra("sklearn", "refitting a model"):
         from sklearn.base import clone
     try:
         return clone(model)
     except Exception as error:
         raise RefusedCallError(
-            f"{name} cannot be cloned ({one_line(error)}): pass a function (X, y) that fits a new one and returns its "
+            f"{name} cannot be cloned ({with_type(error)}): pass a function (X, y) that fits a new one and returns its "
             "probabilities as a function of X"
         ) from error
 
@@ -204,7 +202,7 @@ def features_of(X: Any) -> int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
-def one_line(error: BaseException) -> str:
+def with_type(error: BaseException) -> str:
     """The type and the first line of an error, for a sentence."""
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return plain(f"{type(error).__name__}: {first}" if first else type(error).__name__, 300)
+    kind, line = type(error).__name__, first_line(error)
+    return plain(kind if line == kind else f"{kind}: {line}", 300)

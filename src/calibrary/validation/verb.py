@@ -20,7 +20,7 @@ from calibrary.validation import corrections
 from calibrary.validation.corrections import Corrected
 from calibrary.validation.intervals import IntervalEnds, no_ends, of_errors
 from calibrary.validation.measures import Measured, Measures, chosen
-from calibrary.validation.procedure import Procedure, as_rows, count_of, features_of, one_line, procedure, rows_of
+from calibrary.validation.procedure import Procedure, as_rows, count_of, features_of, procedure, rows_of, with_type
 from calibrary.validation.refits import Runner, check_jobs
 from calibrary.validation.resamples import Rows
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
@@ -225,7 +225,7 @@ def _fit_to_all(given: _Given) -> Predictions:
     try:
         predict = given.procedure.fitted(given.X, given.y, fit[1])
     except Exception as error:
-        raise RefusedError(f"the model cannot be fitted to all rows: {one_line(error)}") from error
+        raise RefusedError(f"the model cannot be fitted to all rows: {with_type(error)}") from error
     return given.predictions(given.procedure.probabilities(predict, given.X, given.rows.n))
 
 
