@@ -189,6 +189,18 @@ def test_known_recalibration_is_recovered():
     assert again.slope == pytest.approx(result.slope, rel=1e-10)
 
 
+@quiet
+def test_cox_of_certain_and_right_predictions_does_not_exist_in_any_order_of_the_rows():
+    """The loss is smaller than rounding, so that a fit that goes to infinity looked converged."""
+    rng = np.random.default_rng(0)
+    y, w = np.arange(20) % 2, rng.integers(1, 5, 20)
+    c, w = np.where(y == 1, 1.0 - 2.0**-53, 2.0**-53), w / w.sum()
+    for _ in range(20):
+        order = rng.permutation(20)
+        found = cal.compute("cis", y[order], c[order], sample_weight=w[order], lens="full")
+        assert np.isnan(found.slope).all()
+
+
 def test_swapping_the_classes_flips_the_intercept_and_keeps_the_slope():
     a, b = cal.cox_intercept_slope(Y, C), cal.cox_intercept_slope(1 - Y, 1 - C)
     assert b.intercept == pytest.approx(-a.intercept, rel=1e-8)

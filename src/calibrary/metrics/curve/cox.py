@@ -468,7 +468,8 @@ def _multinomial(view: Predictions, reference: int) -> CoxResult:
     joint = multinomial_loss(design, positive, weight, np.zeros_like(x))
     identity = np.tile([0.0, 1.0], m)
     best = minimize(joint, identity, max_iter=60)
-    if not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
+    separated = best.value <= 1e-12 * view.total  # a fit without any error, up to rounding
+    if separated or not _exists(best, joint(identity)[2]) or not _exists(large, shifted(np.zeros(m))[2]):
         warn("the classes are separated, or the predicted log ratios do not vary: estimates do not exist")
         return missing
     first, second = shifted(np.zeros(m))[0] - large.value, large.value - best.value
