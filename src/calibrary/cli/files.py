@@ -372,7 +372,7 @@ def _open_json(name: str, content: Path | bytes) -> FileTable:
     if whole is None:
         return _of_records(name, lambda: objects_of_lines(text.split("\n"), name))
     if whole and all(isinstance(v, list) and not (v and isinstance(v[0], dict)) for v in whole.values()):
-        return FileTable(name, tuple(whole), lambda wanted: {c: _as_column(whole[c], c, name) for c in wanted})
+        return FileTable(name, tuple(whole), lambda wanted: {c: as_column(whole[c], c, name) for c in wanted})
     lists = [key for key, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
     if len(lists) == 1:
         note = f"the records of {name} were taken from its list {lists[0]!r}"
@@ -434,7 +434,7 @@ def _of_records(name: str, records: Callable[[], Any], notes: tuple[str, ...] = 
         for record in records():
             for column, values in cells.items():
                 values.append(_at(record, column))
-        return {column: _as_column(values, column, name) for column, values in cells.items()}
+        return {column: as_column(values, column, name) for column, values in cells.items()}
 
     return FileTable(name, tuple(names), read, notes)
 
@@ -457,7 +457,8 @@ def _at(record: Any, path: str) -> Any:
     return _at(record.get(head), rest) if dot else None
 
 
-def _as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
+def as_column(values: list[Any], column: str, name: str) -> NDArray[Any]:
+    """The values of a column as an array; a list or an object in place of a value is refused."""
     bad = next((i for i, v in enumerate(values) if isinstance(v, list | dict)), None)
     if bad is not None:
         raise InputError(
@@ -593,7 +594,7 @@ def _open_excel(name: str, content: Path | bytes) -> FileTable:
                     f"column {column!r} of {name} holds whole numbers beyond 2^53, of which a spreadsheet keeps 15 "
                     "digits: write ids as text, or save the file as .csv or Parquet"
                 )
-        return {c: _as_column(values, c, name) for c, values in columns.items()}
+        return {c: as_column(values, c, name) for c, values in columns.items()}
 
     note = (f"only the first of {several} sheets of {name} was read: {sheet.title}",) if several > 1 else ()
     return FileTable(name, tuple(c for c in names if c), read, note)

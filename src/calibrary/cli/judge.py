@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.cli.files import open_table
-from calibrary.cli.read import FileLayout, _label_column, _missing, _model_columns, _numbers, _require
+from calibrary.cli.read import FileLayout, is_missing, label_column, model_columns, numbers_of, required_column
 from calibrary.cli.sources import InputError
 
 
@@ -27,16 +27,16 @@ def judged_of(
 
     table, notes = open_table(source), list[str]()
     names = list(table.names)
-    human = _label_column(names, label, notes)
-    beside = [_require(names, name) for name in (judge, inclusion) if name]
-    columns = [c for cs in _model_columns(names, human, prob, None, set(beside), notes).values() for c in cs]
+    human = label_column(names, label, notes)
+    beside = [required_column(names, name) for name in (judge, inclusion) if name]
+    columns = [c for cs in model_columns(names, human, prob, None, set(beside), notes).values() for c in cs]
     if len(columns) > 1:
         raise InputError("--judge needs exactly one probability column: name it with --prob")
     values = table.columns([human, *columns, *beside])
-    seen = ~_missing(values[human])
+    seen = ~is_missing(values[human])
     y = np.full(len(seen), np.nan)
-    y[seen] = _numbers(values[human][seen], human)
+    y[seen] = numbers_of(values[human][seen], human)
     how = FileLayout(percent=percent)
-    p = _numbers(values[columns[0]], columns[0], how.percent) / (100.0 if how.percent else 1.0)
-    chance = None if inclusion is None else _numbers(values[inclusion], inclusion)
-    return judged(metric, y, p, judge=_numbers(values[judge], judge), inclusion=chance, **settings)
+    p = numbers_of(values[columns[0]], columns[0], how.percent) / (100.0 if how.percent else 1.0)
+    chance = None if inclusion is None else numbers_of(values[inclusion], inclusion)
+    return judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrary.cli.files import Columns, FileTable, _as_column
+from calibrary.cli.files import Columns, FileTable, as_column
 from calibrary.cli.sources import InputError
 from calibrary.language.log import Log, LogError
 from calibrary.language.logs import log_kind, read_log
@@ -48,7 +48,7 @@ def _table(log: Log) -> FileTable:
         return list(log.columns[name])
 
     def read(wanted: Sequence[str]) -> Columns:
-        return {name: _as_column(values(name), name, log.source) for name in wanted}
+        return {name: as_column(values(name), name, log.source) for name in wanted}
 
     together = (f"answers to one question ({log.unit}) are resampled together",) if log.unit else ()
     notes = (log.said, *log.notes, *together)

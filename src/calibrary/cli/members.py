@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.cli.files import open_table
-from calibrary.cli.read import _label_column, _missing, _model_columns, _numbers, _require
+from calibrary.cli.read import is_missing, label_column, model_columns, numbers_of, required_column
 from calibrary.cli.shared import listed
 from calibrary.cli.sources import InputError
 
@@ -50,7 +50,7 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
 
     columns, array = _columns_of(source, options)
     y = np.column_stack([columns.labels[name] for name in columns.labels]).astype(object)
-    gone = np.column_stack([_missing(columns.labels[name]) for name in columns.labels])
+    gone = np.column_stack([is_missing(columns.labels[name]) for name in columns.labels])
     y[gone] = None
     p = array if array is not None else columns.probability
     if options.members and p.shape[1] < 2:
@@ -117,28 +117,28 @@ def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDA
     table, notes = open_table(source), list[str]()
     names = list(table.names)
     labels = listed([options.label]) if options.label else None
-    labels = [_require(names, name) for name in labels] if labels else [_label_column(names, None, notes)]
-    features = [_require(names, name) for name in options.features or []]
-    beside = [*labels[1:], *features, *([_require(names, options.outside)] if options.outside else [])]
+    labels = [required_column(names, name) for name in labels] if labels else [label_column(names, None, notes)]
+    features = [required_column(names, name) for name in options.features or []]
+    beside = [*labels[1:], *features, *([required_column(names, options.outside)] if options.outside else [])]
     if array is not None:
         members: list[str] = []
     elif options.members:
-        members = [_require(names, name) for name in options.members]
+        members = [required_column(names, name) for name in options.members]
         twice = next((name for name in members if members.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"--members names the column {twice!r} twice: name every member once")
     else:
-        found = _model_columns(names, labels[0], options.prob, None, set(beside), notes)
+        found = model_columns(names, labels[0], options.prob, None, set(beside), notes)
         members = [column for each in found.values() for column in each]
     values = table.columns(list(dict.fromkeys([*labels, *members, *beside])))
     scale = 100.0 if options.percent else 1.0
-    p = [_numbers(values[name], name, options.percent) / scale for name in members]
+    p = [numbers_of(values[name], name, options.percent) / scale for name in members]
     return _Columns(
         {name: values[name] for name in labels},
         members if options.members else [],
         np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
         _flags(values[options.outside], options.outside) if options.outside else None,
-        np.column_stack([_numbers(values[name], name) for name in features]) if features else None,
+        np.column_stack([numbers_of(values[name], name) for name in features]) if features else None,
     ), array
 
 

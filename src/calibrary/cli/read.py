@@ -152,16 +152,16 @@ def _opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]
 def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
     notes = list(table.notes)
     names = list(table.names)
-    label = _label_column(names, how.label, notes)
+    label = label_column(names, how.label, notes)
     beside = [c for c in (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others) if c]
     for name in beside:
-        _require(names, name)
+        required_column(names, name)
     own = [name for name in (table.unit, table.by) if name]
     beside = [*beside, *(name for name in own if name not in beside)]
-    columns = _model_columns(names, label, how.prob, how.models, set(beside), notes)
+    columns = model_columns(names, label, how.prob, how.models, set(beside), notes)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
-    keep = _complete_rows(values, used, table.name, how.drop_missing or how.drop_invalid)
+    keep = complete_rows(values, used, table.name, how.drop_missing or how.drop_invalid)
     if how.drop_invalid and not how.logits:
         keep &= _inside(values, [c for cs in columns.values() for c in cs], 100.0 if how.percent else 1.0)
     dropped = int(len(keep) - keep.sum())
@@ -169,7 +169,7 @@ def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
         values = {name: column[keep] for name, column in values.items()}
     if how.model_column or how.class_column:
         values, columns = _wide(values, label, columns, how)
-    probabilities = {model: _matrix(values, cs, how, notes) for model, cs in columns.items()}
+    probabilities = {model: probabilities_of(values, cs, how, notes) for model, cs in columns.items()}
     n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
     if len(n_columns) > 1:
         raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
@@ -182,7 +182,7 @@ def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
         y,
         probabilities,
         classes,
-        None if how.weight is None else _numbers(values[how.weight], how.weight),
+        None if how.weight is None else numbers_of(values[how.weight], how.weight),
         None if how.group is None else values[how.group],
         tuple(notes),
         dropped,
@@ -329,11 +329,11 @@ def guessed_columns(names: Names, taken: Names = ()) -> tuple[str, list[str], li
     notes: list[str] = []
     label, columns = "", list[str]()
     try:
-        label = _label_column(names, None, notes)
+        label = label_column(names, None, notes)
     except InputError as error:
         notes.append(str(error))
     try:
-        columns = next(iter(_model_columns(names, label, None, None, set(taken), notes).values()))
+        columns = next(iter(model_columns(names, label, None, None, set(taken), notes).values()))
     except InputError as error:
         notes.append(str(error))
     return label, columns, notes
@@ -346,18 +346,20 @@ def words_of(values: NDArray[Any], most: int) -> list[str]:
         seen.add(value)
         if len(seen) > most:
             return []
-    return _factor(values[~_missing(values)])[0]
+    return _factor(values[~is_missing(values)])[0]
 
 
-def _require(names: Names, name: str) -> str:
+def required_column(names: Names, name: str) -> str:
+    """The name, if the table has a column of this name; else it is refused with a similar name."""
     if name in names:
         return name
     raise InputError(f"no column is called {name!r}: {suggest(name, names)}")
 
 
-def _label_column(names: Names, label: str | None, notes: list[str]) -> str:
+def label_column(names: Names, label: str | None, notes: list[str]) -> str:
+    """The column of the labels: the one that was named, or a guess that is added to the notes."""
     if label is not None:
-        return _require(names, label)
+        return required_column(names, label)
     found = [name for name in names if name.lower() in _LABEL_NAMES]
     if len(found) != 1:
         what = (
@@ -368,7 +370,7 @@ def _label_column(names: Names, label: str | None, notes: list[str]) -> str:
     return found[0]
 
 
-def _model_columns(
+def model_columns(
     names: Names,
     label: str,
     prob: Names | None,
@@ -376,6 +378,7 @@ def _model_columns(
     taken: set[str],
     notes: list[str],
 ) -> dict[str, list[str]]:
+    """The probability columns of each model: those that were named, or a guess that is added to the notes."""
     free = [name for name in names if name != label and name not in taken]
     if models:
         found = {name.rstrip("_-. ") or name: _columns_named(names, free, name) for name in models}
@@ -441,7 +444,8 @@ def _some(names: Iterable[str], most: int = 12) -> str:
 # -- values -----------------------------------------------------------------------------------------
 
 
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values of a column are missing: None, NaN or empty text."""
     if values.dtype.kind == "f":
         nan: NDArray[np.bool_] = np.isnan(values)
         return nan
@@ -450,10 +454,11 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(len(values), dtype=bool)
 
 
-def _complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> NDArray[np.bool_]:
+def complete_rows(table: Columns, used: list[str], name: str, drop: bool) -> NDArray[np.bool_]:
+    """Which rows have all their values; missing ones are refused, unless ``drop`` leaves those rows out."""
     keep = np.ones(len(table[used[0]]), dtype=bool)
     for column in dict.fromkeys(used):
-        gone = _missing(table[column])
+        gone = is_missing(table[column])
         if gone.any() and not drop:
             first = int(np.flatnonzero(gone)[0])
             raise InputError(
@@ -477,7 +482,8 @@ def _inside(values: Columns, names: list[str], most: float) -> NDArray[np.bool_]
     return fine
 
 
-def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
+def numbers_of(values: NDArray[Any], column: str, percent: bool = False) -> Array:
+    """The values of a column as numbers; with ``percent`` a text may end with the percent sign."""
     if values.dtype.kind in "cmM":
         raise InputError(f"column {column!r} holds {values.dtype} values, not numbers")
     try:
@@ -494,8 +500,9 @@ def _numbers(values: NDArray[Any], column: str, percent: bool = False) -> Array:
     return numbers
 
 
-def _matrix(values: Columns, columns: list[str], how: FileLayout, notes: list[str]) -> Array:
-    numbers = [_numbers(values[c], c, how.percent) for c in columns]
+def probabilities_of(values: Columns, columns: list[str], how: FileLayout, notes: list[str]) -> Array:
+    """The probabilities in one column, or in one for each class; ``how`` says if the file has percentages or logits."""
+    numbers = [numbers_of(values[c], c, how.percent) for c in columns]
     p = numbers[0] if len(numbers) == 1 else np.column_stack(numbers)
     if how.logits:
         _refuse_infinite(p, columns)

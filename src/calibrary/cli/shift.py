@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.cli.files import open_table
-from calibrary.cli.read import FileLayout, PredictionFile, _complete_rows, _matrix, _numbers, _require
+from calibrary.cli.read import FileLayout, PredictionFile, complete_rows, numbers_of, probabilities_of, required_column
 from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 
@@ -62,11 +62,11 @@ def target_of(
                 f"{Path(source).name} has no column {name!r}, which the labelled file has: both files need the same "
                 "probability columns, under the same names"
             )
-        _require(list(table.names), name)
+        required_column(list(table.names), name)
     values = table.columns([*named, *features])
-    keep = _complete_rows(values, [*named, *features], table.name, drop=False)
+    keep = complete_rows(values, [*named, *features], table.name, drop=False)
     values = {name: column[keep] for name, column in values.items()}
-    target = _matrix(values, list(named), FileLayout(percent=percent, logits=logits), [])
+    target = probabilities_of(values, list(named), FileLayout(percent=percent, logits=logits), [])
     more: dict[str, Any] = {}
     if features:
         more = {"features": _stacked(found.others, features), "target_features": _stacked(values, features)}
@@ -77,7 +77,7 @@ def target_of(
 
 
 def _stacked(values: Any, names: list[str]) -> Array:
-    return np.column_stack([_numbers(values[name], name) for name in names])
+    return np.column_stack([numbers_of(values[name], name) for name in names])
 
 
 def curve_of(metric: str, found: PredictionFile, model: str, column: str, *, unit: str | None, **settings: Any) -> Any:
