@@ -315,17 +315,11 @@ def _list_of(name: str, values: Any) -> list[Any]:
 
 def words(command: Any) -> list[str]:
     """The words of the command that computes the same report."""
-    from typing import get_args, get_type_hints
+    from calibrary.cli.shared import given_options
 
-    types = get_type_hints(type(command), include_extras=True)
     typed: list[str] = []
-    for field in fields(command):
-        value = getattr(command, field.name)
-        if field.name == "files" or (field.default is not MISSING and value == field.default):
-            continue
-        info = get_args(types[field.name])[1]
-        declared = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str) and d[:2] == "--"]
-        option = declared[0] if declared else f"--{field.name.replace('_', '-')}"
+    for name, option in given_options(command).items():
+        value = getattr(command, name)
         for each in value if isinstance(value, list) else [value]:
             typed += [option] if each is True else [f"{option}={each}"] if str(each)[:1] == "-" else [option, str(each)]
     files = list(command.files)

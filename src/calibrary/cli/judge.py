@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from calibrary.cli.files import open_table
-from calibrary.cli.read import FileLayout, is_missing, label_column, model_columns, numbers_of, required_column
+from calibrary.cli.read import (
+    FileLayout,
+    is_missing,
+    label_column,
+    model_columns,
+    numbers_of,
+    probabilities_of,
+    required_column,
+)
 from calibrary.cli.sources import InputError
 
 
@@ -20,6 +28,7 @@ def judged_of(
     prob: list[str] | None,
     inclusion: str | None = None,
     percent: bool = False,
+    logits: bool = False,
     **settings: Any,
 ) -> Any:
     """The metric from a file's human labels (empty where a row has none) and its column of the judge's labels."""
@@ -36,7 +45,6 @@ def judged_of(
     seen = ~is_missing(values[human])
     y = np.full(len(seen), np.nan)
     y[seen] = numbers_of(values[human][seen], human)
-    how = FileLayout(percent=percent)
-    p = numbers_of(values[columns[0]], columns[0], how.percent) / (100.0 if how.percent else 1.0)
+    p = probabilities_of(values, columns, FileLayout(percent=percent, logits=logits), notes)
     chance = None if inclusion is None else numbers_of(values[inclusion], inclusion)
     return judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from calibrary.base.errors import suggest
 from calibrary.cli.files import Columns, FileTable, as_column
 from calibrary.cli.sources import InputError
 from calibrary.language.log import Log, LogError
@@ -59,24 +60,47 @@ def _table(log: Log) -> FileTable:
 
 
 class SampledLog(NamedTuple):
-    """A log of sampled answers: its evaluation, which answers are right, and the share of agreeing samples."""
+    """A log of sampled answers: its evaluation, which answers are right, the share of agreeing samples, other columns.
+
+    ``units`` is None if the questions are the units; it and ``others`` have one value for each question.
+    """
 
     log: Log
     result: Any
     right: Any
     share: Any
+    units: Any
+    others: Columns
 
 
-def sampled_answers_of(source: str, scorer: str | None, answer: str, **settings: Any) -> SampledLog:
+def sampled_answers_of(
+    source: str, scorer: str | None, answer: str, unit: str | None = None, others: Sequence[str] = (), **settings: Any
+) -> SampledLog:
     """Read a log of sampled answers and evaluate it."""
     from calibrary.language.answers import agreement
     from calibrary.language.sampled import sampled_answers
 
     try:
         log = read_log(source, scorer=scorer, sampled=True)
-        answers, right, _ = log.sampled()
+        answers, right, questions = log.sampled()
     except LogError as error:
         raise InputError(str(error)) from None
+    columns = {name: _of_questions(log, name, questions) for name in others}
+    units = _of_questions(log, unit, questions) if unit and unit != "id" else None  # the samples of an id are together
     found = agreement(answers, right, answer)
-    result = sampled_answers(answers, right, answer=answer, **settings)
-    return SampledLog(log, result, found.right.astype(int), found.agree / found.k)
+    result = sampled_answers(answers, right, answer=answer, units=units, **settings)
+    return SampledLog(log, result, found.right.astype(int), found.agree / found.k, units, columns)
+
+
+def _of_questions(log: Log, name: str, questions: Sequence[Any]) -> Any:
+    """The value of each question in a column of the log, whose rows are the samples."""
+    if name not in log.columns:
+        raise InputError(f"no column is called {name!r}: {suggest(name, list(log.columns))}")
+    value: dict[Any, Any] = {}
+    for id, given in zip(log.columns["id"], log.columns[name], strict=True):
+        if value.setdefault(id, given) != given:
+            raise InputError(
+                f"the samples of question {id!r} have different values of {name!r}: with --sampled every question "
+                "needs a single value, so name another column"
+            )
+    return as_column([value[id] for id in questions], name, log.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.files import open_table
+from calibrary.cli.files import Columns, open_table
+from calibrary.cli.large import whole_name, whole_names
 from calibrary.cli.read import is_missing, label_column, model_columns, numbers_of, required_column
 from calibrary.cli.shared import listed
 from calibrary.cli.sources import InputError
@@ -19,12 +21,20 @@ _ARRAYS = (".npy", ".npz")
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """The rows that belong to a class, with label and mean probability, and sentences about members and other rows."""
+    """The rows that belong to a class, with label and mean probability, and sentences about members and other rows.
+
+    ``weight`` and ``others`` have one value for each of these rows; ``classes`` names the labels. Whole weights count
+    equal rows, and others are importance weights, as in :func:`calibrary.ensemble`.
+    """
 
     y: NDArray[Any]
     mean: NDArray[np.float64]
     ensemble: Any
     outside: Any
+    weight: NDArray[np.float64] | None
+    weight_type: str
+    others: Columns
+    classes: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,19 @@ class SecondOrderOptions:
     label: str | None = None
     prob: list[str] | None = None
     positive: str | None = None
+    labels: list[str] | None = None
     percent: bool = False
+    weight: str | None = None
+    others: Sequence[str] = ()
+
+    def classes(self, numeric: bool) -> dict[str, Any]:
+        """The classes that were named, as numbers if the label columns hold numbers."""
+        if not numeric:
+            return {"labels": self.labels, "pos_label": self.positive}
+        return {
+            "labels": whole_names(self.labels),
+            "pos_label": None if self.positive is None else whole_name(self.positive),
+        }
 
 
 def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -> SecondOrder:
@@ -66,23 +88,31 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
         _refuse_labels_outside(columns.outside, y, gone, options.outside)
     if columns.members:
         refuse_equal(p, columns.members)
+    classes = options.classes(all(values.dtype.kind in "iuf" for values in columns.labels.values()))
     given = {
-        "pos_label": options.positive,
+        **classes,
+        "sample_weight": columns.weight,
         "outside": columns.outside,
         "prevalence_outside": options.prevalence,
         **settings,
     }
+    inside = ~gone.all(axis=1)
+    whole = columns.weight is None or bool((columns.weight == np.rint(columns.weight)).all())
+    beside: dict[str, Any] = {
+        "weight": None if columns.weight is None else columns.weight[inside],
+        "weight_type": "frequency" if whole else "importance",
+        "others": {name: values[inside] for name, values in columns.others.items()},
+        "classes": classes,
+    }
     if not options.members:
         found = outside_rows(y[:, 0], p if p.shape[1] > 1 else p[:, 0], **given)
-        inside = ~gone.all(axis=1)
-        return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found)
+        return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found, **beside)
     answer = ensemble(y, p, members=options.kind, features=columns.features, **given)
-    inside = ~gone.all(axis=1)
     first = np.array([row[~missing][0] for row, missing in zip(y[inside], gone[inside], strict=True)])
     mean = p[inside].mean(axis=1)
     if mean.ndim == 2:
         mean = mean / mean.sum(axis=1, keepdims=True)
-    return SecondOrder(first, mean, answer, answer.outside)
+    return SecondOrder(first, mean, answer, answer.outside, **beside)
 
 
 def _refuse_labels_outside(outside: NDArray[np.bool_], y: NDArray[Any], gone: NDArray[np.bool_], column: str) -> None:
@@ -110,6 +140,8 @@ class _Columns:
     probability: NDArray[np.float64]
     outside: NDArray[np.bool_] | None
     features: NDArray[np.float64] | None
+    weight: NDArray[np.float64] | None
+    others: Columns
 
 
 def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
@@ -119,7 +151,8 @@ def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDA
     labels = listed([options.label]) if options.label else None
     labels = [required_column(names, name) for name in labels] if labels else [label_column(names, None, notes)]
     features = [required_column(names, name) for name in options.features or []]
-    beside = [*labels[1:], *features, *([required_column(names, options.outside)] if options.outside else [])]
+    further = [name for name in (options.outside, options.weight, *options.others) if name]
+    beside = [*labels[1:], *features, *(required_column(names, name) for name in further)]
     if array is not None:
         members: list[str] = []
     elif options.members:
@@ -139,7 +172,9 @@ def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDA
         np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
         _flags(values[options.outside], options.outside) if options.outside else None,
         np.column_stack([numbers_of(values[name], name) for name in features]) if features else None,
-    ), array
+        numbers_of(values[options.weight], options.weight) if options.weight else None,
+        {name: values[name] for name in options.others},
+    ), None if array is None else array / scale
 
 
 def _flags(values: NDArray[Any], name: str) -> NDArray[np.bool_]:

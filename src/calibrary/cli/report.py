@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,6 +19,7 @@ from calibrary.base.numbers import counted
 from calibrary.base.once import once
 from calibrary.cli.batch import Folder, Forms, batch, check_folder
 from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
+from calibrary.cli.large import class_names
 from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
     Bins,
@@ -51,11 +52,14 @@ from calibrary.cli.shared import (
     Unit,
     Weight,
     WeightType,
+    draws_of,
     err,
     listed,
     load,
+    needs_option,
     out,
     plain,
+    refuse_unused,
     say,
     taking,
     written,
@@ -78,6 +82,25 @@ Author = Annotated[
 Date = Annotated[str | None, typer.Option("--date", help="Date of the page; today by default, no date if empty.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
 Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
+
+
+#: The options that have an effect for a report that is already computed and saved.
+_SAVED = ("output", "as_json", "fail_if", "undecided", "junit", "everything", "quiet")
+#: The options that have an effect for every page whose rows are computed by this command.
+_PAGE = (
+    *_SAVED, "folder", "form", "title", "purpose", "author", "date", "metrics", "family", "primary", "lens", "bins",
+    "resamples", "seed", "jobs", "threshold", "prevalence", "unit", "by", "group", "time",
+)  # fmt: skip
+#: The options that have an effect with --sampled, with --outside, and with --members.
+_SAMPLED = (*_PAGE, "sampled", "answer", "scorer")
+_OUTSIDE = (*(name for name in _PAGE if name != "unit"), "outside", "prevalence_outside", "label", "prob", "positive",
+            "labels", "percent", "weight", "ordinal")  # fmt: skip
+_MEMBERS = (*(name for name in _OUTSIDE if name != "prob"), "members", "members_are", "features")
+#: Options that need another option.
+_NEEDS = {
+    "inclusion": ("--judge",), "answer": ("--sampled",), "members_are": ("--members",), "features": ("--members",),
+    "prevalence_outside": ("--outside", "--members"), "form": ("--folder",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -275,17 +298,32 @@ class ReportCommand:
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:
             raise InputError("--sampled takes one log at a time")
+        refuse_unused(self, "--sampled", _SAMPLED)
         found = sampled_answers_of(
-            files[0], self.scorer, answer=self.answer, n_bins=self.bins or 10, n_resamples=self.resamples or 999,
-            rng=self.seed,
+            files[0], self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
+            n_resamples=draws_of(self.resamples, "--sampled"), rng=self.seed,
         )  # fmt: skip
         if not self.quiet:
             err.print(f"[dim]{plain(found.log.said)}[/]")
         chosen = replace(
             self.settings, sampled=found.result, title=self.title or f"{Path(files[0]).name}: sampled answers",
-            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}},
+            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}}, units=found.units,
+            **self._split_by(found.others),
         )  # fmt: skip
         return cal.report(found.right, found.share, settings=chosen)
+
+    @property
+    def _beside(self) -> list[str]:
+        """The columns that split the rows or order them."""
+        return list(dict.fromkeys(name for name in (*self.split, self.group, self.time) if name))
+
+    def _split_by(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that split or order the rows."""
+        return {
+            "groups": columns[self.group] if self.group and not self.split else None,
+            "by": {name: columns[name] for name in self.split} or None,
+            "time": columns[self.time] if self.time else None,
+        }
 
     def _with_judge(self, source: str | list[str]) -> Any:
         """The estimate from human and judge labels together; None without --judge."""
@@ -298,7 +336,8 @@ class ReportCommand:
             raise InputError("--judge takes one file at a time")
         return judged_of(
             self.primary, files[0], self.judge, label=self.label, prob=self.prob, inclusion=self.inclusion,
-            percent=self.percent, rng=self.seed, n_resamples=self.resamples or 999,
+            percent=self.percent, logits=self.logits, rng=self.seed, n_resamples=draws_of(self.resamples, "--judge"),
+            **({"n_bins": self.bins} if "n_bins" in catalogue[self.primary].options else {}),
         )  # fmt: skip
 
     def answered_members(self, source: str | list[str]) -> Any:
@@ -313,16 +352,19 @@ class ReportCommand:
             raise InputError("--members and --outside take one file at a time")
         options = SecondOrderOptions(
             [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
-            listed(self.features), self.label, self.prob, self.positive, self.percent,
+            listed(self.features), self.label, self.prob, self.positive, class_names(self.labels, self.positive),
+            self.percent, self.weight, self._beside,
         )  # fmt: skip
-        draws = self.resamples or 999
-        found = second_order_of(files[0], options, rng=self.seed, n_resamples=draws)
+        beside, used = ("--members", _MEMBERS) if self.members else ("--outside", _OUTSIDE)
+        refuse_unused(self, beside, used)
+        found = second_order_of(files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, beside))
         what = "mean of the members" if found.ensemble is not None else "rows inside"
         chosen = replace(
             self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
-            title=self.title or f"{Path(files[0]).name}: {what}",
+            title=self.title or f"{Path(files[0]).name}: {what}", weight_type=found.weight_type,
+            **self._split_by(found.others),
         )  # fmt: skip
-        return cal.report(found.y, found.mean, pos_label=self.positive, settings=chosen)
+        return cal.report(found.y, found.mean, sample_weight=found.weight, settings=chosen, **found.classes)
 
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The reports of a file, one for each model, and the comparison of its models."""
@@ -330,6 +372,7 @@ class ReportCommand:
             return [self.answered_sampled(source)], ()
         if self.members or self.outside:
             return [self.answered_members(source)], ()
+        needs_option(self, _NEEDS)
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
@@ -353,7 +396,8 @@ class ReportCommand:
     def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
         """The sentences about a target without labels and about ordered groups, if --target or --shift was given."""
         made: dict[str, Any] = {}
-        draws = 999 if self.resamples is None else max(self.resamples, LEAST_DRAWS)
+        needed_by = "--target" if self.target is not None else "--shift" if self.shift is not None else ""
+        draws = max(draws_of(self.resamples, needed_by), LEAST_DRAWS)
         if self.target is not None:
             made["target"] = target_of(
                 self.primary, found, model, self.target, assume=self.assume, features=listed(self.feature) or [],
@@ -419,7 +463,7 @@ def report(command: ReportCommand) -> None:
     check_paths(outputs)
     catalogue[command.primary]
     if len(command.files) == 1 and is_saved(command.files[0]):
-        _show_saved(Path(command.files[0]), outputs, gates, command.quiet, command.everything)
+        _show_saved(Path(command.files[0]), command)
         return
     _runs(command.blocks)
     if command.folder is not None:
@@ -571,17 +615,14 @@ def is_saved(file: str) -> bool:
     return ours or '"headline"' in beginning or ('"models"' in beginning and '"title"' in beginning)
 
 
-def _show_saved(path: Path, output: list[Path], gates: Gates, quiet: bool, everything: bool) -> None:
+def _show_saved(path: Path, command: ReportCommand) -> None:
     """Show or write a saved report again; nothing is computed."""
     from calibrary.reporting.stored import from_json
-    from calibrary.reporting.write import save
 
+    refuse_unused(command, "a saved report", _SAVED)
     reports, comparisons = from_json(path)
-    save(reports, output, comparisons)
-    show(reports, comparisons, quiet, everything)
-    for made in output:
-        written(made)
-    gates.apply(reports)
+    _given_out(reports, comparisons, command)
+    command.gates.apply(reports)
 
 
 #: Columns of the short list in the terminal, and their widths at 80 characters, where names have no ids beside them;

@@ -213,6 +213,8 @@ class Tools:
         entry, found = catalogue[id], self.folders.find(path)
         named = {"id": entry.key, "name": entry.name}
         if judge is not None:
+            if unit or scorer:
+                raise InputError("unit and scorer are not used with judge: leave them out")
             both = judged_of(entry.key, str(found), judge, label=label, prob=prob, rng=seed, n_resamples=resamples)
             return _ends(both, both.pvalue, both.n, [], sentence=both.sentence, **named)
         data, units, notes = self._read(found, label, prob, unit, scorer)

@@ -6,9 +6,10 @@ Text supplied by people is always printed through :func:`plain`, so that none of
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 from rich.console import Console
@@ -16,6 +17,7 @@ from rich.console import Console
 from calibrary.base.text import for_terminal as plain
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
+from calibrary.cli.sources import InputError
 
 #: Text is printed unchanged: no emoji for words between colons, no colors for numbers.
 out = Console(emoji=False, highlight=False)
@@ -108,7 +110,10 @@ Metrics = Annotated[
 ]
 
 
-__all__ = ["err", "listed", "load", "out", "plain", "say", "taking", "written"]
+__all__ = [
+    "draws_of", "err", "given_options", "listed", "load", "needs_option", "out", "plain", "refuse_unused", "say",
+    "taking", "written",
+]  # fmt: skip
 
 Options = TypeVar("Options")
 
@@ -129,6 +134,46 @@ def taking(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callabl
         return command
 
     return command_of
+
+
+def given_options(command: Any) -> dict[str, str]:
+    """The fields of a command that differ from their defaults, each with its option as it is typed."""
+    types = get_type_hints(type(command), include_extras=True)
+    given: dict[str, str] = {}
+    for field in fields(command):
+        if field.default is MISSING or getattr(command, field.name) in (field.default, []):
+            continue
+        info = get_args(types[field.name])[1]
+        declared = [d for d in (info.default, *(info.param_decls or ())) if isinstance(d, str) and d[:2] == "--"]
+        given[field.name] = declared[0] if declared else f"--{field.name.replace('_', '-')}"
+    return given
+
+
+def refuse_unused(command: Any, beside: str, used: Collection[str]) -> None:
+    """Refuse the options that were given and are not among those ``used`` with ``beside``, so that none is ignored."""
+    unused = [option for name, option in given_options(command).items() if name not in used]
+    if unused:
+        verb, them = ("is", "it") if len(unused) == 1 else ("are", "them")
+        named = " and ".join([", ".join(unused[:-1]), unused[-1]]) if len(unused) > 1 else unused[0]
+        raise InputError(f"{named} {verb} not used with {beside}: leave {them} out")
+
+
+def needs_option(command: Any, needed: dict[str, tuple[str, ...]]) -> None:
+    """Refuse a field that was given without any of the fields that it needs, which are named by their options."""
+    given = given_options(command)
+    for name, options in needed.items():
+        if name in given and not any(option in given.values() for option in options):
+            with_ = " or ".join(options)
+            raise InputError(f"{given[name]} is used only with {with_}: add {with_}, or leave {given[name]} out")
+
+
+def draws_of(resamples: int | None, needed_by: str) -> int:
+    """The number of draws: 999 by default; 0 is refused if something needs draws (empty text: nothing does)."""
+    if resamples == 0 and needed_by:
+        raise InputError(
+            f"--resamples 0 requests no draws, and {needed_by} needs some: give a number of draws (999 is usual)"
+        )
+    return 999 if resamples is None else resamples
 
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:

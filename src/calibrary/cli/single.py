@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
+from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
     Bins,
     ClassColumn,
@@ -43,99 +44,100 @@ from calibrary.cli.shared import (
     Unit,
     Weight,
     WeightType,
+    draws_of,
     err,
     listed,
     load,
+    needs_option,
     out,
     plain,
+    refuse_unused,
     say,
+    taking,
     written,
 )
 from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 
 
-def metric(
-    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows all.")],
-    file: File,
-    label: Label = None,
-    prob: Prob = None,
-    weight: Weight = None,
-    weight_type: WeightType = "frequency",
-    unit: Unit = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    lens: Lens = "auto",
-    interval: Annotated[bool, typer.Option("--interval", help="Add a confidence interval.")] = False,
-    test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False,
-    resamples: Resamples = None,
-    seed: Seed = 0,
-    logits: Logits = False,
-    percent: Percent = False,
-    id_column: Id = None,
-    class_column: ClassColumn = None,
-    scorer: Scorer = None,
-    normalize: Normalize = "none",
-    drop_missing: Drop = False,
-    drop_invalid: DropInvalid = False,
+@dataclass(frozen=True)
+class MetricCommand:
+    """The arguments of ``calibrary metric``; each field is an option of the command."""
+
+    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows all.")]
+    file: File
+    label: Label = None
+    prob: Prob = None
+    weight: Weight = None
+    weight_type: WeightType = "frequency"
+    unit: Unit = None
+    positive: Positive = None
+    labels: Labels = None
+    lens: Lens = "auto"
+    interval: Annotated[bool, typer.Option("--interval", help="Add a confidence interval.")] = False
+    test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False
+    resamples: Resamples = None
+    seed: Seed = 0
+    logits: Logits = False
+    percent: Percent = False
+    id_column: Id = None
+    class_column: ClassColumn = None
+    scorer: Scorer = None
+    normalize: Normalize = "none"
+    drop_missing: Drop = False
+    drop_invalid: DropInvalid = False
     judge: Annotated[
         str | None,
         typer.Option(
             "--judge", help="Column of an automatic judge's labels; the label column holds a few human labels."
         ),
-    ] = None,
+    ] = None
     inclusion: Annotated[
         str | None,
         typer.Option("--inclusion", help="Column of each row's probability of getting a human label (with --judge)."),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
-    """Compute one metric: `calibrary metric ece predictions.csv --interval`."""
-    entry = catalogue[id]
-    if judge is not None:
-        from calibrary.cli.judge import judged_of
+    ] = None
+    quiet: Quiet = False
 
-        estimated = judged_of(
-            entry.key, file, judge, label=label, prob=prob, inclusion=inclusion, percent=percent, rng=seed,
-            n_resamples=resamples or 999,
+    def load(self) -> PredictionFile:
+        """The predictions of the file."""
+        return load(
+            self.file, self.quiet, label=self.label, prob=self.prob, weight=self.weight, positive=self.positive,
+            labels=self.labels, logits=self.logits, percent=self.percent, drop_missing=self.drop_missing,
+            drop_invalid=self.drop_invalid, id=self.id_column, class_column=self.class_column, scorer=self.scorer,
+            normalize=self.normalize, others=[self.unit] if self.unit else [],
         )  # fmt: skip
-        shown = _shown(entry.name, entry.key)
-        out.print(plain(f"{shown} {estimated.estimate:.10g}  [{estimated.low:.6g}, {estimated.high:.6g}]"))
-        if not quiet:
-            err.print(plain(estimated.sentence), soft_wrap=True)
+
+
+#: The options that have an effect with --judge, whose result always has an interval.
+JUDGED = (
+    "label", "prob", "interval", "test", "resamples", "seed", "logits", "percent", "judge", "inclusion", "quiet",
+)  # fmt: skip
+
+
+@taking(MetricCommand)
+def metric(command: MetricCommand) -> None:
+    """Compute one metric: `calibrary metric ece predictions.csv --interval`."""
+    entry = catalogue[command.id]
+    if command.judge is not None:
+        _judged(entry, command, command.judge)
         return
-    found = load(
-        file,
-        quiet,
-        label=label,
-        prob=prob,
-        weight=weight,
-        positive=positive,
-        labels=labels,
-        logits=logits,
-        percent=percent,
-        drop_missing=drop_missing,
-        drop_invalid=drop_invalid,
-        id=id_column,
-        class_column=class_column,
-        scorer=scorer,
-        normalize=normalize,
-        others=[unit] if unit else [],
-    )
+    needs_option(command, {"inclusion": ("--judge",)})
+    interval, test, lens, unit = command.interval, command.test, command.lens, command.unit
+    draws = draws_of(command.resamples, "--interval" if interval else "--test" if test else "")
+    found = command.load()
     p = found.predictions()
     if unit is None and found.unit and (interval or test):
         unit = found.unit
-    draws = 999 if resamples is None else resamples
     result = cal.evaluate(
         p,
         metrics=[entry.key],
         lens=lens,
-        weight_type=weight_type,
+        weight_type=command.weight_type,
         intervals=interval and unit is None,
         tests=test and unit is None,
         primary=entry.key,
         n_resamples=draws,
-        rng=seed,
+        rng=command.seed,
     )
     if not result.rows:
         raise InputError(f"{entry.key}: {result.skipped[entry.key]}")
@@ -144,7 +146,8 @@ def metric(
         if not (interval or test):
             raise InputError("--unit affects only the resampling: add --interval or --test")
         settings = {
-            "lens": lens, "weight_type": weight_type, "units": found.others[unit], "n_resamples": draws, "rng": seed,
+            "lens": lens, "weight_type": command.weight_type, "units": found.others[unit], "n_resamples": draws,
+            "rng": command.seed,
         }  # fmt: skip
         rows = _by_unit(entry.key, p, rows, settings, interval, test)
     for row in rows:
@@ -154,8 +157,27 @@ def metric(
         if row.pvalue is not None:
             text += f"  p = {row.pvalue:.4g}"
         out.print(plain(text))
-        if row.note and not quiet:
+        if row.note and not command.quiet:
             err.print(f"[yellow]{plain(row.note)}[/]")
+
+
+def _judged(entry: Any, command: MetricCommand, judge: str) -> None:
+    """Print the metric from human labels and a judge's labels together."""
+    from calibrary.cli.judge import judged_of
+
+    refuse_unused(command, "--judge", JUDGED)
+    found = judged_of(
+        entry.key, command.file, judge, label=command.label, prob=command.prob, inclusion=command.inclusion,
+        percent=command.percent, logits=command.logits, rng=command.seed,
+        n_resamples=draws_of(command.resamples, "--judge"),
+    )  # fmt: skip
+    if command.test and np.isnan(found.pvalue):
+        raise InputError(f"{entry.key} is a mean of losses, which has no test with --judge: leave --test out")
+    tested = f"  p = {found.pvalue:.4g}" if command.test else ""
+    shown = _shown(entry.name, entry.key)
+    out.print(plain(f"{shown} {found.estimate:.10g}  [{found.low:.6g}, {found.high:.6g}]{tested}"))
+    if not command.quiet:
+        err.print(plain(found.sentence), soft_wrap=True)
 
 
 def _shown(name: str, id: str) -> str:
@@ -205,6 +227,7 @@ def compare(
     """Compare models on the same rows: `calibrary compare p.csv --prob a --prob b`, or `... compare a.csv b.csv`."""
     from calibrary.reporting import compare_models
 
+    draws = draws_of(resamples, "compare")
     beside = len(files) > 1 or model_column is not None  # the models are given by files or rows, not by columns
     found = load(
         files, quiet, label=label, weight=weight, positive=positive, labels=labels, logits=logits, percent=percent,
@@ -215,7 +238,6 @@ def compare(
         raise InputError("compare needs at least two models: repeat --prob, name several files, or pass --model-column")
     ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
     say("comparing", quiet)
-    draws = 999 if resamples is None else resamples
     unit = unit or found.unit
     found_pairs = compare_models(
         found.y,
