@@ -147,6 +147,17 @@ def test_an_option_that_needs_another_is_refused_alone(rows, refused, words, opt
     refused(sentence, *words, rows, "--prob", "p")
 
 
+def test_the_tool_of_a_server_refuses_options_without_effect(judged, tmp_path):
+    pytest.importorskip("mcp")
+    from calibrary.cli.allowed import AllowedFolders
+    from calibrary.cli.server import Tools
+    from calibrary.cli.sources import InputError
+
+    tools = Tools(AllowedFolders([tmp_path]))
+    with pytest.raises(InputError, match="unit and scorer are not used with judge: leave them out"):
+        tools.metric("ece", judged[0].name, label="human", prob=["p"], judge="gpt", unit="z")
+
+
 # -- report --members, --outside and --sampled -------------------------------------------------------
 
 NO_EFFECT = [
@@ -262,7 +273,6 @@ def test_sampled_answers_have_units_and_segments(command, refused, tmp_path):
     found = sampled_answers(answers, right, units=units, rng=0, n_resamples=39)
     asked = (LOG, "--sampled", "--unit", "i", "--by", "topic")
     _, sections = page_of(command, tmp_path / "page.json", *asked)
-    print(sections["sampled"]["data"].keys())
     assert sections["sampled"]["data"]["pvalue"] == pytest.approx(found.pvalue)
     assert found.pvalue != sampled_answers(answers, right, rng=0, n_resamples=39).pvalue
     assert "topic" in json.dumps(sections["affected"])
