@@ -238,6 +238,134 @@ def test_one_file_per_model_and_a_long_table_of_models(tmp_path):
     assert difference(out) == difference(out_long) == pytest.approx(right, abs=1e-3)
 
 
+@pytest.fixture
+def two(tmp_path):
+    """Write two files of one model each, on the same rows; the columns may be changed."""
+
+    def made(first=None, second=None):
+        row = np.arange(40)
+        table = {"row": row, "y": Y, "p": P, "w": 1.0 + row % 3, "site": row % 4}
+        for name, q, changed in (("a", P, first), ("b", np.round(np.sqrt(P), 4), second)):
+            (tmp_path / f"{name}.csv").write_text(csv_text({**table, "p": q, **(changed or {})}))
+        return tmp_path / "a.csv", tmp_path / "b.csv"
+
+    return made
+
+
+def lacking(values, *rows):
+    return ["" if i in rows else v for i, v in enumerate(values)]
+
+
+@pytest.mark.parametrize("how", [{}, {"id": "row"}], ids=["by position", "by id"])
+def test_a_row_that_one_file_lacks_is_dropped_from_every_file(two, how):
+    from calibrary.cli.read import read_predictions
+
+    other = np.round(np.sqrt(P), 4)
+    order = np.arange(40) if not how else RNG.permutation(40)
+    second = {"row": order, "y": Y[order], "p": lacking(other[order], 20, 30), "w": (1.0 + np.arange(40) % 3)[order]}
+    files = two({"p": lacking(P, 3)}, {**second, "site": (np.arange(40) % 4)[order]})
+    found = read_predictions([*map(str, files)], label="y", prob=["p"], drop_missing=True, **how)
+    kept = np.setdiff1d(np.arange(40), [3, *order[[20, 30]]])
+    rows = found.others["row"].astype(int) if how else kept
+    assert sorted(rows.tolist()) == kept.tolist()
+    assert found.y.tolist() == Y[rows].tolist()
+    assert found.models["a.csv"].tolist() == P[rows].tolist()
+    assert found.models["b.csv"].tolist() == other[rows].tolist()
+    assert found.n_dropped == 3
+    said = f"rows that are lacking a value in one file are left out of every file: 1 in {files[0]}, 2 in {files[1]}"
+    assert said in found.notes
+    status, out, err = compared(
+        *files, "--label", "y", "--prob", "p", "--drop-missing", *(f"--{k}={v}" for k, v in how.items())
+    )
+    assert status == 0, err
+    assert difference(out) == pytest.approx(
+        cal.brier_score(Y[kept], P[kept]) - cal.brier_score(Y[kept], other[kept]), abs=1e-3
+    )
+
+
+def test_files_of_other_lengths_are_not_matched_by_position_after_rows_were_dropped(two, tmp_path):
+    first, second = two({"p": lacking(P, 0)})
+    second.write_text("".join(second.read_text().splitlines(keepends=True)[:-1]))
+    status, _, err = compared(first, second, "--label", "y", "--prob", "p", "--drop-missing")
+    assert status == 2
+    assert "b.csv has 39 rows and " in err
+    assert "name the column that identifies a row with --id" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(("column", "options", "said"), [
+    ("w", ("--weight", "w"), "differ in their weights, first in row 8 ('9' and '2')"),
+    ("site", ("--unit", "site"), "differ in their column 'site', first in row 8 ('9' and '3')"),
+    ("y", (), "differ in their labels, first in row 8"),
+    ("row", ("--id", "row"), "hold different rows: their columns 'row' differ"),
+    ("w", ("--id", "row", "--weight", "w"), "differ in their weights, first in row 7 ('9' and '2')"),
+])  # fmt: skip
+def test_other_columns_of_the_second_file_are_compared_with_the_first(two, column, options, said):
+    changed = {"w": 9.0, "site": 9, "y": 1 - Y[7], "row": 99}[column]
+    values = {"w": 1.0 + np.arange(40) % 3, "site": np.arange(40) % 4, "y": Y, "row": np.arange(40)}[column].copy()
+    values[7] = changed
+    status, _, err = compared(*two(second={column: values}), "--label", "y", "--prob", "p", *options)
+    assert status == 2
+    assert said in " ".join(err.split())
+    assert compared(*two(), "--label", "y", "--prob", "p", *options)[0] == 0
+
+
+@pytest.mark.parametrize("column", ["w", "site"])
+def test_other_columns_of_a_long_table_are_the_same_for_every_model(tmp_path, column):
+    rows = [(i, Y[i], m, P[i], 1 + (m == "b" and column == "w"), m if column == "site" else "s")
+            for m in "ab" for i in range(40)]  # fmt: skip
+    long = tmp_path / "long.csv"
+    long.write_text("row,y,model,p,w,site\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    option = {"w": ("--weight", "w"), "site": ("--unit", "site")}[column]
+    status, _, err = compared(long, "--model-column", "model", "--label", "y", "--prob", "p", "--id", "row", *option)
+    assert status == 2
+    assert f"have different values in '{column}' for the same row" in " ".join(err.split())
+
+
+def test_a_row_that_one_model_of_a_long_table_lacks_is_dropped_from_every_model(tmp_path):
+    from calibrary.cli.read import read_predictions
+
+    rows = [(i, Y[i], m, "" if (i, m) in ((2, "a"), (5, "b")) else P[i]) for m in "ab" for i in range(40)]
+    long = tmp_path / "long.csv"
+    long.write_text("row,y,model,p\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    options = {"label": "y", "prob": ["p"], "model_column": "model", "drop_missing": True}
+    found = read_predictions(long, id="row", **options)
+    kept = np.setdiff1d(np.arange(40), [2, 5])
+    at = found.others["row"].astype(int)
+    assert sorted(at.tolist()) == kept.tolist()
+    assert found.models["a"].tolist() == found.models["b"].tolist() == P[at].tolist()
+    with pytest.raises(ValueError, match="name the column that identifies a row with --id"):
+        read_predictions(long, **options)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--label", "y", "--prob", "y"), "column 'y' is named as the label and as a probability"),
+    (("--label", "y", "--prob", "p", "--weight", "y"), "column 'y' is named as the weight and as the label"),
+    (("--label", "y", "--prob", "p", "--weight", "p"), "column 'p' is named as the weight and as the probability"),
+])  # fmt: skip
+def test_one_column_has_one_role(tmp_path, options, said, monkeypatch):
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text(columns()))
+    refused(said, path, *options)
+    monkeypatch.setattr("calibrary.cli.large.MOST_CSV_BYTES", 100)  # the same file is scanned
+    refused(said, path, *options)
+
+
+@pytest.mark.parametrize(("cells", "option", "said"), [
+    ([0.2, 0.7, 1.0], "--percent", "--percent was given, but no value of p is above 1"),
+    ([0.2, 0.7, 1.0], "--logits", "--logits was given, but every value of p lies in [0, 1]"),
+    (["0.2%", "0.7%", "1%"], "--percent", ""),
+    ([0.2, 0.7, 1.2], "--logits", ""),
+    ([20, 70, 100], "--percent", ""),
+])  # fmt: skip
+def test_percentages_and_logits_that_look_like_probabilities_are_warned_about(tmp_path, cells, option, said):
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text({"y": [0, 1, 1], "p": cells}))
+    status, _, err = run("metric", "bs", path, option)
+    assert status == 0, err
+    text = " ".join(err.split())
+    assert (said in text) if said else ("was given, but" not in text)
+
+
 def test_objects_of_other_packages_come_in():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     right = cal.brier_score(Y, P)

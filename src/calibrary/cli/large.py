@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import first_line
 from calibrary.cli.files import Columns
-from calibrary.cli.read import label_column, model_columns
+from calibrary.cli.read import label_column, model_columns, refuse_weight
 from calibrary.cli.sources import InputError
 
 #: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.
@@ -233,6 +233,7 @@ def state_of(
     known = _columns_of(files[0], kind)
     label = label_column(known, label, notes)
     columns = model_columns(known, label, prob, None, {*by, *([weight] if weight else [])}, notes)
+    refuse_weight(weight, label, columns)
     model, probs = next(iter(columns.items()))
     try:
         state = scan(

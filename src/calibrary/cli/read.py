@@ -149,24 +149,52 @@ def _opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]
     return table, replace(how, label=how.label or label, prob=None if how.models else prob)
 
 
+@dataclass
+class _Used:
+    """The columns of a file that are used, as they are written there, and which of its rows are kept."""
+
+    table: FileTable
+    how: FileLayout
+    source: str
+    label: str
+    columns: dict[str, list[str]]
+    values: Columns
+    keep: NDArray[np.bool_]
+    notes: list[str]
+
+
 def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
+    return _predictions_of(_used(table, how, source))
+
+
+def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     notes = list(table.notes)
     names = list(table.names)
     label = label_column(names, how.label, notes)
     beside = [c for c in (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others) if c]
     for name in beside:
         required_column(names, name)
-    own = [name for name in (table.unit, table.by) if name]
-    beside = [*beside, *(name for name in own if name not in beside)]
+    beside = [*beside, *(name for name in _own(table) if name not in beside)]
     columns = model_columns(names, label, how.prob, how.models, set(beside), notes)
+    refuse_weight(how.weight, label, columns)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
     keep = complete_rows(values, used, table.name, how.drop_missing or how.drop_invalid)
     if how.drop_invalid and not how.logits:
         keep &= _inside(values, [c for cs in columns.values() for c in cs], 100.0 if how.percent else 1.0)
-    dropped = int(len(keep) - keep.sum())
-    if dropped:
-        values = {name: column[keep] for name, column in values.items()}
+    if how.model_column or how.class_column:
+        keep = _kept_together(values, keep, how)
+    return _Used(table, how, source, label, columns, values, keep, notes)
+
+
+def _own(table: FileTable) -> list[str]:
+    """The columns of units and of segments that the file itself declares."""
+    return [name for name in (table.unit, table.by) if name]
+
+
+def _predictions_of(used: _Used) -> PredictionFile:
+    how, label, columns, notes = used.how, used.label, used.columns, used.notes
+    values = {name: column[used.keep] for name, column in used.values.items()}
     if how.model_column or how.class_column:
         values, columns = _wide(values, label, columns, how)
     probabilities = {model: probabilities_of(values, cs, how, notes) for model, cs in columns.items()}
@@ -178,18 +206,18 @@ def _read(table: FileTable, how: FileLayout, source: str) -> PredictionFile:
     else:
         y, classes = _named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
     return PredictionFile(
-        source,
+        used.source,
         y,
         probabilities,
         classes,
         None if how.weight is None else numbers_of(values[how.weight], how.weight),
         None if how.group is None else values[how.group],
         tuple(notes),
-        dropped,
+        int((~used.keep).sum()),
         {"label": label, "models": columns, "weight": how.weight, "group": how.group},
-        {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *own)},
-        table.unit,
-        table.by,
+        {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *_own(used.table))},
+        used.table.unit,
+        used.table.by,
     )
 
 
@@ -202,7 +230,9 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     if how.id is None and all(table.id for table, _ in opened):  # a log has its own identifier of the questions
         how = replace(how, id=opened[0][0].id)
         opened = [(table, replace(layout, id=table.id)) for table, layout in opened]
-    read = [_read(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
+    used = [_used(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
+    dropped = _dropped_from_every_file(used, how)
+    read = [_predictions_of(each) for each in used]
     if how.id is not None:
         read = [_in_order_of(found, how.id) for found in read]
     own = how.id is not None and all(table.own_outcomes for table, _ in opened)
@@ -212,16 +242,9 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
     models: dict[str, Array] = {}
     outcomes: dict[str, NDArray[np.intp]] = {}
     stems = [Path(s).name for s in sources]
+    rows = first.others[how.id] if how.id else np.flatnonzero(used[0].keep)[: len(first.y)] + 1
     for stem, found in zip(stems, read, strict=True):
-        if found.classes != first.classes or not (own or np.array_equal(found.y, first.y)):
-            why = "number of rows" if len(found.y) != len(first.y) else "labels"
-            remedy = "" if how.id else ", name the column that identifies a row with --id"
-            raise InputError(
-                f"{found.source} and {first.source} differ in their {why}: files of several models must hold the same "
-                f"rows{remedy}, or write a separate report for each file with --folder"
-            )
-        if how.id and not np.array_equal(found.others[how.id], first.others[how.id]):
-            raise InputError(f"{found.source} and {first.source} hold different rows: their columns {how.id!r} differ")
+        _refuse_other_rows(found, first, how, rows, own)
         for name, p in found.models.items():
             models[stem if len(found.models) == 1 else f"{stem} {name}"] = p
             outcomes[stem if len(found.models) == 1 else f"{stem} {name}"] = found.y
@@ -230,11 +253,81 @@ def _one_file_per_model(sources: list[str], how: FileLayout) -> PredictionFile:
             f"two files have the same name ({_some(stems)}): rename one of them, because the file name is "
             "the name of the model"
         )
-    notes = dict.fromkeys(note for found in read for note in found.notes)
+    notes = dict.fromkeys((*(note for found in read for note in found.notes), *dropped))
     return replace(
-        first, source=", ".join(sources), models=models, notes=tuple(notes), n_dropped=sum(f.n_dropped for f in read),
-        outcomes=outcomes if own else {},
-    )  # fmt: skip
+        first, source=", ".join(sources), models=models, notes=tuple(notes), outcomes=outcomes if own else {}
+    )
+
+
+def _dropped_from_every_file(used: list[_Used], how: FileLayout) -> list[str]:
+    """Drop each row that one of the files lacks from all of them; a note says how many rows each file lacks."""
+    alone = [int((~each.keep).sum()) for each in used]
+    if not any(alone):
+        return []
+    if how.id is not None:
+        ids = [_words(each.values[how.id]) for each in used]
+        gone = {id for each, own in zip(used, ids, strict=True) for id in own[~each.keep].tolist()}
+        for each, own in zip(used, ids, strict=True):
+            each.keep &= np.array([id not in gone for id in own.tolist()], dtype=bool)
+    else:
+        short = next((each for each in used if len(each.keep) != len(used[0].keep)), None)
+        if short is not None:
+            raise InputError(
+                f"{short.source} has {len(short.keep):,} rows and {used[0].source} has {len(used[0].keep):,}: rows "
+                "that are left out cannot be matched by position; name the column that identifies a row with --id"
+            )
+        together = np.logical_and.reduce([each.keep for each in used])
+        for each in used:
+            each.keep = together
+    if not all(each.keep.any() for each in used):
+        raise InputError("no row is complete in every file: write a separate report for each file with --folder")
+    why = "invalid" if how.drop_invalid else "lacking a value"
+    each_file = ", ".join(f"{n:,} in {each.source}" for n, each in zip(alone, used, strict=True))
+    return [f"rows that are {why} in one file are left out of every file: {each_file}"]
+
+
+def _refuse_other_rows(
+    found: PredictionFile, first: PredictionFile, how: FileLayout, rows: NDArray[Any], own: bool
+) -> None:
+    """Refuse a file whose labels, weights, groups, units or other columns are not those of the first file."""
+    files, row = f"{found.source} and {first.source}", f"{how.id} " if how.id else "row "
+    by_id = "" if how.id else ", name the column that identifies a row with --id"
+    remedy = (
+        f"files of several models must hold the same rows{by_id}, or write a separate report for each with --folder"
+    )
+    if len(found.y) != len(first.y):
+        raise InputError(f"{files} differ in their number of rows ({len(found.y):,} and {len(first.y):,}): {remedy}")
+    if how.id and (other := _first_difference(found.others[how.id], first.others[how.id])):
+        raise InputError(f"{files} hold different rows: their columns {how.id!r} differ, first {other[1]}")
+    if found.classes != first.classes:
+        raise InputError(
+            f"{files} differ in their labels ({_some(found.classes)} and {_some(first.classes)}): {remedy}"
+        )
+
+    named = np.asarray(first.classes, dtype=object)
+    pairs = {} if own or np.array_equal(found.y, first.y) else {"labels": (named[found.y], named[first.y])}
+    for name, values in (("weights", "weight"), ("groups", "group")):
+        if getattr(first, values) is not None:
+            pairs[name] = getattr(found, values), getattr(first, values)
+    pairs.update({f"column {name!r}": (found.others[name], first.others[name]) for name in first.others})
+    for name, (theirs, ours) in pairs.items():
+        at = _first_difference(theirs, ours)
+        if at is not None:
+            raise InputError(f"{files} differ in their {name}, first in {row}{rows[at[0]]} ({at[1]}): {remedy}")
+
+
+def _first_difference(theirs: NDArray[Any], ours: NDArray[Any]) -> tuple[int, str] | None:
+    """The first position at which two columns differ, and both values; None if the columns are equal."""
+    if theirs.dtype == ours.dtype and np.array_equal(theirs, ours):
+        return None
+    there, here = _words(theirs), _words(ours)
+    at = np.flatnonzero(there != here)
+    return (int(at[0]), f"{there[at[0]]!r} and {here[at[0]]!r}") if len(at) else None
+
+
+def _words(values: NDArray[Any]) -> NDArray[Any]:
+    """The values as text, in which 1 and 1.0 are equal, so that columns of two files can be compared."""
+    return np.array([_as_word(value) for value in values.tolist()], dtype=object)
 
 
 def _shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFile]:
@@ -255,7 +348,7 @@ def _shared_questions(read: list[PredictionFile], id: str) -> list[PredictionFil
 
 
 def _in_order_of(found: PredictionFile, id: str) -> PredictionFile:
-    ids = found.others[id].astype(str)
+    ids = _words(found.others[id])
     order = np.argsort(ids, kind="stable")
     if len(ids) and (ids[order][1:] == ids[order][:-1]).any():
         twice = ids[order][1:][ids[order][1:] == ids[order][:-1]][0]
@@ -292,9 +385,9 @@ def _wide(
     kinds, member = _factor(values[key])
     places = [np.flatnonzero(member == k) for k in range(len(kinds))]
     if how.id:
-        ids = values[how.id].astype(str)
+        ids = _words(values[how.id])
         places = [rows[np.argsort(ids[rows], kind="stable")] for rows in places]
-    _refuse_unequal(values, kinds, places, key, label, how.id)
+    _refuse_unequal(values, kinds, places, key, how.id, [name for name in values if name not in (key, given[0])])
     wide = {name: column[places[0]] for name, column in values.items()}
     taken = {label, *values}
     new = [kind if kind not in taken else f"{kind} ({key})" for kind in kinds]
@@ -304,21 +397,35 @@ def _wide(
     return wide, {name: [name] for name in new}
 
 
+def _kept_together(values: Columns, keep: NDArray[np.bool_], how: FileLayout) -> NDArray[np.bool_]:
+    """Which rows of a long table are kept: those whose prediction is complete for every model or class."""
+    if keep.all():
+        return keep
+    if how.id is None:
+        raise InputError(
+            "rows of a long table that are left out cannot be matched by position: name the column that identifies a "
+            "row with --id"
+        )
+    ids = _words(values[how.id])
+    gone = set(ids[~keep].tolist())
+    return np.array([id not in gone for id in ids.tolist()], dtype=bool)
+
+
 def _refuse_unequal(
-    values: Columns, kinds: list[str], places: list[NDArray[np.intp]], key: str, label: str, id: str | None
+    values: Columns, kinds: list[str], places: list[NDArray[np.intp]], key: str, id: str | None, same: list[str]
 ) -> None:
+    """Refuse a long table whose models, or classes, have different rows, or other values in the columns ``same``."""
+    hint = "" if id else "; name the column that identifies a row with --id"
     for kind, rows in zip(kinds, places, strict=True):
-        same = len(rows) == len(places[0])
-        if same and id is not None:
-            same = bool(np.array_equal(values[id][rows].astype(str), values[id][places[0]].astype(str)))
-        if not same:
-            hint = "" if id else "; name the column that identifies a row with --id"
+        if len(rows) != len(places[0]) or (id and _first_difference(values[id][rows], values[id][places[0]])):
             raise InputError(f"{key} {kind!r} and {kinds[0]!r} do not have the same rows{hint}")
-        if not np.array_equal(values[label][rows], values[label][places[0]]):
-            hint = "" if id else "; name the column that identifies a row with --id"
-            raise InputError(
-                f"{key} {kind!r} and {kinds[0]!r} have different labels in {label!r} for the same row{hint}"
-            )
+        for name in same:
+            at = _first_difference(values[name][rows], values[name][places[0]])
+            if at is not None:
+                raise InputError(
+                    f"{key} {kind!r} and {kinds[0]!r} have different values in {name!r} for the same row "
+                    f"({at[1]}){hint}"
+                )
 
 
 # -- which column is what ---------------------------------------------------------------------------
@@ -384,12 +491,14 @@ def model_columns(
         found = {name.rstrip("_-. ") or name: _columns_named(names, free, name) for name in models}
         if len(found) < len(models):
             raise InputError(f"--model names the same columns twice: {_some(models)}")
+        _refuse_label(found, label)
         return found
     if prob:
         requested = [part.strip() for value in prob for part in ([value] if value in names else value.split(","))]
         columns = [c for name in requested for c in _columns_named(names, free, name)]
         if len(set(columns)) < len(columns):
             raise InputError(f"--prob names the same column twice: {_some(requested)}")
+        _refuse_label({"": columns}, label)
         return {requested[0] if len(requested) == 1 else "model": columns}
     guess = [name for name in free if _means_probability(name)]
     if len(guess) != 1:
@@ -398,6 +507,18 @@ def model_columns(
         raise InputError(f"no column looks like a probability: name it with --prob; the columns are {_some(names)}")
     notes.append("probability columns guessed: " + (guess[0] if len(guess) == 1 else f"{guess[0]} ... {guess[-1]}"))
     return {_prefix(guess[0]) if len(guess) > 1 else guess[0]: guess}
+
+
+def _refuse_label(columns: dict[str, list[str]], label: str) -> None:
+    if any(label in cs for cs in columns.values()):
+        raise InputError(f"column {label!r} is named as the label and as a probability: name another with --prob")
+
+
+def refuse_weight(weight: str | None, label: str, columns: dict[str, list[str]]) -> None:
+    """Refuse a column of weights that is also the label or a probability."""
+    for role, names in (("label", [label]), ("probability", [c for cs in columns.values() for c in cs])):
+        if weight in names:
+            raise InputError(f"column {weight!r} is named as the weight and as the {role}: name another with --weight")
 
 
 def _means_probability(name: str) -> bool:
@@ -506,6 +627,10 @@ def probabilities_of(values: Columns, columns: list[str], how: FileLayout, notes
     p = numbers[0] if len(numbers) == 1 else np.column_stack(numbers)
     if how.logits:
         _refuse_infinite(p, columns)
+        if are_probabilities(p, 1.0).all():
+            notes.append(
+                f"--logits was given, but every value of {_listed(columns)} lies in [0, 1]: are these probabilities?"
+            )
         return sigmoid(p) if p.ndim == 1 else softmax(p)
     top = 100.0 if how.percent else 1.0
     found = outside(p, top)
@@ -518,7 +643,7 @@ def probabilities_of(values: Columns, columns: list[str], how: FileLayout, notes
     if not how.percent:
         return p
     below = int(((p > 0) & (p < 1)).sum()) if p.ndim == 1 else 0
-    if p.ndim == 1 and p.max() <= 1.0:
+    if p.max() <= 1.0 and not any(isinstance(values[c][0], str) and "%" in values[c][0] for c in columns):
         notes.append(
             f"--percent was given, but no value of {_listed(columns)} is above 1: are these probabilities already?"
         )
