@@ -299,6 +299,9 @@ def evaluate_data(
     if question.lens != "auto":
         as_lens(question.lens, question.r)  # a misspelt lens raises an error instead of leaving out every metric
     _refuse_unused(question.options, chosen)
+    for name in _OF_ROWS:
+        if hasattr(question.options.get(name), "__array__"):
+            data.align(question.options[name], name)  # other rows are refused, and no reason to leave metrics out
     sample = sample_of(data, question.weight_type)
     drawn = intervals or tests  # intermediate results are stored only if the data will be resampled
     work = WATCHED.get()
@@ -474,6 +477,8 @@ def _no_interval(known: Inferred) -> str:
 _MANY_NUMBERS = 1_000_000
 #: The share of the whole work that computing the values takes, for a progress bar.
 _SHARE = 0.2
+#: Options of metrics with a value for every row.
+_OF_ROWS = ("features", "groups", "by", "individual", "consistency", "soft_target")
 _COSTLY = "no interval and no test, because each draw is slow: name the metric in metrics= to get both"
 
 

@@ -1078,7 +1078,8 @@ def test_classifier_metrics_of_detections_resample_images_too():
 
 @quiet
 def test_two_detectors_are_compared_on_the_same_images():
-    a, b = detections(0), detections(1)
+    a = detections(0)
+    b = a.with_probability(a.score**1.5)
     r = cal.compare("d_ece", a, b, method="basic", n_resamples=9, rng=0)
     assert r.difference == pytest.approx(cal.compute("d_ece", a) - cal.compute("d_ece", b))
     with pytest.raises(ValueError, match="different images"):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from calibrary.data.arrays import matched_detections
 from calibrary.data.boxes import Boxes, boxes
 from calibrary.data.checks import Array, Indices
+from calibrary.data.identity import Identity
 from calibrary.data.matches import Matches
 from calibrary.data.matching import match_detections
 from calibrary.data.predictions import Predictions, predictions
@@ -102,6 +103,10 @@ class Data(Protocol):
     @property
     def time(self) -> NDArray[Any] | None:
         """The time of each entry of a column: dates or numbers; None if not given."""
+
+    @property
+    def identity(self) -> Identity:
+        """What says which rows, or images, these are."""
 
     # -- columns: one entry for each row, or for each image of detections
 

@@ -12,6 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
 from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
 from calibrary.data.geometry import as_xywh
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.matches import Flags, Matches, Objects
 
 
@@ -60,6 +61,9 @@ def matched_detections(
     >>> round(cal.brier_score(m), 4)
     0.1533
     """
+    refuse_misaligned(
+        correct=correct, score=score, iou=iou, category=category, image=image, box=box, sample_weight=sample_weight
+    )
     c = checked_scores(_one_each(score, "score", None), "score[{}]".format)
     n = len(c)
     hit = _flags(correct, c)

@@ -1,8 +1,4 @@
-"""Tables with named columns and labelled rows: columns are matched to classes by name, rows must be aligned.
-
-The names of columns and rows in pandas, polars and PyArrow would be lost in an array, and with them the evidence that
-two tables do not belong together.
-"""
+"""Tables with named columns, which are matched to classes by name: in an array the names would be lost."""
 
 from __future__ import annotations
 
@@ -16,24 +12,8 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, as_array
+from calibrary.data.identity import refuse_misaligned as refuse_misaligned
 from calibrary.data.labels import plain_labels
-
-
-def refuse_misaligned(**given: Any) -> None:
-    """Raise an error for pandas objects with different indexes, because the correspondence of their rows is unknown."""
-    known = [(name, index) for name, values in given.items() if (index := _index(values)) is not None]
-    for name, index in known[1:]:
-        first, expected = known[0]
-        if len(index) == len(expected) and not index.equals(expected):
-            raise RefusedError(
-                f"{name} and {first} have different indexes: align them ({name}.loc[{first}.index]), or pass "
-                f"{name}.to_numpy() if the rows are in the same order"
-            )
-
-
-def _index(values: Any) -> Any:
-    index = getattr(values, "index", None)
-    return index if hasattr(index, "equals") else None  # the index of a list is a method
 
 
 def column_names(table: Any) -> list[str] | None:

@@ -13,6 +13,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.belonging import as_times
 from calibrary.data.checks import Array, Indices, as_array, as_floats, refuse_negative
+from calibrary.data.identity import Identity, refuse_other_names
 from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
@@ -423,6 +424,40 @@ class Matches:
         return self
 
     @property
+    def identity(self) -> Identity:
+        """What says which images these are: their identifiers, and the objects if boxes were matched with them."""
+        objects = None
+        if self.matching is not None:
+            o = self.objects
+            rows = np.column_stack([o.image, o.category, o.real, self.object_weights])
+            objects = rows[np.lexsort(rows.T[::-1])]
+        return Identity("image", self.images, {"objects": objects})
+
+    def ordered_by(self, images: Sequence[Hashable]) -> Matches:
+        """The same detections with their images in this order; an error unless these are the same images."""
+        if tuple(images) == tuple(self.images):
+            return self
+        position = {image: i for i, image in enumerate(images)}
+        unknown = next((image for image in self.images if image not in position), None)
+        if unknown is not None:
+            raise RefusedError(
+                f"the two sets of detections are from different images (only one has image {unknown!r}): compare "
+                "models on the same images"
+            )
+        place = np.array([position[image] for image in self.images], dtype=np.intp)
+        source = np.argsort(place)
+        again = self.again
+        return replace(
+            self,
+            image=place[self.image],
+            objects=replace(self.objects, image=place[self.objects.image]),
+            images=images,
+            image_size=None if self.image_size is None else self.image_size[source],
+            time=None if self.time is None else self.time[source],
+            again=None if again is None else lambda **options: again(**options).ordered_by(images),
+        )
+
+    @property
     def in_groups(self) -> bool:
         """True, because the detections of an image always belong together."""
         return False
@@ -447,6 +482,7 @@ class Matches:
                 f"{name} has shape {array.shape}: for detections pass one value for each of the {self.n_images} "
                 "images, in their order"
             )
+        refuse_other_names(values, self.images, name, "image")
         return array
 
     def rows_of(self, column: NDArray[Any]) -> NDArray[Any]:

@@ -29,7 +29,8 @@ from calibrary.data.checks import (
     sigmoid,
     softmax,
 )
-from calibrary.data.columns import by_name, column_names, refuse_misaligned, takes_table
+from calibrary.data.columns import by_name, column_names, takes_table
+from calibrary.data.identity import Identity, index_of, refuse_misaligned
 from calibrary.data.label_rows import rows_given, sum_to_one
 from calibrary.data.labels import checked_labels
 from calibrary.data.parts import split_rows
@@ -114,6 +115,7 @@ class Predictions(RenamedFields):
     _time: NDArray[Any] | None = None
     _parent: tuple[Predictions, NDArray[np.bool_] | None] | None = None
     _device: Any = None
+    _index: Any = None
 
     def __init__(
         self,
@@ -373,6 +375,8 @@ class Predictions(RenamedFields):
 
     def align(self, values: Any, name: str) -> NDArray[Any]:
         """Rows of an extra input (features, groups, ...) that belong to these predictions."""
+        if type(values) is not np.ndarray:
+            refuse_misaligned(**{"y_true": self, name: values})
         array = as_array(values, name)
         if array.ndim == 0 or len(array) != self.n_input:
             got = "a scalar" if array.ndim == 0 else f"{len(array)} rows"
@@ -563,6 +567,16 @@ class Predictions(RenamedFields):
         """Which rows belong together; None: every row is its own unit."""
         found: Belonging | None = self._from_source("_together")
         return None if found is _APART else found
+
+    @property
+    def index(self) -> Any:
+        """The index of the pandas objects that these rows were given as; None if they were plain arrays."""
+        return self._from_source("_index")
+
+    @property
+    def identity(self) -> Identity:
+        """What says which rows these are: their index, labels, weights and units."""
+        return Identity("row", self.index, {"labels": self.y, "weights": self.w, "units": self.units})
 
     @property
     def in_groups(self) -> bool:
@@ -823,11 +837,13 @@ def predictions(
     if given.ndim == 2 and given.shape[1] > 1:
         rows = rows_given(given, y_prob, labels)
         if rows is not None:
+            refuse_misaligned(y_true=y_true, y_prob=y_prob)
             held = Predictions(rows.y, rows.probability, classes=rows.classes)
+            held._index = _first_index(y_true, y_prob, sample_weight)
             return held if sample_weight is None else _given_other_weights(held, sample_weight)
     probability = checked_probabilities(y_prob, percent)
     if type(y_prob) is not np.ndarray or type(y_true) is not np.ndarray:
-        refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
+        refuse_misaligned(y_true=y_true, y_prob=y_prob)
         columns = column_names(y_prob)
         if columns is not None and pos_label is None:
             probability, labels = by_name(columns, probability, y_true, labels)
@@ -835,12 +851,18 @@ def predictions(
     if len(y) != len(probability):
         raise RefusedError(f"y_true has {len(y)} rows and y_prob has {len(probability)}: the lengths differ")
     checked = Predictions(y, probability, classes=classes)
+    checked._index = _first_index(y_true, y_prob, sample_weight)
     if getattr(y_prob, "is_cuda", False):
         checked._device = y_prob.device
     return checked if sample_weight is None else _given_other_weights(checked, sample_weight)
 
 
+def _first_index(*given: Any) -> Any:
+    return next((index for values in given if (index := index_of(values)) is not None), None)
+
+
 def _given_other_weights(p: Predictions, sample_weight: Any) -> Predictions:
+    refuse_misaligned(y_true=p, sample_weight=sample_weight)
     w = checked_weights(sample_weight, p.n_input)
     if p.rows is not None:
         w = w[p.rows]

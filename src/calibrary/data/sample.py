@@ -104,12 +104,6 @@ class Sample(Protocol):
     def consistency(self, truth: Array | None = None) -> Scheme:
         """Consistency resampling: units drawn with replacement first, then their labels."""
 
-    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
-        """Raise an error unless both samples have the same units, which can then be drawn together.
-
-        ``own_outcomes``: each sample has labels of its own for the same units.
-        """
-
     def each_copy(self) -> Predictions:
         """The predictions, with every copy of a weighted row as a row."""
 
@@ -195,11 +189,6 @@ class RowSample:
             f"sample_weight represents {self.n_units:,} copies, which are counted and never listed, but this method "
             "needs each copy: use smaller counts, or weight_type='importance'"
         )
-
-    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
-        same = self.p.n == other.p.n if own_outcomes else np.array_equal(self.p.y, other.p.y)
-        if not same:
-            raise RefusedError("y_prob_a and y_prob_b belong to different rows: compare models on the same rows")
 
     def each_copy(self) -> Predictions:
         if self.counted:
@@ -367,11 +356,6 @@ class UnitSample(RowSample):
     def takes_truths(self) -> bool:
         return False
 
-    def refuse_other_units(self, other: Any, own_outcomes: bool = False) -> None:
-        super().refuse_other_units(other, own_outcomes)
-        if other.unit is None or not np.array_equal(self.unit, other.unit):
-            raise RefusedError("the two models have different units: compare them on the same units")
-
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
 
@@ -486,12 +470,6 @@ class ImageSample:
     @property
     def unit_row(self) -> None:
         return None
-
-    def refuse_other_units(self, other: ImageSample, own_outcomes: bool = False) -> None:
-        if self.n_units != other.n_units:
-            raise RefusedError(
-                "the two sets of detections are from different images: compare models on the same images"
-            )
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges predictions of the same row, and detections are not paired")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
+from calibrary.data.identity import refuse_misaligned
 
 
 class Horizon(NamedTuple):
@@ -94,6 +95,7 @@ def _not_censored(times: Array, happened: NDArray[np.bool_], w: Array, at: Array
 
 
 def _checked(time: Any, event: Any, sample_weight: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+    refuse_misaligned(time=time, event=event, sample_weight=sample_weight)
     times, flags = as_array(time, "time").astype(np.float64), as_array(event, "event")
     if times.ndim != 1 or flags.shape != times.shape or len(times) == 0:
         raise RefusedError(f"time has shape {times.shape} and event {flags.shape}: pass one of each for every row")

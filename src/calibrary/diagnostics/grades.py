@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import one_of
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, pvalue_cell
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -111,7 +111,7 @@ def grade_tests(
     given = predictions(y_true, y_prob, **checked)
     p = given if given.binary else given.through(as_lens("binary")).views[0]
     p.counts("grade_tests")
-    names = p.c if grades is None else p.align(as_array(grades, "grades"), "grades")
+    names = p.c if grades is None else p.align(grades, "grades")
     found, place = np.unique(names, return_inverse=True)
     place = place.ravel()
     n, events = (np.bincount(place, weights=x).astype(np.float64) for x in (p.weight, p.weight * p.y))

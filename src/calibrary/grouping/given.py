@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Indices, as_array
+from calibrary.data.identity import index_of, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping
 from calibrary.grouping.groups import Groups, groups_by_number
@@ -25,7 +26,7 @@ class UserGroups(Grouping):
     """
 
     def __init__(self, groups: Any) -> None:
-        self.given = as_array(groups, "groups")
+        self.given, self.index = as_array(groups, "groups"), index_of(groups)
         if self.given.ndim != 1:
             raise RefusedError(f"groups has {self.given.ndim} dimensions: pass one group per row")
         missing = np.flatnonzero(_missing(self.given))
@@ -33,6 +34,7 @@ class UserGroups(Grouping):
             raise RefusedError(f"groups[{missing[0]}] is missing: pass a group for every row")
 
     def fit_view(self, view: Predictions) -> Self:
+        refuse_misaligned(y_true=view, groups=self)
         names, index = np.unique(view.align(self.given, "groups"), return_inverse=True)
         self.names_ = names
         self.n_bins_ = len(names)

@@ -116,10 +116,11 @@ def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
         raise ValueError("by holds no column: pass columns by name, such as by={'site': site, 'age': age}")
     columns = {}
     for name in names:
-        values, called = as_array(by[name], f"by[{name!r}]"), f"by[{str(name)!r}]"
+        called = f"by[{str(name)!r}]"
+        context.data.align(by[name], called)  # the same rows, or a sentence
+        values = as_array(by[name], called)
         if values.ndim != 1:
             raise ValueError(f"{called} has {values.ndim} dimensions: give one value per row")
-        context.data.align(values, called)  # the right length, or a sentence
         columns[str(name)] = levels_of(values)
     return columns
 

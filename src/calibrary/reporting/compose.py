@@ -18,6 +18,7 @@ from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
 from calibrary.data.columns import takes_table
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -116,6 +117,7 @@ def report(
     chosen = ReportSettings.of(settings, keywords)
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
+    refuse_misaligned(y_true=data, by=chosen.by, groups=chosen.groups)
     return composed(data, chosen)
 
 

@@ -13,9 +13,10 @@ import scipy
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.data import is_data
 from calibrary.data.checks import Array
+from calibrary.data.identity import meeting
 from calibrary.data.predictions import Predictions
 from calibrary.data.replicate import Scheme
-from calibrary.data.sample import Sample, swaps
+from calibrary.data.sample import Sample, sample_of, swaps
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
     alpha_of,
@@ -183,18 +184,22 @@ def compare(
     if y_prob_b is None and is_data(y_true):  # two sets of data, each complete
         _refuse_second("two sets of data hold their own labels and weights", None, y_true_b, sample_weight_b, paired)
         same_units = True
-        pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type)
+        pair = _pair(metric, (y_true, None), (y_prob_a, None), options, options, weight_type, "same")
     elif y_prob_b is None:
         raise RefusedCallError("y_prob_b is missing: pass the second model's predictions, or a mapping of several")
     else:
         if paired and (y_true_b is None or sample_weight_b is not None):
             raise RefusedCallError("paired=True needs y_true_b, the second model's own labels, and no sample_weight_b")
-        same_units = (y_true_b is None or paired) and sample_weight_b is None
+        if y_true_b is None and sample_weight_b is not None:
+            raise RefusedCallError(
+                "sample_weight_b was given without y_true_b: the rows of y_true have one weight each for both models, "
+                "sample_weight; pass y_true_b too if the second model was evaluated on other rows"
+            )
+        same_units = y_true_b is None or paired
         other = options if same_units else {**options, "sample_weight": sample_weight_b}
         second = y_true if y_true_b is None else y_true_b
-        pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type)
-    if same_units:
-        pair.first.refuse_other_units(pair.second, own_outcomes=paired)
+        rows = "own outcomes" if paired else "same" if same_units else "other"
+        pair = _pair(metric, (y_true, y_prob_a), (second, y_prob_b), options, other, weight_type, rows)
     settings["asked"] = method
     pair = replace(pair, same_units=same_units)
     method = settings["method"] = pair.usual() if method == "auto" else method
@@ -287,13 +292,14 @@ class _Pair:
 
 
 def _pair(
-    metric: Any, a: tuple[Any, Any], b: tuple[Any, Any], of_a: dict[str, Any], of_b: dict[str, Any], weight_type: str
-) -> _Pair:
-    statistics = []
-    for (y_true, y_prob), options in ((a, of_a), (b, of_b)):
-        sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type)
-        statistics.append(as_statistic(metric, sample, question))
-    return _Pair(statistics[0], statistics[1])
+    metric: Any, a: tuple[Any, Any], b: tuple[Any, Any], of_a: dict[str, Any], of_b: dict[str, Any], weight_type: str,
+    rows: str,
+) -> _Pair:  # fmt: skip
+    first, asked = read_call(metric, *a, of_a, weight_type=weight_type)
+    second, asked_second = read_call(metric, *b, of_b, weight_type=weight_type)
+    if rows != "other":
+        second = sample_of(meeting(first.data, second.data, rows == "own outcomes"), weight_type)
+    return _Pair(as_statistic(metric, first, asked), as_statistic(metric, second, asked_second))
 
 
 def _all_pairs(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data.checks import Array, Indices, as_array, as_floats
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_order, power_mean
@@ -301,6 +302,7 @@ def _own_partition(view: Predictions, partitions: list[Indices], weights: Any) -
 
 def _partitions(view: Predictions, groups: Any, features: Any) -> list[Indices]:
     """Group number of every row of the view, once per partition."""
+    refuse_misaligned(y_true=view, groups=groups)
     given = groups if callable(groups) or isinstance(groups, list | tuple) else as_array(groups, "groups")
     if isinstance(given, np.ndarray):
         columns: list[Any] = list(given.T) if given.ndim == 2 else [given]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_array
+from calibrary.data.checks import ROW_SUM_TOLERANCE, Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
 from calibrary.metrics.machinery.literature import cited
@@ -477,7 +477,7 @@ def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
         return np.asarray(gamma(c), dtype=np.float64)
     if np.ndim(gamma) == 0:
         return _not_negative("gamma", gamma)
-    per_row = view.align(as_array(gamma, "gamma"), "gamma").astype(np.float64)
+    per_row = view.align(gamma, "gamma").astype(np.float64)
     if not per_row.min() >= 0:
         raise RefusedError(f"gamma contains {per_row.min():g}: exponents must not be negative")
     return per_row

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import ONE_THREAD, Array, are_probabilities, as_array, slices
+from calibrary.data.checks import ONE_THREAD, Array, are_probabilities, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
@@ -147,7 +147,7 @@ def soft(view: Predictions, soft_target: Any) -> Array:
     """Probabilities used in place of labels, in the shape of the view's own probabilities."""
     if not _is_the_problem_itself(view):
         raise RefusedError("soft_target replaces the labels as given: use lens='full', or 'binary' for two classes")
-    target = view.align(as_array(soft_target, "soft_target"), "soft_target").astype(np.float64)
+    target = view.align(soft_target, "soft_target").astype(np.float64)
     if view.binary and target.ndim == 2 and target.shape[1] == 2:
         target = target[:, 1]
     elif not view.binary and view.k == 2 and target.ndim == 1:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, undefined, whole
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords
@@ -158,7 +158,7 @@ def _induced(view: Predictions, bin: Indices) -> float:
 
 def _learned_cells(view: Predictions, bin: Indices, features: Any, n_groups: int, rng: Any) -> tuple[Indices, Indices]:
     """The half of the rows that is evaluated, and the leaf of each row in the tree of its bin."""
-    x = np.asarray(view.align(as_array(features, "features"), "features"), dtype=np.float64)
+    x = np.asarray(view.align(features, "features"), dtype=np.float64)
     x = x[:, None] if x.ndim == 1 else x
     learning = np.zeros(view.n, dtype=bool)
     learning[shuffled(view.n, rng, "halves")[: view.n // 2]] = True
