@@ -87,6 +87,20 @@ CALLS = {
     ),
     "expected_by_chance": Call(functools.partial(cal.study.expected_by_chance, "ece"), WEIGHTED, FEW),
     "mine": Call(cal.study.mine, WEIGHTED, {"metrics": ["ece"], "draws": 3}),
+    "monitor": Call(lambda **rows: cal.calibration_monitor().update(**rows), WEIGHTED),
+    "map": Call(
+        lambda y_true, y_prob, sample_weight: cal.maps.Platt().fit(y_true, y_prob, sample_weight).predict([0.3]),
+        WEIGHTED,
+    ),
+    "ReliabilityMap": Call(
+        lambda y_true, y_prob, features: cal.ReliabilityMap().fit(y_true, y_prob, features=features).predict([0.3]),
+        {**ROWS, "features": FEATURES},
+    ),
+    "grouping": Call(
+        lambda y_true, y_prob, sample_weight: cal.grouping.EqualMass(4).fit(y_prob, y_true, sample_weight).edges_,
+        WEIGHTED,
+    ),
+    "fitted world": Call(cal.study.BiasByConstruction.fit, WEIGHTED),
     "compute": Call(functools.partial(cal.compute, "ece"), WEIGHTED),
     "null_data": Call(functools.partial(cal.plots.null_data, "ece"), WEIGHTED, FEW),
     "segments_data": Call(cal.plots.segments_data, {**ROWS, "by": SITE}, FEW),

@@ -39,8 +39,8 @@ class Grouping(ABC):
 
     def fit(self, c: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the groups from confidences (and from labels and weights, if the rule uses them)."""
-        c = as_array(c, "c")
-        labels = np.zeros(len(c), dtype=np.intp) if y is None and c.ndim else y
+        given = as_array(c, "c")
+        labels = np.zeros(len(given), dtype=np.intp) if y is None and given.ndim else y
         return self.fit_view(predictions(labels, c, sample_weight=sample_weight))
 
     @abstractmethod
