@@ -14,34 +14,37 @@ from inspect_ai.scorer import Metric, SampleScore, metric
 
 from calibrary.base.errors import collected_warnings, warn
 from calibrary.inference.verbs.interval import interval
-from calibrary.language.inspect_log import _VALUES, CONFIDENCE, _as_number
+from calibrary.language.inspect_log import _VALUES, CONFIDENCE
+from calibrary.language.log import LogError, as_fractions
 
 __all__ = ["brier", "ece", "smece"]
 
 
 def _pairs(scores: list[SampleScore], confidence: str | None) -> tuple[list[int], list[float]]:
     """Whether each answer is right, and the confidence in the score's metadata; scores without either are left out."""
-    right, sure = [], []
+    right, stated = [], []
     for one in scores:
         value, metadata = one.score.value, one.score.metadata or {}
         correct = _VALUES.get(value) if isinstance(value, str) else value if value in (0, 1) else None
         names = [confidence] if confidence is not None else [name for name in metadata if name.lower() in CONFIDENCE]
-        stated = _as_number(metadata.get(names[0])) if names else None
-        if correct is not None and stated is not None:
-            right.append(int(correct))
-            sure.append(stated)
-    if sure and max(sure) > 1.0:
-        sure = [c / 100.0 for c in sure]
-    if len(sure) < len(scores):
-        left = len(scores) - len(sure)
+        right.append(correct)
+        stated.append(metadata.get(names[0]) if names else None)
+    try:
+        sure, _ = as_fractions(stated, [one.sample_id for one in scores], "the confidence", "no calibration metric")
+    except LogError as error:  # an error here would end the evaluation, after its samples were paid for
+        warn(str(error))
+        return [], []
+    kept = [(int(y), c) for y, c in zip(right, sure, strict=True) if y is not None and c is not None]
+    if len(kept) < len(scores):
         warn(
-            f"{left:,} of {len(scores):,} scores are left out: they have no confidence, or are neither right nor wrong"
+            f"{len(scores) - len(kept):,} of {len(scores):,} scores are left out: they have no confidence, or are "
+            "neither right nor wrong"
         )
-    return right, sure
+    return [y for y, _ in kept], [c for _, c in kept]
 
 
 def _measured(id: str, scores: list[SampleScore], confidence: str | None) -> Mapping[str, float]:
-    right, sure = _pairs(scores, confidence)
+    right, sure = _pairs(scores, confidence) if scores else ([], [])
     if len(right) < 2:
         return {id: math.nan, f"{id}_low": math.nan, f"{id}_high": math.nan}
     with collected_warnings():

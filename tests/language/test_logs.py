@@ -14,8 +14,8 @@ import pytest
 
 import calibrary as cal
 from calibrary.cli.read import read_predictions
-from calibrary.language import packed, read_log
-from calibrary.language.stream import CutOffError, JsonStream
+from calibrary.language import packed, read_log, stream
+from calibrary.language.stream import JsonStream, UnreadableError
 from paths import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -210,7 +210,7 @@ def test_a_log_that_was_cut_off_is_refused(tmp_path):
     text = (LOGS / "inspect_sums.json").read_text()
     for size in (len(text) // 2, len(text) - 2):
         (tmp_path / "cut.json").write_text(text[:size])
-        with pytest.raises(ValueError, match="was cut off or is damaged"):
+        with pytest.raises(ValueError, match="it was cut off or is damaged"):
             read_log(tmp_path / "cut.json")
 
 
@@ -231,10 +231,10 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("samples/a_epoch_1.json", b"0" * 3_000_000)
-    monkeypatch.setattr(packed, "MOST_MEMBER", 1_000_000)
-    with pytest.raises(ValueError, match="claims 3 MiB: it is refused"):
+    monkeypatch.setattr(packed, "MOST_SIZE", 1 << 20)
+    with pytest.raises(ValueError, match="claims 3 MiB, and at most 1 MiB is possible: log fewer fields"):
         read_log(path)
-    monkeypatch.setattr(packed, "MOST_MEMBER", 1 << 28)
+    monkeypatch.setattr(packed, "MOST_SIZE", 1 << 27)
     monkeypatch.setattr(packed, "_MOST_TOTAL", 1_000_000)
     monkeypatch.setattr(packed, "_MOST_RATIO", 100)
     with pytest.raises(ValueError, match="claims to unpack to"):
@@ -267,23 +267,27 @@ def test_names_of_members_are_never_paths(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.eval"]
 
 
-def test_a_stream_of_json_is_the_whole_of_it():
+def test_a_stream_of_json_is_the_whole_of_it(monkeypatch):
     found = {"a": 1, "samples": [{"x": [1, "]}"]}, 2.5, "t,e", None, []], "b": {"samples": [1]}, "c": []}
     for chunk in (1, 3, 17):
-        import calibrary.language.stream as stream
-
-        size, stream._CHUNK = stream._CHUNK, chunk
-        try:
-            items = list(JsonStream(io.StringIO(json.dumps(found, indent=1)), 10_000).items("samples"))
-        finally:
-            stream._CHUNK = size
+        monkeypatch.setattr(stream, "_CHUNK", chunk)
+        items = list(JsonStream(io.StringIO(json.dumps(found, indent=1))).items("samples"))
         assert [v for k, v in items if k == "samples"] == found["samples"]
         assert {k: v for k, v in items if k != "samples"} == {k: found[k] for k in ("a", "b", "c")}
-    with pytest.raises(CutOffError, match="longer than 50 characters"):
-        list(JsonStream(io.StringIO('{"a": "' + "x" * 4_000_000 + '"}'), 50).items("samples"))
-    for bad in ('{"a" 1}', '{"a": [1,,2]}', '{"samples": [1 2]}', "[1]", '{"samples": [1'):
-        with pytest.raises(CutOffError):
-            list(JsonStream(io.StringIO(bad), 1000).items("samples"))
+    monkeypatch.setattr(stream, "MOST_SIZE", 1 << 20)
+    with pytest.raises(UnreadableError, match="longer than 1 MiB"):
+        list(JsonStream(io.StringIO('{"a": "' + "x" * 4_000_000 + '"}')).items("samples"))
+    for bad in (
+        '{"a" 1}',
+        '{"a": [1,,2]}',
+        '{"samples": [1 2]}',
+        "[1]",
+        '{"samples": [1',
+        '{"a": 1]',
+        '{"samples": [1}}',
+    ):
+        with pytest.raises(UnreadableError, match=r"cut off or is damaged: character \d"):
+            list(JsonStream(io.StringIO(bad)).items("samples"))
 
 
 # -- the harness ------------------------------------------------------------------------------------------
@@ -341,7 +345,7 @@ def test_a_line_without_probabilities_is_refused_with_its_number(tmp_path, chang
 def test_a_file_of_the_harness_that_was_cut_off_is_refused(tmp_path):
     path = lines(tmp_path / "samples_t.jsonl", [question(i) for i in range(3)])
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(ValueError, match="line 3 is not JSON: it was cut off there"):
+    with pytest.raises(ValueError, match=r"line 3 cannot be read: it is not JSON .*the file was cut off there"):
         read_log(path)
 
 
@@ -388,7 +392,7 @@ def test_commands_read_logs_and_say_what_was_read(tmp_path):
     status, out, err = command("metric", "ece", written(tmp_path / "e.eval", rows), "--interval", "--resamples", 99)
     assert (status, "answers to one question (id) are resampled together" in err) == (0, True)
     status, _, err = command("metric", "ece", a, "--scorer", "x")
-    assert status == 0
+    assert (status, "has no filter 'x': choose from 'none'" in err) == (2, True)
     (tmp_path / "p.csv").write_text("y,p\n1,0.5\n0,0.4\n")
     status, _, err = command("metric", "ece", tmp_path / "p.csv", "--scorer", "x")
     assert (status, "--scorer and --normalize apply to logs only" in err) == (2, True)

@@ -146,6 +146,10 @@ def _opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]
     if found is None:
         return open_table(source), how
     table, label, prob = found
+    if (how.percent or how.logits) and prob is not how.prob:
+        raise InputError(
+            f"{source} is a log, whose unit is recognized: leave {'--percent' if how.percent else '--logits'} out"
+        )
     return table, replace(how, label=how.label or label, prob=None if how.models else prob)
 
 

@@ -48,7 +48,9 @@ FilePath = Annotated[str, Field(description="File of predictions, or a log of a 
 Label = Annotated[str | None, Field(description="Column of the true class or outcome; guessed when obvious.")]
 Prob = Annotated[list[str] | None, Field(description="Probability column(s); guessed when obvious.")]
 Unit = Annotated[str | None, Field(description="Column of patients, images or prompts whose rows belong together.")]
-Scorer = Annotated[str | None, Field(description="Inspect log: the scorer to use, if there are several.")]
+Scorer = Annotated[
+    str | None, Field(description="Log: the scorer (Inspect) or filter (lm-evaluation-harness), if there are several.")
+]
 Judge = Annotated[
     str | None,
     Field(description="Column of an automatic judge's labels; the label column holds a few human labels."),

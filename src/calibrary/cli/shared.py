@@ -89,7 +89,10 @@ DropInvalid = Annotated[
     ),
 ]
 Drop = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
-Scorer = Annotated[str | None, typer.Option("--scorer", help="Inspect log: the scorer to use, if there are several.")]
+Scorer = Annotated[
+    str | None,
+    typer.Option("--scorer", help="Log: the scorer (Inspect) or filter (lm-evaluation-harness), if there are several."),
+]
 Normalize = Annotated[
     str,
     typer.Option(help="lm-evaluation-harness log: length divides log-likelihoods by the length of the option's text."),

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from calibrary.base.numbers import counted
-from calibrary.language.log import Log, LogError
+from calibrary.base.errors import suggest
+from calibrary.base.numbers import counted, distinct_digits
+from calibrary.language.log import Log, LogError, fields
+from calibrary.language.stream import MOST_SIZE, UnreadableError, parsed
 
-#: Largest length of a line: a question with its context, not a file without line ends.
-MOST_LINE = 1 << 26
 NORMALIZED = ("none", "length")
-_NAME = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d{2}-\d{2}T[\d.:-]+\.jsonl")
+_NAME = re.compile(r"samples_(?P<task>.+?)_(?P<run>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl")
+#: A log-likelihood above 0 by no more than this has a rounding error.
+_ROUNDING = 1e-6
 
 
 def is_samples(head: bytes) -> bool:
@@ -31,12 +34,13 @@ def task_of(path: Path) -> str:
     return found["task"] if found else path.name.removesuffix(".jsonl").removeprefix("samples_")
 
 
-def read_samples(paths: list[Path], source: str, normalize: str = "none") -> Log:
-    """One file, or those of several tasks, with the probabilities of the options."""
-    files = [_Questions(path, normalize) for path in paths]
+def read_samples(paths: list[Path], source: str, normalize: str = "none", filter: str | None = None) -> Log:
+    """One file, or those of several tasks of one model, with the probabilities of the options."""
+    notes = _refuse_pooling(paths, source)
+    files = [_Questions(path, normalize, filter) for path in paths]
     widths = {width for file in files for width in file.widths}
     same = len(widths) == 1
-    tasks = list(dict.fromkeys(file.task for file in files))
+    tasks = [file.task for file in files]
     columns: dict[str, Any] = {}
     rows = [(file, i) for file in files for i in range(len(file.ids))]
     several = len(tasks) > 1
@@ -50,96 +54,193 @@ def read_samples(paths: list[Path], source: str, normalize: str = "none") -> Log
         top = [int(np.argmax(f.probability[i])) for f, i in rows]
         columns["correct"] = [int(f.right[i] == t) for (f, i), t in zip(rows, top, strict=True)]
         columns["confidence"] = [float(f.probability[i][t]) for (f, i), t in zip(rows, top, strict=True)]
+        notes.append(
+            "the questions have different numbers of options: the confidence is that of the most likely option"
+        )
     for name in dict.fromkeys(name for file in files for name in file.fields):
         columns.setdefault(f"doc.{name}", [f.fields.get(name, {}).get(i) for f, i in rows])
     what = f"task {tasks[0]}" if not several else f"tasks {', '.join(tasks[:4])}" + (", ..." if len(tasks) > 4 else "")
     options = f"{len(files[0].probability[0])} options" if same else "different numbers of options"
     by = "softmax of log-likelihoods" + (" divided by the length of the option" if normalize == "length" else "")
     description = f"lm-evaluation-harness, {what}, {counted(len(rows), 'question')} of {options}, probabilities by {by}"
-    notes = (
-        ()
-        if same
-        else ("the questions have different numbers of options: the confidence is that of the most likely option",)
-    )
-    return Log(source, description, columns, by="task" if several else "", notes=notes)
+    notes += [note for file in files for note in file.notes]
+    return Log(source, description, columns, by="task" if several else "", notes=tuple(notes))
+
+
+def _refuse_pooling(paths: list[Path], source: str) -> list[str]:
+    """Refuse files of several models, and several runs of one task; say if the tasks are from several runs."""
+    models = dict.fromkeys(path.parent.name for path in paths)
+    if len(models) > 1:
+        raise LogError(
+            f"{source} has samples of several models (folders {', '.join(models)}): pass the folder of one of them"
+        )
+    by_task: dict[str, list[Path]] = {}
+    for path in paths:
+        by_task.setdefault(task_of(path), []).append(path)
+    for task, files in by_task.items():
+        if len(files) > 1:
+            raise LogError(
+                f"{source} has {len(files)} runs of task {task} ({', '.join(map(str, files))}): pass one of these "
+                "files, or a folder with the files of one run"
+            )
+    runs = sorted({found["run"] for path in paths if (found := _NAME.fullmatch(path.name))})
+    return [f"the tasks are from {len(runs)} runs ({', '.join(runs[:4])})"] if len(runs) > 1 else []
 
 
 class _Questions:
     """The questions of one file; only the needed fields of each line are stored."""
 
-    def __init__(self, path: Path, normalize: str) -> None:
-        self.path, self.task = path, task_of(path)
+    def __init__(self, path: Path, normalize: str, filter: str | None) -> None:
+        self.path, self.task, self.normalize = path, task_of(path), normalize
         self.ids: list[Any] = []
         self.probability: list[Any] = []
         self.widths: set[int] = set()
         self.fields: dict[str, dict[int, Any]] = {}
-        #: The target as the number of an option, and as the text of an option; -1 if it is not.
-        targets: list[tuple[int, int]] = []
-        right: list[tuple[int, int] | None] = []
+        self.notes: list[str] = []
+        self.readings: dict[str, list[int]] = {"texts": [], "numbers": [], "letters": []}
+        #: For each recorded accuracy: the question, the options that the rule selects, and whether that was right.
+        self.recorded: dict[str, list[tuple[int, list[int], bool]]] = {"acc": [], "acc_norm": []}
         with path.open("rb") as file:
-            for number, record in _records(file, path):
-                scores, texts = _options(record, f"{path}: line {number:,}")
-                logs = scores if normalize == "none" else scores / np.maximum([len(t) for t in texts], 1)
-                chance = np.exp(logs - logs.max())
-                self._keep_fields(record, len(self.ids))
-                self.ids.append(record.get("doc_id", number - 1))
-                self.probability.append(chance / chance.sum())
-                self.widths.add(len(scores))
-                targets.append(_target(record, texts, len(scores)))
-                best, recorded = int(np.argmax(scores)), record.get("acc")
-                right.append(None if recorded not in (0, 1, 0.0, 1.0) else _agrees(targets[-1], best, bool(recorded)))
+            for number, record in self._distinct(_records(file, path), filter):
+                self._question(record, f"{path}: line {number:,}")
         if not self.ids:
             raise LogError(f"{path} has no questions: run the harness with --log_samples")
-        self.right = self._settled(targets, right)
+        self.right = self._labels()
 
-    def _keep_fields(self, record: dict[str, Any], place: int) -> None:
-        doc = record.get("doc")
-        for name, value in doc.items() if isinstance(doc, dict) else ():
-            if isinstance(value, str | int | float | bool) and not (isinstance(value, str) and len(value) > 200):
-                self.fields.setdefault(str(name), {})[place] = value
+    def _distinct(self, lines: Iterator[tuple[int, bytes, Any]], filter: str | None) -> Iterator[tuple[int, Any]]:
+        """The records of one filter; a question that occurs twice is counted once if its lines are equal."""
+        seen: dict[tuple[str, str], tuple[int, bytes]] = {}
+        filters: Counter[str] = Counter()
+        again: list[str] = []
+        for number, line, record in lines:
+            where, id, name = f"{self.path}: line {number:,}", record.get("doc_id"), str(record.get("filter", "none"))
+            if type(id) not in (int, str):
+                raise LogError(f"{where} has doc_id {id!r:.40}: it must be a whole number or a text")
+            filters[name] += 1
+            if filter not in (None, name):
+                continue
+            digest = hashlib.blake2b(line.strip(), digest_size=16).digest()
+            first, other = seen.setdefault((name, str(id)), (number, digest))
+            if first == number:
+                yield number, record
+            elif digest == other:
+                again.append(str(id))
+            else:
+                raise LogError(
+                    f"{where} has question {id!r} again, and line {first:,} differs: a file must have one line for "
+                    "each question of one task and run"
+                )
+        if filter is None and len(filters) > 1:
+            raise LogError(f"{self.path} has several filters ({', '.join(filters)}): name one with --scorer")
+        if filter is not None and filter not in filters:
+            raise LogError(f"{self.path} has no filter {filter!r}: {suggest(filter, filters)}")
+        if filter is not None and len(filters) > 1:
+            self.notes.append(f"{counted(filters.total() - filters[filter], 'line')} of other filters left out")
+        if again:
+            self.notes.append(f"{counted(len(again), 'repeated line')} counted once: the first is question {again[0]}")
 
-    def _settled(self, targets: list[tuple[int, int]], right: list[Any]) -> list[int]:
-        """Whether targets are numbers or texts of options; if both are possible, the harness's own accuracy decides."""
-        by_number, by_text = ([t[i] for t in targets] for i in (0, 1))
-        votes = [sum(v[i] for v in right if v is not None) for i in (0, 1)]
-        if min(by_text) >= 0 and (min(by_number) < 0 or votes[1] > votes[0]):
-            return by_text
-        if min(by_number) < 0:
-            bad = by_number.index(-1) if -1 in by_number else 0
+    def _question(self, record: dict[str, Any], where: str) -> None:
+        scores, texts = _options(record, where)
+        if self.normalize == "length" and not texts:
+            raise LogError(f"{where} has no texts of its options: leave --normalize length out")
+        place, lengths = len(self.ids), np.maximum([len(text) for text in texts], 1)
+        rules = {"acc": scores, "acc_norm": scores / lengths if texts else None}
+        logs = rules["acc" if self.normalize == "none" else "acc_norm"]
+        chance = np.exp(logs - logs.max())
+        for name, value in fields(record.get("doc")):
+            self.fields.setdefault(name, {})[place] = value
+        self.ids.append(record["doc_id"])
+        self.probability.append(chance / chance.sum())
+        self.widths.add(len(scores))
+        for name, label in _readings(record, texts, len(scores), where).items():
+            self.readings[name].append(label)
+        for rule, by in rules.items():
+            value = record.get(rule)
+            if value is not None and value not in (0, 1):
+                raise LogError(
+                    f"{where} has {rule} = {value!r:.40}, neither 0 nor 1: a question with several right answers has "
+                    "no single label; use a task with one right answer for each question, such as truthfulqa_mc1"
+                )
+            if value is not None and by is not None:
+                best = np.flatnonzero(by >= by.max() - 1e-12 * abs(by.max()))
+                self.recorded[rule].append((place, best.tolist(), bool(value)))
+
+    def _labels(self) -> list[int]:
+        """The option that each target names, read in the one way that agrees with the recorded accuracies."""
+        whole = {name: labels for name, labels in self.readings.items() if min(labels) >= 0}
+        if not whole:
+            name = max(self.readings, key=lambda name: sum(label >= 0 for label in self.readings[name]))
+            bad = self.readings[name].index(-1)
+            named = any(labels[bad] >= 0 for labels in self.readings.values())
+            what = f"not one of the {name}" if named else "neither the number nor the text of one"
             raise LogError(
-                f"{self.path}: the target of question {self.ids[bad]} is neither the number nor the text of one of its "
-                "options"
+                f"{self.path}: the target of question {self.ids[bad]} is {what} of its options: check the target"
             )
-        return by_number
+        #: acc_norm depends on how the harness measured the length of an option.
+        decisive = ["acc"] if self.recorded["acc"] and self.normalize == "none" else ["acc", "acc_norm"]
+        against = {name: [self._against(labels, rule) for rule in decisive] for name, labels in whole.items()}
+        agree = [name for name, found in against.items() if not any(found)]
+        if not agree:
+            name = min(against, key=lambda name: sum(map(len, against[name])))
+            rule, wrong = next((r, w) for r, w in zip(decisive, against[name], strict=True) if w)
+            raise LogError(
+                f"{self.path}: {self._both(whole[name], rule)} if its targets are the {name} of options "
+                f"({len(wrong):,} of {len(self.recorded[rule]):,} questions differ, the first is "
+                f"{self.ids[wrong[0]]}): check the targets, whose numbers must count from 0"
+            )
+        labels = whole[agree[0]]
+        for other in whole:
+            differ = next((i for i, (a, b) in enumerate(zip(labels, whole[other], strict=True)) if a != b), None)
+            if differ is not None and other in agree:
+                raise LogError(
+                    f"{self.path}: the target of question {self.ids[differ]} may be one of the {agree[0]} or of the "
+                    f"{other} of its options: log acc, which decides, or write the texts of options as targets"
+                )
+            if differ is not None:
+                self.notes.append(
+                    f"targets taken as the {agree[0]} of options: as {other} they contradict the accuracy"
+                )
+        if self._against(labels, "acc_norm"):
+            self.notes.append(
+                f"{self._both(labels, 'acc_norm')} by the lengths of the texts without spaces at the ends"
+            )
+        return labels
+
+    def _against(self, labels: list[int], rule: str) -> list[int]:
+        """The questions whose recorded accuracy contradicts these labels."""
+        return [
+            i for i, best, right in self.recorded[rule]
+            if (labels[i] not in best if right else best == [labels[i]])
+        ]  # fmt: skip
+
+    def _both(self, labels: list[int], rule: str) -> str:
+        recorded = self.recorded[rule]
+        shares = [
+            sum(right for _, _, right in recorded) / len(recorded),
+            sum(best[0] == labels[i] for i, best, _ in recorded) / len(recorded),
+        ]
+        told, own = distinct_digits(shares) if shares[0] != shares[1] else (f"{shares[0]:.3g}",) * 2
+        return f"the log records an accuracy ({rule}) of {told}, and it is {own}"
 
 
-def _agrees(target: tuple[int, int], best: int, recorded: bool) -> tuple[int, int]:
-    return int((target[0] == best) == recorded), int((target[1] == best) == recorded)
-
-
-def _records(file: IO[bytes], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes, dict[str, Any]]]:
     number = 0
-    while line := file.readline(MOST_LINE + 1):
+    while line := file.readline(MOST_SIZE + 1):
         number += 1
-        if len(line) > MOST_LINE:
-            raise LogError(
-                f"{path}: line {number:,} is longer than {MOST_LINE >> 20} MiB: the file must have one question per "
-                "line"
-            )
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-            cut = "it was cut off there; copy it again" if not line.endswith(b"\n") else "copy the file again"
-            raise LogError(f"{path}: line {number:,} is not JSON: {cut}, or delete the line") from None
+            record = parsed(line)
+        except UnreadableError as error:
+            cut = "" if line.endswith(b"\n") else "; the file was cut off there"
+            raise LogError(f"{path}: line {number:,} cannot be read: {error}{cut}") from None
         if not isinstance(record, dict):
             raise LogError(f"{path}: line {number:,} is not an object: check that this is a file of samples")
-        yield number, record
+        yield number, line, record
 
 
 def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
-    """Log-likelihood and text of each option."""
+    """Log-likelihood and text of each option; no texts if they are not in the log."""
     found = record.get("filtered_resps", record.get("resps"))
     if not isinstance(found, list) or not found:
         raise LogError(f"{where} contains no responses: run the harness with --log_samples")
@@ -152,14 +253,16 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
         raise LogError(f"{where} has the log-likelihood of one text only: a probability needs the other options too")
     try:
         scores = np.array([float(_pair(r)[0]) for r in found])
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError, OverflowError):
         raise LogError(f"{where} contains {str(found[0])[:60]!r} where a log-likelihood is expected") from None
     if not np.isfinite(scores).any() or np.isnan(scores).any() or (scores == np.inf).any():
         raise LogError(f"{where} contains a log-likelihood that is not a number")
+    if scores.max() > _ROUNDING:
+        raise LogError(f"{where} contains the log-likelihood {scores.max():g}: pass logarithms, which are at most 0")
     texts = _texts(record, len(scores))
     if texts and len(scores) == 2 * len(texts):  # mutual information: the options again, without the question
         scores = scores[: len(texts)]
-    return scores, texts or [""] * len(scores)
+    return scores, texts
 
 
 def _is_text(value: Any) -> bool:
@@ -188,20 +291,29 @@ def _texts(record: dict[str, Any], n: int) -> list[str]:
         parts = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else []
         if len(parts) > 1 and isinstance(parts[1], str):
             texts.append(parts[1].strip())
-    choices = (record.get("doc") or {}).get("choices") if isinstance(record.get("doc"), dict) else None
-    if isinstance(choices, list) and 2 * len(choices) == n and len(texts) == n:
+    choices = _choices(record)
+    if 2 * len(choices) == n and len(texts) == n:
         return texts[: len(choices)]
     return texts if len(texts) == n else []
 
 
-def _target(record: dict[str, Any], texts: list[str], n: int) -> tuple[int, int]:
+def _choices(record: dict[str, Any]) -> list[str]:
+    doc = record.get("doc")
+    choices = doc.get("choices") if isinstance(doc, dict) else None
+    return [str(choice).strip() for choice in choices] if isinstance(choices, list) else []
+
+
+def _readings(record: dict[str, Any], texts: list[str], n: int, where: str) -> dict[str, int]:
+    """The option that the target is, read as its text, its number from 0 and its letter; -1 if it is not one."""
     target = record.get("target")
+    if isinstance(target, list | dict):
+        raise LogError(f"{where} has the target {target!r:.40}: use a task with one right answer for each question")
     word = str(target).strip()
-    number = int(word) if re.fullmatch(r"\d{1,6}", word) and int(word) < n else -1
-    choices = (record.get("doc") or {}).get("choices") if isinstance(record.get("doc"), dict) else None
-    for listed in (texts, [str(c).strip() for c in choices] if isinstance(choices, list) else []):
-        if listed.count(word) == 1:
-            return number, listed.index(word)
-    if re.fullmatch(r"[A-Z]", word) and ord(word) - 65 < n:  # options named by letters
-        return (number if number >= 0 else ord(word) - 65), -1
-    return number, -1
+    named = {listed.index(word) for listed in (texts, _choices(record)) if listed.count(word) == 1}
+    number = int(word) if re.fullmatch(r"[0-9]{1,6}", word) else n
+    letter = ord(word) - ord("A") if re.fullmatch(r"[A-Z]", word) else n
+    return {
+        "texts": named.pop() if len(named) == 1 else -1,
+        "numbers": number if number < n else -1,
+        "letters": letter if letter < n else -1,
+    }

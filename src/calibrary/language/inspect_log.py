@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from calibrary.base.errors import suggest
-from calibrary.base.numbers import counted
-from calibrary.language.log import Log, LogError
-from calibrary.language.packed import MOST_MEMBER, PackedError, opened
-from calibrary.language.stream import CutOffError, JsonStream
+from calibrary.base.numbers import counted, distinct_digits
+from calibrary.language.log import Log, LogError, as_fractions, fields
+from calibrary.language.packed import opened
+from calibrary.language.stream import JsonStream, UnreadableError, parsed
 
 #: Names under which a scorer's metadata contains the model's confidence.
 CONFIDENCE = ("confidence", "prob", "probability", "p_correct")
@@ -36,35 +36,33 @@ def read_inspect(path: Path, scorer: str | None = None, prob: str | None = None,
     source = str(path)
     try:
         return _SampleRows(source, scorer, prob, sampled).log(_parts(path))
-    except PackedError as error:
+    except UnreadableError as error:
         raise LogError(f"{source} cannot be read: {error}") from None
-    except CutOffError as error:
-        raise LogError(f"{source} was cut off or is damaged: {error}; copy it again") from None
 
 
 def _parts(path: Path) -> Iterator[tuple[str, Any]]:
-    """The header's ``eval`` and ``status``, and the samples one by one, for both formats."""
+    """The values of the header by name, and the samples one by one, for both formats."""
     with path.open("rb") as file:
         packed = is_eval(file.read(4))
     if not packed:
         with path.open(encoding="utf-8") as file:
-            yield from JsonStream(file, MOST_MEMBER).items("samples")
+            yield from JsonStream(file).items("samples")
         return
     with opened(path) as members:
         for wanted in ("header.json", "_journal/start.json"):
-            found = [_mapping(_parsed(name, data)) for name, data in members(wanted)]
+            found = [_member(name, data) for name, data in members(wanted)]
             if found:
-                yield from ((key, found[0][key]) for key in ("status", "eval") if key in found[0])
+                yield from _mapping(found[-1]).items()
                 break
         for name, data in members("samples/"):
-            yield "samples", _parsed(name, data)
+            yield "samples", _member(name, data)
 
 
-def _parsed(name: str, data: bytes) -> Any:
+def _member(name: str, data: bytes) -> Any:
     try:
-        return json.loads(data)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-        raise PackedError(f"its member {name!r} is not JSON: copy the file again") from None
+        return parsed(data)
+    except UnreadableError as error:
+        raise UnreadableError(f"in its member {name!r}, {error}") from None
 
 
 class _SampleRows:
@@ -73,31 +71,42 @@ class _SampleRows:
     def __init__(self, source: str, scorer: str | None, prob: str | None, sampled: bool) -> None:
         self.source, self.scorer, self.prob, self.sampled = source, scorer, prob, sampled
         self.columns: dict[str, list[Any]] = {}
-        self.n = 0
+        self.n, self.seen = 0, 0
         self.left_out: Counter[str] = Counter()
-        self.scorers: set[str] = set()
-        self.named: Counter[str] = Counter()
-        self.partial = 0
-        self.task, self.status = "", ""
+        self.scorers: dict[str, None] = {}
+        self.named: dict[str, None] = {}
+        self.beside: Counter[str] = Counter()  # samples whose own metadata have a confidence that the score has not
+        self.header: dict[str, Any] = {}
+        self.notes: list[str] = []
 
     def log(self, parts: Iterator[tuple[str, Any]]) -> Log:
         for key, value in parts:
-            if key == "eval" and isinstance(value, dict):
-                self.task = str(value.get("task", ""))
-            elif key == "status":
-                self.status = str(value)
-            elif key == "samples" and isinstance(value, dict):
+            if key == "samples":
+                self.seen += 1
                 self._sample(value)
+            elif key in ("eval", "status", "results"):
+                self.header[key] = value
         if not self.n:
             raise LogError(self._why_empty())
-        columns = self._columns()
-        questions = len(set(columns["id"]))
-        unit = "id" if questions < self.n else ""
-        return Log(self.source, self._said(questions), columns, unit, "", tuple(self._notes()))
+        for column in self.columns.values():
+            column.extend([None] * (self.n - len(column)))
+        for what, n in self.left_out.items():
+            self.notes.append(f"{counted(n, 'sample')} {what} left out")
+        self._count_once()
+        self._compare_with_recorded()
+        confidence = "" if self.sampled else f", confidence from {self._confidence()}"
+        if self._status not in ("", "success"):
+            self.notes.append(f"the status of the log is {self._status!r}: more samples may be missing")
+        questions = len(set(self.columns["id"]))
+        said = self._said(questions) + confidence
+        return Log(self.source, said, self.columns, "id" if questions < self.n else "", "", tuple(self.notes))
 
     # -- one sample
 
-    def _sample(self, sample: dict[str, Any]) -> None:
+    def _sample(self, sample: Any) -> None:
+        if not isinstance(sample, dict):
+            self.left_out["without fields (not an object)"] += 1
+            return
         if sample.get("error"):
             self.left_out["with an error"] += 1
             return
@@ -105,21 +114,37 @@ class _SampleRows:
         if not isinstance(scores, dict) or not scores:
             self.left_out["without scores"] += 1
             return
-        name = self._chosen(scores)
+        self.scorers.update(dict.fromkeys(scores))
+        if self.scorer is None and len(self.scorers) > 1:
+            raise LogError(f"{self.source} has several scorers ({', '.join(self.scorers)}): name one with --scorer")
+        name = self.scorer or next(iter(scores))
+        if name not in scores:
+            self.left_out[f"without scorer {name!r}"] += 1
+            return
         score = scores[name] if isinstance(scores[name], dict) else {"value": scores[name]}
-        of_score, of_sample = (_mapping(one.get("metadata")) for one in (score, sample))
-        self.named.update(key for key in of_score if key.lower() in CONFIDENCE)
+        of_score, of_sample = dict(fields(score.get("metadata"))), dict(fields(sample.get("metadata")))
+        self.named.update((key, None) for key in of_score if key.lower() in CONFIDENCE)
+        self.beside.update(f"metadata.{key}" for key in of_sample if key.lower() in CONFIDENCE and key not in of_score)
+        answer = score.get("answer")
         self._keep(
             {
-                "id": sample.get("id"),
-                "epoch": sample.get("epoch", 1),
+                **self._key(sample),
                 "correct": self._right(score.get("value"), name),
-                "answer": score.get("answer"),
-                **{f"metadata.{k}": v for k, v in _scalars(of_sample)},
-                **{f"metadata.{k}": v for k, v in _scalars(of_score)},
-                **{k: v for k, v in _scalars(of_sample) if k not in _OWN},
+                "answer": answer if answer is None or isinstance(answer, str) else json.dumps(answer),
+                **{f"metadata.{k}": v for k, v in of_sample.items()},
+                **{f"metadata.{k}": v for k, v in of_score.items()},
+                **{k: v for k, v in of_sample.items() if k not in _OWN},
             }
         )
+
+    def _key(self, sample: dict[str, Any]) -> dict[str, Any]:
+        id, epoch = sample.get("id"), sample.get("epoch", 1)
+        if type(id) not in (int, str) or type(epoch) is not int:
+            raise LogError(
+                f"{self.source}: sample number {self.seen:,} has id {id!r:.40} and epoch {epoch!r:.40}: an id must be "
+                "a text or a whole number, and an epoch a whole number"
+            )
+        return {"id": id, "epoch": epoch}
 
     def _keep(self, row: dict[str, Any]) -> None:
         for name, value in row.items():
@@ -127,16 +152,6 @@ class _SampleRows:
             column.extend([None] * (self.n - len(column)))  # earlier rows did not have this column
             column.append(value)
         self.n += 1
-
-    def _chosen(self, scores: dict[str, Any]) -> str:
-        self.scorers.update(map(str, scores))
-        if self.scorer is not None:
-            if self.scorer not in scores:
-                raise LogError(f"{self.source} has no scorer {self.scorer!r}: {suggest(self.scorer, scores)}")
-            return self.scorer
-        if len(scores) > 1:
-            raise LogError(f"{self.source} has several scorers ({', '.join(scores)}): name one with --scorer")
-        return str(next(iter(scores)))
 
     def _right(self, value: Any, name: str) -> int | None:
         if isinstance(value, str) and value in _VALUES:
@@ -148,41 +163,80 @@ class _SampleRows:
                 f"{self.source}: scorer {name!r} gives several values ({str(value)[:60]}): name a scorer with one "
                 "value, right or wrong, with --scorer"
             )
-        self.partial += 1
         return None
 
     # -- columns
 
-    def _columns(self) -> dict[str, list[Any]]:
-        for column in self.columns.values():
-            column.extend([None] * (self.n - len(column)))
-        if not self.sampled:
-            self.columns["confidence"] = self._confidence(self.columns)
-        return self.columns
+    def _count_once(self) -> None:
+        """One row for each question and epoch: equal rows are counted once, and different ones are refused."""
+        ids, epochs = self.columns["id"], self.columns["epoch"]
+        if len(set(map(type, ids))) > 1:
+            ids[:] = map(str, ids)
+        first: dict[tuple[Any, int], int] = {}
+        again = [i for i, key in enumerate(zip(ids, epochs, strict=True)) if first.setdefault(key, i) != i]
+        for i in again:
+            j = first[ids[i], epochs[i]]
+            for name, column in self.columns.items():
+                if repr(column[i]) != repr(column[j]):
+                    raise LogError(
+                        f"{self.source}: sample {ids[i]!r}, epoch {epochs[i]}, occurs twice, with {name} "
+                        f"{column[j]!r:.40} and {column[i]!r:.40}: keep one of the two"
+                    )
+        if again:
+            what = f"sample {ids[again[0]]!r}, epoch {epochs[again[0]]}"
+            self.notes.append(f"{counted(len(again), 'repeated sample')} counted once: the first is {what}")
+            drop = set(again)
+            for column in self.columns.values():
+                column[:] = [value for i, value in enumerate(column) if i not in drop]
+            self.n -= len(again)
 
-    def _confidence(self, columns: dict[str, list[Any]]) -> list[float | None]:
-        name = self.prob or self._found_name(columns)
-        if name not in columns:
-            raise LogError(f"{self.source} has no {name!r}: {suggest(name, columns)}")
-        values = [_as_number(v) for v in columns[name]]
-        known = [v for v in values if v is not None]
+    def _compare_with_recorded(self) -> None:
+        """What the header says of its samples, where these rows differ from it."""
+        known = [value for value in self.columns["correct"] if value is not None]
         if not known:
             raise LogError(
-                f"{self.source}: {name} contains no numbers ({str(columns[name][0])[:40]!r} in the first sample)"
+                f"{self.source}: no score of scorer {self._name!r} is right or wrong: name a scorer with these values "
+                "with --scorer"
             )
-        self.percent = max(known) > 1.0 and max(known) <= 100.0 and min(known) >= 0.0
-        self.confidence_name = name
-        return [None if v is None else v / 100.0 if self.percent else v for v in values]
+        if len(known) < self.n:
+            self.notes.append(f"{counted(self.n - len(known), 'score')} neither right nor wrong")
+        results = _mapping(self.header.get("results"))
+        total = results.get("completed_samples")
+        if isinstance(total, int) and self.seen < total < 1 << 40:
+            self.notes.append(f"the log records {counted(total, 'completed sample')} and contains {self.seen:,}")
+        scores, own = results.get("scores"), sum(known) / len(known)
+        for score in map(_mapping, scores if isinstance(scores, list) else ()):
+            accuracy = _mapping(_mapping(score.get("metrics")).get("accuracy")).get("value")
+            if score.get("name") != self._name or not isinstance(accuracy, int | float) or not 0 <= accuracy <= 1:
+                continue
+            if abs(accuracy - own) > 1e-9:
+                both = distinct_digits([float(accuracy), own])
+                self.notes.append(f"the log records an accuracy of {both[0]}, and these scores have {both[1]}")
 
-    def _found_name(self, columns: dict[str, list[Any]]) -> str:
+    def _confidence(self) -> str:
+        """The name of the column of confidences, which is added as fractions."""
+        name = self.prob or self._found_name()
+        if name not in self.columns:
+            raise LogError(f"{self.source} has no {name!r}: {suggest(name, self.columns)}")
+        found, notes = as_fractions(self.columns[name], self.columns["id"], name, self.source)
+        self.columns["confidence"] = list(found)
+        self.notes += notes
+        return name
+
+    def _found_name(self) -> str:
         found = [f"metadata.{key}" for key in self.named]
         if len(found) == 1:
+            if beside := self.beside[found[0]]:
+                raise LogError(
+                    f"{self.source}: {found[0]} is in the scores of some samples and only in the metadata of "
+                    f"{counted(beside, 'other')}: write it in the score of every sample"
+                )
             return found[0]
         if found:
             raise LogError(f"{self.source} has several confidences ({', '.join(found)}): name one with --prob")
-        epochs = len(set(columns["id"])) < self.n
+        epochs = len(set(self.columns["id"])) < self.n
         sampled = "measure the share of equal answers with --sampled, or " if epochs else ""
-        there = [name for name in columns if name.startswith("metadata.")]
+        there = [name for name in self.columns if name.startswith("metadata.")]
         raise LogError(
             f"{self.source} contains no confidence of the model: {sampled}write it in the scorer, Score(value=..., "
             'metadata={"confidence": 0.8}), or name it with --prob '
@@ -191,34 +245,29 @@ class _SampleRows:
 
     # -- words
 
+    @property
+    def _name(self) -> str:
+        return self.scorer or next(iter(self.scorers))
+
+    @property
+    def _status(self) -> str:
+        return str(self.header.get("status", ""))
+
     def _why_empty(self) -> str:
         if not self.left_out:
-            state = f" (its status is {self.status!r})" if self.status not in ("", "success") else ""
+            state = f" (its status is {self._status!r})" if self._status not in ("", "success") else ""
             return f"{self.source} contains no samples{state}: run the task with log_samples, and let it finish"
-        counts = ", ".join(_counted_samples(n, what) for what, n in self.left_out.items())
+        if self.scorers:
+            return f"{self.source} has no scorer {self.scorer!r}: {suggest(self.scorer, self.scorers)}"
+        counts = ", ".join(f"{counted(n, 'sample')} {what}" for what, n in self.left_out.items())
         return f"{self.source} has no scores ({counts}): score it first, with inspect score {Path(self.source).name}"
 
     def _said(self, questions: int) -> str:
         what = counted(questions, "question")
         if questions < self.n:
             what += f" with {counted(self.n, 'sample')}"
-        scorer = self.scorer or next(iter(self.scorers))
-        sure = "" if self.sampled else f", confidence from {self.confidence_name}"
-        return f"Inspect, task {self.task or 'without a name'}, {what}, scorer {scorer}{sure}"
-
-    def _notes(self) -> Iterator[str]:
-        for what, n in self.left_out.items():
-            yield f"{_counted_samples(n, what)} left out"
-        if self.partial:
-            yield f"{counted(self.partial, 'score')} neither right nor wrong"
-        if not self.sampled and self.percent:
-            yield f"{self.confidence_name} recognized as percentages"
-        if self.status not in ("", "success"):
-            yield f"the status of the log is {self.status!r}: more samples may be missing"
-
-
-def _counted_samples(n: int, what: str) -> str:
-    return f"{counted(n, 'sample')} {what}"
+        task = str(_mapping(self.header.get("eval")).get("task", ""))
+        return f"Inspect, task {task or 'without a name'}, {what}, scorer {self._name}"
 
 
 _OWN = frozenset(("id", "epoch", "correct", "answer", "sample", "confidence"))
@@ -226,18 +275,3 @@ _OWN = frozenset(("id", "epoch", "correct", "answer", "sample", "confidence"))
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _scalars(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, str | int | float | bool):
-            yield str(key), value
-
-
-def _as_number(value: Any) -> float | None:
-    if isinstance(value, bool) or value is None:
-        return None
-    try:
-        return float(value.strip().removesuffix("%")) if isinstance(value, str) else float(value)
-    except ValueError:
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from calibrary.base.errors import one_of
@@ -15,7 +16,7 @@ __all__ = ["Log", "LogError", "log_kind", "read_log"]
 def log_kind(path: Path) -> str:
     """ "inspect", "harness" or "" for a file that is not a log; a folder counts if it has samples of the harness."""
     if path.is_dir():
-        return "harness" if _samples_in(path) else ""
+        return "harness" if _samples_in(path)[0] else ""
     if not path.is_file():
         return ""
     with path.open("rb") as file:
@@ -27,12 +28,12 @@ def log_kind(path: Path) -> str:
     return "harness" if path.suffix == ".jsonl" and is_samples(head) else ""
 
 
-def _samples_in(folder: Path) -> list[Path]:
-    found = []
+def _samples_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The files of samples below a folder, and files of that name that are no files of samples."""
+    found: tuple[list[Path], list[Path]] = ([], [])
     for path in sorted(folder.rglob("samples_*.jsonl")):
         with path.open("rb") as file:
-            if is_samples(file.read(4096)):
-                found.append(path)
+            found[0 if is_samples(file.read(4096)) else 1].append(path)
     return found
 
 
@@ -50,7 +51,7 @@ def read_log(
     ----------
     path : str or Path
     scorer : str, optional
-        Inspect: the scorer to use, if there are several.
+        The scorer of Inspect, or the filter of lm-evaluation-harness, to use if there are several.
     prob : str, optional
         Inspect: the field of the confidence, such as "metadata.confidence"; by default it is recognised by its name.
     normalize : "none" or "length"
@@ -88,4 +89,7 @@ def read_log(
         raise LogError(
             f"{path} contains log-likelihoods and no sampled answers: sampled answers are the epochs of an Inspect log"
         )
-    return read_samples(_samples_in(path) if path.is_dir() else [path], str(path), normalize)
+    files, others = _samples_in(path) if path.is_dir() else ([path], [])
+    log = read_samples(files, str(path), normalize, scorer)
+    left = [f"{other} left out: it is not a file of samples" for other in others]
+    return replace(log, notes=(*log.notes, *left))

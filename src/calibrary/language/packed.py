@@ -14,18 +14,13 @@ from pathlib import Path
 from typing import IO
 
 from calibrary.base.errors import extra
+from calibrary.language.stream import MOST_SIZE, UnreadableError
 
-#: Largest decompressed size of a member; a whole file may be larger, within a limit on the compression ratio.
-MOST_MEMBER = 1 << 28
+#: A whole file may be larger than a member, within a limit on the compression ratio.
 _MOST_TOTAL, _MOST_RATIO = 1 << 30, 1000
 _ZSTANDARD = 93
 #: zstandard's window: memory that a compressed file may require besides its output.
 _MOST_WINDOW = 1 << 27
-
-
-class PackedError(ValueError):
-    """A compressed file that cannot be trusted or read; the text says why."""
-
 
 #: Names and contents of the members whose name begins with a given text, in the order of the file.
 Members = Callable[[str], Iterator[tuple[str, bytes]]]
@@ -38,15 +33,16 @@ def opened(path: Path) -> Iterator[Members]:
         try:
             packed = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, EOFError, ValueError) as error:
-            raise PackedError(
+            raise UnreadableError(
                 f"it is not a whole zip file ({error}): it was cut off or is still being written"
             ) from None
         with packed:
             listed = packed.infolist()
             total, stored = sum(info.file_size for info in listed), max(path.stat().st_size, 1)
             if total > max(_MOST_TOTAL, _MOST_RATIO * stored):
-                raise PackedError(
-                    f"it claims to unpack to {total / (1 << 30):,.1f} GiB from {stored:,} bytes: it is refused"
+                raise UnreadableError(
+                    f"it claims to unpack to {total / (1 << 30):,.1f} GiB from {stored:,} bytes: copy it again, or log "
+                    "fewer fields of each sample"
                 )
 
             def members(wanted: str) -> Iterator[tuple[str, bytes]]:
@@ -58,19 +54,22 @@ def opened(path: Path) -> Iterator[Members]:
 
 
 def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
-    if info.file_size > MOST_MEMBER:
-        raise PackedError(f"its member {info.filename!r} claims {info.file_size / (1 << 20):,.0f} MiB: it is refused")
+    if info.file_size > MOST_SIZE:
+        raise UnreadableError(
+            f"its member {info.filename!r} claims {info.file_size / (1 << 20):,.0f} MiB, and at most "
+            f"{MOST_SIZE >> 20} MiB is possible: log fewer fields of each sample"
+        )
     if info.flag_bits & 1:
-        raise PackedError(f"its member {info.filename!r} is encrypted: save the log without encryption")
+        raise UnreadableError(f"its member {info.filename!r} is encrypted: save the log without encryption")
     if info.compress_type == _ZSTANDARD and sys.version_info < (3, 14):
         return _zstandard(file, info)
     try:
         with packed.open(info) as member:
-            data = member.read(MOST_MEMBER + 1)
+            data = member.read(MOST_SIZE + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
-        raise PackedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
-    if len(data) > MOST_MEMBER:
-        raise PackedError(f"its member {info.filename!r} unpacks to more than it claims: it is refused")
+        raise UnreadableError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+    if len(data) > MOST_SIZE:
+        raise UnreadableError(f"its member {info.filename!r} unpacks to more than it claims: copy the file again")
     return data
 
 
@@ -82,14 +81,14 @@ def _zstandard(file: IO[bytes], info: zipfile.ZipInfo) -> bytes:
     file.seek(info.header_offset)
     head = file.read(30)
     if len(head) < 30 or head[:4] != b"PK\x03\x04":
-        raise PackedError(f"its member {info.filename!r} has no header: copy the file again")
+        raise UnreadableError(f"its member {info.filename!r} has no header: copy the file again")
     file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
     raw = file.read(info.compress_size)
     try:
         reader = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(raw, read_across_frames=True)
         data: bytes = reader.read(info.file_size + 1)
     except zstandard.ZstdError as error:
-        raise PackedError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
+        raise UnreadableError(f"its member {info.filename!r} is damaged ({error}): copy the file again") from None
     if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-        raise PackedError(f"its member {info.filename!r} is damaged (size or checksum differ): copy the file again")
+        raise UnreadableError(f"its member {info.filename!r} is damaged (size or checksum differ): copy the file again")
     return data
