@@ -20,6 +20,7 @@ K7, sums do not depend on the order of the rows
     ``test_sums_of_losses_do_not_depend_on_the_order_of_the_rows``
 K8, all engines keep and refuse the same rows
     ``test_every_engine_asks_the_same_of_the_sum_of_a_row``, ``test_every_engine_drops_the_same_rows``
+    ``test_every_door_into_a_state_refuses_shares``, ``test_every_door_into_a_state_refuses_rows_of_another_index``
 K9, commands take labels and the result of a query (``test_scale_cli.py``), names may be in capitals
     ``test_every_command_that_reads_labels_takes_their_names``, ``test_the_result_of_a_query_becomes_a_state``,
     ``test_columns_in_capitals_come_back_under_their_own_names`` (``test_scale_inputs.py``)
@@ -434,3 +435,122 @@ def test_every_engine_drops_the_same_rows() -> None:
     assert found["scan"].dropped["weight missing or not a whole number"] == 3
     with pytest.raises(ValueError, match="w is missing: give it a whole number, or pass drop_invalid=True"):
         scan(pa.table(columns), **options)
+
+
+SHARES: dict[str, Any] = {"y": [0.0, 1.0, 0.3, 1.0], "p": [0.2, 0.7, 0.4, 0.9]}
+
+
+def doors() -> dict[str, Any]:
+    """Every way of rows into a state, given labels and whether invalid rows are left out."""
+    two = np.column_stack([1 - np.array(SHARES["p"]), SHARES["p"]])
+
+    def by_dask(y: Any, drop: bool) -> State:
+        frames = pytest.importorskip("dask.dataframe")
+        frame = frames.from_pandas(pd.DataFrame({**SHARES, "y": np.array(y, dtype=float)}), npartitions=2)
+        return cal.scale.dask(frame, label="y", prob="p", resolution=960, drop_invalid=drop)  # type: ignore[return-value]
+
+    def by_torch(y: Any, drop: bool) -> State:
+        torch = pytest.importorskip("torch")
+        metric = cal.scale.torch.CalibrationMetric("bs", resolution=960)
+        metric.update(torch.tensor(SHARES["p"]), torch.tensor(np.array(y, dtype=float)))
+        found: State = metric.state()
+        return found
+
+    columns = {"label": "y", "prob": "p", "resolution": 960}
+    return {
+        "update": lambda y, drop: State(960).update(y, SHARES["p"], drop_invalid=drop),
+        "update, objects": lambda y, drop: State(960).update(
+            np.array(y, dtype=object), SHARES["p"], drop_invalid=drop
+        ),
+        "update, Series": lambda y, drop: State(960).update(pd.Series(y), pd.Series(SHARES["p"]), drop_invalid=drop),
+        "update, one column": lambda y, drop: State(960).update(
+            np.array(y)[:, None], SHARES["p"], drop_invalid=drop
+        ),
+        "update, named classes": lambda y, drop: State(960, labels=[0, 1]).update(y, SHARES["p"], drop_invalid=drop),
+        "update, two columns": lambda y, drop: State(960).update(y, two, drop_invalid=drop),
+        "update, rows of shares": lambda y, drop: State(960).update(
+            np.column_stack([1 - np.array(y), y]), two, drop_invalid=drop
+        ),
+        "vectors": lambda y, drop: VectorState(2).update(y, two, drop_invalid=drop).top,
+        "vectors, rows of shares": lambda y, drop: VectorState(2)
+        .update(np.column_stack([1 - np.array(y), y]), two, drop_invalid=drop)
+        .top,
+        "scan": lambda y, drop: scan(pa.table({**SHARES, "y": y}), drop_invalid=drop, **columns),
+        "scan, two columns": lambda y, drop: scan(
+            pa.table({"y": y, "a": two[:, 0], "b": two[:, 1]}), label="y", prob=["a", "b"], drop_invalid=drop
+        ).top,  # type: ignore[union-attr]
+        "sql": lambda y, drop: in_sqlite(
+            {**SHARES, "y": y}, sql("preds", **columns, dialect="sqlite"), drop_invalid=drop
+        ),
+        "dask": by_dask,
+        "torch": by_torch,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("door", sorted(doors()))
+def test_every_door_into_a_state_refuses_shares(door: str) -> None:
+    """A label of 0.3 was cut to 0 by ``update`` and refused by ``scan``."""
+    through = doors()[door]
+    assert through([0.0, 1.0, 0.0, 1.0], False).n == 4
+    with pytest.raises(ValueError, match=r"is not one of the classes|is not among labels|no label 0 or 1") as error:
+        through(SHARES["y"], False)
+    assert "\n" not in str(error.value)
+    if door != "torch":
+        assert through(SHARES["y"], True).n == 3
+
+
+def test_several_classes_at_once_are_no_label_of_a_state() -> None:
+    with pytest.raises(ValueError, match=r"y_true\[0\] = \[1 1 0\] is not one of the classes"):
+        VectorState(3).update(np.array([[1, 1, 0], [0, 0, 1]]), np.array([[0.9, 0.8, 0.1], [0.1, 0.2, 0.7]]))
+
+
+def other_index(values: Any) -> pd.Series:
+    return pd.Series(values, index=np.arange(len(values))[::-1])
+
+
+ROWS = {
+    "y_true": [0, 1, 1],
+    "y_prob": [0.2, 0.7, 0.4],
+    "sample_weight": [1, 2, 1],
+    "by": ["a", "b", "a"],
+    "ids": [1, 2, 3],
+}
+
+
+@pytest.mark.parametrize(("kind", "names"), [("cells", ("y_true", "y_prob", "sample_weight", "by")),
+                                             ("vectors", ("y_true", "y_prob", "sample_weight", "ids"))])  # fmt: skip
+def test_every_door_into_a_state_refuses_rows_of_another_index(kind: str, names: tuple[str, ...]) -> None:
+    """Each argument in turn as a Series with another index, as a masked array and with one row more."""
+
+    def updated(**given: Any) -> Any:
+        if kind == "cells":
+            return State(by="site").update(**{k: v for k, v in given.items() if k != "by"}, by={"site": given["by"]})
+        p = given.pop("y_prob")
+        index = p.index if isinstance(p, pd.Series) else None
+        p = np.ma.column_stack([1 - p, p]) if isinstance(p, np.ma.MaskedArray) else np.column_stack([1 - p, p])
+        return VectorState(2, sample=5).update(y_prob=p if index is None else pd.DataFrame(p, index=index), **given)
+
+    series = {name: pd.Series(ROWS[name]) for name in names}
+    arrays = {name: np.array(ROWS[name]) for name in names}
+    assert updated(**series).n == updated(**arrays).n == 4
+    for name in names:
+        with pytest.raises(ValueError, match="have different indexes"):
+            updated(**{**series, name: other_index(ROWS[name])})
+        with pytest.raises(ValueError, match="is masked"):
+            updated(**{**arrays, name: np.ma.MaskedArray(ROWS[name], mask=[False, True, False])})
+        with pytest.raises(ValueError, match=r"rows|values|length|shape"):
+            updated(**{**arrays, name: np.array([*ROWS[name], ROWS[name][0]])})
+
+
+@pytest.mark.parametrize("state", [State(), VectorState(2)])
+def test_rows_left_out_cannot_become_negative(state: Any) -> None:
+    """Refused before anything changes."""
+    one = state.copy().update([0, 1, 1], [[0.8, 0.2], [0.7, 0.3], [np.nan, np.nan]], drop_invalid=True)
+    [reason] = one.dropped
+    for theirs in ({reason: 2}, {"another reason": 1}):
+        two = one.copy()
+        two.dropped = theirs
+        with pytest.raises(ValueError, match="the subtracted state left out rows that the other did not"):
+            one.subtract(two)
+        assert (one.n, one.dropped) == (2, {reason: 1})
+    assert (one - one).dropped == {}

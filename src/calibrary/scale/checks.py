@@ -6,13 +6,14 @@ The same rule applies to arrays, files, data frames and databases, so that all a
 from __future__ import annotations
 
 from collections.abc import Hashable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, refuse_negative
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, missing, refuse_negative
 from calibrary.data.predictions import Predictions, predictions
 
 Flags = NDArray[np.bool_]
@@ -50,8 +51,8 @@ def valid_rows(
 
 
 def _inside(prob: NDArray[Any]) -> Flags:
-    number = np.asarray(prob, dtype=np.float64).reshape(len(prob), -1)
-    return np.asarray(are_probabilities(number).all(axis=1))
+    fine = np.asarray(are_probabilities(np.asarray(prob, dtype=np.float64)))
+    return np.asarray(fine.all(axis=tuple(range(1, fine.ndim))))
 
 
 def sums_to_one(prob: NDArray[Any]) -> Flags:
@@ -73,17 +74,35 @@ def checked_rows(
             even = np.full_like(prob, 1.0 / prob.shape[1])
             named = predictions(y, even, labels=labels, pos_label=pos_label)  # checks the labels
             return Predictions(named.y, np.ascontiguousarray(prob), classes=named.class_names)
-    return predictions(y, prob, labels=labels, pos_label=pos_label)
+    made = predictions(y, prob, labels=labels, pos_label=pos_label)
+    if made.y.ndim > 1 or made.y.dtype.kind == "f":
+        row = int(np.argmin(_is_class(y, 2 if prob.ndim == 1 else prob.shape[1], labels, pos_label)))
+        raise RefusedError(
+            f"y_true[{row}] = {y[row]} is not one of the classes, and a state counts the class of each row: pass a row "
+            "for each class, with counts as sample_weight"
+        )
+    return made
 
 
 def _is_class(y: NDArray[Any], k: int, labels: tuple[Hashable, ...] | None, pos_label: Hashable | None) -> Flags:
+    if y.ndim == 2 and y.shape[1] > 1:  # one column per class, with a single 1
+        return np.asarray(((y == 0) | (y == 1)).all(axis=1) & ((y == 1).sum(axis=1) == 1))
+    if y.ndim > 2:
+        return np.ones(len(y), dtype=bool)  # refused with its shape
+    y = y[:, 0] if y.ndim == 2 else y
     if y.dtype == object or y.dtype.kind not in "fiub" or labels is not None or pos_label is not None:
         values = y.tolist()
-        if labels is not None:
-            return np.array([v in labels for v in values], dtype=bool)
-        return np.array([v is not None and v == v for v in values], dtype=bool)
+        positions = range(k) if labels is None and pos_label is None else None
+        return np.array([missing([v]) is None and _may_be(v, labels, positions) for v in values], dtype=bool)
     with np.errstate(invalid="ignore"):
         return np.asarray((y >= 0) & (y < k) & (np.floor(y) == y if y.dtype.kind == "f" else True))
+
+
+def _may_be(value: Any, labels: tuple[Hashable, ...] | None, positions: range | None) -> bool:
+    """Whether a value is among the labels; without labels, whether a number is among the positions of classes."""
+    if labels is not None:
+        return value in labels
+    return positions is None or not isinstance(value, Real) or value in positions
 
 
 # -- weights ----------------------------------------------------------------------------------------

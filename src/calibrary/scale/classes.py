@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.data.checks import as_array
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
@@ -132,25 +133,30 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
             Identifiers of the rows, which determine the sample independent of the order of the rows. Without
             identifiers, the sample depends on the content of a row and its position.
         """
+        refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, ids=ids)
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         if prob.ndim != 2 or prob.shape[1] != self.n_classes:
             raise RefusedError(
                 f"y_prob has shape {prob.shape}: the state has {self.n_classes} classes, one column each"
             )
+        if len(prob) != len(y):
+            raise RefusedError(f"y_true has {len(y)} rows, y_prob has {len(prob)}: pass one label per row")
         kept = np.ones(len(y), dtype=bool)
         given = None if sample_weight is None else as_array(sample_weight, "sample_weight")
         if given is not None and given.shape != (len(y),):
             raise RefusedError(
                 f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: pass one weight per row"
             )
+        ids = None if ids is None else as_array(ids, "ids")
+        if ids is not None and len(ids) != len(y):
+            raise RefusedError(f"ids has {len(ids)} values, y_true has {len(y)} rows: pass one identifier per row")
         dropped: dict[str, int] = {}
-        if drop_invalid and len(y) == len(prob):
+        if drop_invalid:
             kept, dropped = valid_rows(y, prob, self.labels, None, given)
         w = NONE if given is None else whole_weights(given[kept], _weight_place)
         if kept.any():
-            ids = None if ids is None else as_array(ids, "ids")[kept]
             p = checked_rows(y[kept], prob[kept], self.labels, None)
-            self.add(p, w, ids)
+            self.add(p, w, None if ids is None else ids[kept])
         for reason, count in dropped.items():
             self.drop(reason, count)
         return self
@@ -256,12 +262,13 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
     def subtract(self, other: VectorState) -> Self:
         """Subtract another state, whose rows this one must contain; the sample gets smaller."""
         self._same_kind(other)
+        dropped = self._dropped_without(other)
         classes = self.classes - other.classes  # what cannot be subtracted is refused before anything changes
         self.top.subtract(other.top)
         self.classes = classes
         self.losses = {id: total - other.losses[id] for id, total in self.losses.items()}
         self.sample = self.sample - other.sample
-        self._subtract_dropped(other)
+        self.dropped = dropped
         # _seen stays: it numbers the rows of the sample, and a number that was used is not used again
         self._rows = None
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, TypeGuard
 
+from calibrary.base.errors import RefusedError
 from calibrary.scale.files import Saved
 
 
@@ -62,7 +63,11 @@ class MergeableRows(Mergeable):
         for reason, count in other.dropped.items():
             self.drop(reason, count)
 
-    def _subtract_dropped(self, other: MergeableRows) -> None:
-        for reason, count in other.dropped.items():
-            self.drop(reason, -count)
-        self.dropped = {reason: count for reason, count in self.dropped.items() if count}
+    def _dropped_without(self, other: MergeableRows) -> dict[str, int]:
+        """The rows left out, without those of another state, which must be among them."""
+        left = {reason: count - other.dropped.get(reason, 0) for reason, count in self.dropped.items()}
+        if min(left.values(), default=0) < 0 or not other.dropped.keys() <= left.keys():
+            raise RefusedError(
+                "the subtracted state left out rows that the other did not: subtract only states that were merged"
+            )
+        return {reason: count for reason, count in left.items() if count}

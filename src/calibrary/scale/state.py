@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
 from calibrary.data.checks import as_array
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.cells import Grid
@@ -146,6 +147,10 @@ class State(MergeableRows, kind="cells", written=SavedCells):
             Leave out rows without a label, with a probability that is missing or outside [0, 1], or with a weight that
             is not a whole number, and count them in ``dropped``, instead of refusing the batch.
         """
+        refuse_misaligned(
+            y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
+            **{f"by[{name!r}]": column for name, column in (by or {}).items()},
+        )  # fmt: skip
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         n, kept = len(y), None
         w = None if sample_weight is None else as_array(sample_weight, "sample_weight")
@@ -307,12 +312,13 @@ class State(MergeableRows, kind="cells", written=SavedCells):
     def subtract(self, other: State) -> Self:
         """Subtract another state, whose rows this one must contain, for a moving window."""
         other = self._like_ours(other)
+        dropped = self._dropped_without(other)
         known = {key: i for i, key in enumerate(self.keys)}
         # an unknown key gets a new number and is refused
         number = np.array([known.get(key, len(known)) for key in other.keys], dtype=np.int64)
         table = self.table - _recoded(other.table, number, self.grid)
         self._table, self._keys = _with_rows(table, self._keys, self.grid) if self.key_names else (table, self._keys)
-        self._subtract_dropped(other)
+        self.dropped = dropped
         self._rows = None
         return self
 

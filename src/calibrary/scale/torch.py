@@ -12,7 +12,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("calibrary.scale.torch needs PyTorch: pip install 'calibrary[torch]'") from error
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import are_probabilities
+from calibrary.data.checks import are_probabilities, as_array
+from calibrary.data.columns import refuse_misaligned
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.checks import ROW_SUM
@@ -87,7 +88,8 @@ class CalibrationMetric:
         if self.vectors is not None:
             self.vectors.update(target, preds)
             return
-        c, y = self._confidence(torch.as_tensor(preds).detach(), torch.as_tensor(target).detach())
+        refuse_misaligned(preds=preds, target=target)
+        c, y = self._confidence(_tensor(preds, "preds"), _tensor(target, "target"))
         if self.rows + len(c) > _MOST_ROWS:
             raise OverflowError(f"more than {_MOST_ROWS:,} rows on one device: compute() and reset() before")
         if self.sums.device != c.device:
@@ -189,6 +191,12 @@ class CalibrationMetric:
         confidence = p.amax(dim=1)
         top = (p == confidence[:, None]).int().argmax(dim=1)  # the first of equal probabilities, on every device
         return confidence, (top == y.long()).long()
+
+
+def _tensor(values: Any, name: str) -> torch.Tensor:
+    """A tensor on its own device; other arrays are checked as everywhere, so that no mask is lost."""
+    given = values if isinstance(values, torch.Tensor) else np.ascontiguousarray(as_array(values, name))
+    return torch.as_tensor(given).detach()
 
 
 def _check(p: torch.Tensor, y: torch.Tensor, classes: int) -> None:
