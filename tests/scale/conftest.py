@@ -1,4 +1,4 @@
-"""A Postgres server and a Spark session for the tests of this folder, which ``make engines`` runs."""
+"""A Postgres server and a Spark session for the tests of this folder, which ``make engines`` runs; no syncing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Syncing is for power cuts and takes most of the time of small files."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 @pytest.fixture(scope="session")

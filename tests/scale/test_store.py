@@ -22,12 +22,6 @@ from calibrary.scale.store_log import WHOLE_EVERY
 from paths import ROOT
 
 
-@pytest.fixture(autouse=True)
-def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Syncing is for power cuts and takes most of the time of small files."""
-    monkeypatch.setattr(os, "fsync", lambda file: None)
-
-
 def some(seed: int, n: int = 200, sites: tuple[Any, ...] = ("A", "B", "C"), **how: Any) -> State:
     rng = np.random.default_rng(seed)
     p = rng.random(n)
@@ -184,6 +178,7 @@ def test_a_writer_that_is_always_slower_gives_up_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "s")
+    store.upsert(some(1), source="b", day=day(0))
     monkeypatch.setattr(type(store._folder), "create", lambda self, name, content: False)
     with pytest.raises(ValueError, match="other jobs committed first 100 times"):
         store.upsert(some(0), source="a", day=day(0))

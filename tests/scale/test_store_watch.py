@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,11 +21,6 @@ from calibrary.scale import State, Store, watch
 from calibrary.scale.store_watch import _at_means, _Stream
 
 Truth = Callable[[int, int, np.ndarray], np.ndarray]
-
-
-@pytest.fixture(autouse=True)
-def _no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 def stored(path: Path, truth: Truth, sites: int = 4, days: int = 10, n: int = 250, seed: int = 1) -> Store:
@@ -117,6 +111,21 @@ def test_what_is_said_of_segments_is_so(tmp_path: Path) -> None:
     [claim] = found.alarms[0].sentence.claims
     assert not holds(claim, truth)
     assert not any(segment.sentence.claims for segment in found.segments if not segment.alarm)
+
+
+def test_an_alarm_stays_when_the_evidence_falls(tmp_path: Path) -> None:
+    """One bad day and then many calibrated ones: the p-value uses the largest e-value so far."""
+
+    def one_bad_day(i: int, t: int, p: np.ndarray) -> np.ndarray:
+        return 0.4 * p if i == 0 and t == 2 else p
+
+    found = watch(stored(tmp_path, one_bad_day, sites=2, days=12, n=300))
+    [bad] = found.alarms
+    largest = max(seen.log_e for seen in bad.days)
+    assert bad.log_e < largest - 1.0  # the evidence fell
+    assert bad.alarm_on == "2026-10-03"
+    assert bad.pvalue == pytest.approx(math.exp(-largest))
+    assert bad.adjusted == pytest.approx(2 * bad.pvalue)
 
 
 def test_calibrated_segments_raise_no_alarm(tmp_path: Path) -> None:

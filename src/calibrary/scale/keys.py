@@ -47,6 +47,8 @@ def canonical(value: Any, name: str = "by") -> Any:
     """The canonical form of a value: None, a boolean, an integer, a number, a text, bytes, a date or a time."""
     if isinstance(value, np.generic):
         value = _of_numpy(value, name)
+    if isinstance(value, str) and not is_text(value):
+        raise RefusedError(f"{name} holds {in_sentence(value, 40)}, which is not valid text: replace the character")
     if value is None or isinstance(value, str | bool | bytes):
         return value
     if isinstance(value, int):
@@ -71,10 +73,20 @@ def canonical(value: Any, name: str = "by") -> Any:
     raise RefusedError(f"{name} holds {in_sentence(value, 40)}: by= columns must hold texts, numbers, dates or times")
 
 
+def is_text(value: str) -> bool:
+    """Whether a text can be stored; half of a character cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _of_numpy(value: np.generic, name: str) -> Any:
     if isinstance(value, np.datetime64 | np.timedelta64):
         if np.isnat(value):
             return None
+        _refuse_coarse(value.dtype, name)
         if np.datetime_data(value.dtype)[0] == "D":
             return value.item()
         short = value.astype(value.dtype.str[:3] + "[us]")
@@ -82,6 +94,14 @@ def _of_numpy(value: np.generic, name: str) -> Any:
             raise RefusedError(_too_fine(value, name))
         return short.item()
     return value.item()
+
+
+def _refuse_coarse(kind: np.dtype[Any], name: str) -> None:
+    """Refuse months, years and weeks of numpy, which would silently become their first day."""
+    words = {"Y": "years", "M": "months", "W": "weeks"}
+    unit = np.datetime_data(kind)[0] if kind.kind == "M" else ""
+    if unit in words:
+        raise RefusedError(f"{name} holds {words[unit]}, not days: pass days, or texts such as '2026-11'")
 
 
 def _number(value: float | decimal.Decimal, name: str) -> Any:
@@ -309,9 +329,11 @@ def _as_column(column: Any, name: str) -> Any:
     import pyarrow as pa
 
     given = as_array(column, "by")
+    _refuse_coarse(given.dtype, name)
     try:
         return pa.array(given, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types, or large ones
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeError):
+        # values of several types, large ones, hours, or half a character
         values = [canonical(value, name) for value in given.tolist()]
         one_kind(name, values)
         return pa.array(values)

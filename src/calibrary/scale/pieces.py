@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line, one_of, suggest
 
@@ -152,10 +154,22 @@ def refuse_twice(files: Iterable[str]) -> None:
     """Refuse a file that is named twice (directly, by a pattern or by its folder): its rows would count twice."""
     seen: set[str] = set()
     for path in files:
-        where = os.path.realpath(path) if "://" not in path else path
+        local = local_path(path)
+        where = path if local is None else os.path.realpath(local)
         if where in seen:
             raise RefusedError(f"{path} is listed twice, and its rows would count twice: list every file once")
         seen.add(where)
+
+
+_FILE_URL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
+
+
+def local_path(path: str) -> str | None:
+    """A path, also from a URL such as file:///data/a.parquet; None for an address of another file system."""
+    url = _FILE_URL.match(path)
+    if url is not None:
+        return unquote(path[url.end() :])
+    return None if "://" in path else path
 
 
 def matching(path: str) -> list[str]:

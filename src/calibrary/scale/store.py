@@ -8,27 +8,29 @@ store, and a repeated upsert has no further effect.
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
+import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, extra, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, extra, suggest, warn
 from calibrary.base.numbers import counted
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence
-from calibrary.scale.keys import one_kind
+from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
+from calibrary.scale.pieces import local_path
 from calibrary.scale.state import State
 from calibrary.scale.store_files import folder_at
 from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of
 
 __all__ = ["Store"]
-
-T = TypeVar("T")
 
 #: The name of the column with the day of each row.
 DAY = "day"
@@ -36,12 +38,10 @@ DAY = "day"
 _GROUP_ROWS = 1 << 16
 #: The number of states that are read before they are added.
 _TOGETHER = 8
-#: With more predictions than this, two sources of one day with identical content are taken for the same rows.
-_NO_CHANCE = 1_000
+#: From this number of predictions on, two states with identical content are taken for the same rows.
+_NO_CHANCE = 100
 #: Seconds after which a file without a commit counts as left by a killed job.
 _ABANDONED = 3_600.0
-#: The number of attempts to read files that another job compacts or replaces meanwhile.
-_READS = 5
 _SPAN = re.compile(r"(\d+)\s*([dw])\Z")
 
 
@@ -127,7 +127,9 @@ class Store:
 
     # -- writing --------------------------------------------------------------------------------
 
-    def upsert(self, state: State, *, source: str | os.PathLike[str], day: Any = None) -> bool:
+    def upsert(
+        self, state: State, *, source: str | os.PathLike[str], day: Any = None, allow_repeated: bool = False
+    ) -> bool:
         """Add a source's rows to the store, replacing earlier rows of the same source.
 
         Parameters
@@ -135,10 +137,14 @@ class Store:
         state : State
             The rows of the source, with the ``by`` columns of the store.
         source : str or path
-            The origin of the rows: a file, a partition, a run of a job. The same source counts once for each day.
+            The origin of the rows: a file, a partition, a run of a job. The same source counts once for each day,
+            also if its path is written in another way (``a.parquet``, ``./a.parquet``, ``file:///data/a.parquet``).
         day : date or str, optional
             The day of all rows. Without it, the state needs a ``by`` column ``day``; all its days are added together
             and replace all earlier rows of the source. Days may be added late and in any order.
+        allow_repeated : bool
+            Add the rows even if another day or source of the store has exactly the same ones. By default they are
+            refused if there are 100 or more, and fewer lead to a warning.
 
         Returns
         -------
@@ -147,25 +153,26 @@ class Store:
         """
         if not isinstance(state, State):
             raise RefusedCallError(f"a store holds calibrary.scale.State, not {type(state).__name__}{_parts_of(state)}")
-        name = _source(source)
+        given = _source(source)
         parts = _by_day(state, day)
         digests = {d: part.digest for d, part in parts.items()}
-        written: dict[str, StoredFile] = {}
 
         def left(of: str) -> bool:
             return day is None and of not in parts
 
         def change(now: Snapshot) -> Change | None:
             kind = self._agreed(now.kind, parts)
+            name = _stored_name(now, given)
             new = {d: part for d, part in parts.items() if not _is_there(now, d, name, digests[d])}
             gone = _replaced(now, name, new, left)
             if not new and not gone:
                 return None
-            for d, part in new.items():
-                _refuse_overlap(now, d, name, part.n, digests[d])
-                if d not in written:  # if another writer was faster, the next attempt commits the same file
-                    written[d] = self._write(now, d, {name: digests[d]}, part)
-            return Change(kind, tuple(written[d] for d in new), tuple(file.id for file in gone))
+            others = [file for file in now.files.values() if file not in gone]
+            _refuse_overlap(others, name, new)
+            if not allow_repeated:
+                _refuse_repeated(others, name, new, digests)
+            added = tuple(self._write(now, d, {name: digests[d]}, part) for d, part in new.items())
+            return Change(kind, added, tuple(file.id for file in gone))
 
         return self._committed(change)
 
@@ -177,20 +184,24 @@ class Store:
         if day is None and source is None:
             raise RefusedCallError("remove() needs day= or source=")
         wanted = None if day is None else as_day(day)
-        name = None if source is None else _source(source)
+        given = None if source is None else _source(source)
 
-        def chosen(file: StoredFile) -> bool:
-            return (wanted is None or file.day == wanted) and (name is None or name in file.sources)
+        def chosen(now: Snapshot) -> list[StoredFile]:
+            files = [file for file in now.files.values() if wanted is None or file.day == wanted]
+            if given is None:
+                return files
+            name = _stored_name(now, given)
+            return _whole_files(name, [file for file in files if name in file.sources])
 
-        return self._take_out(chosen, name)
+        return self._take_out(chosen)
 
     def retain(self, span: str | int) -> int:
         """Remove the days before the span, which ends at the last stored day; returns the number of removed files."""
         days = self.days
         if not days:
             return 0
-        first = (days[-1] - datetime.timedelta(days=_length(span) - 1)).isoformat()
-        return self._take_out(lambda file: file.day < first, None)
+        first = _first_day(days[-1].isoformat(), span)
+        return self._take_out(lambda now: [file for file in now.files.values() if file.day < first])
 
     def compact(self, *, before: Any = None, abandoned: float = _ABANDONED) -> int:
         """Merge the files of each day into one, and return the number of changed days.
@@ -208,7 +219,7 @@ class Store:
         days = self.days
         if not days:
             return 0
-        end = as_day(before) if before is not None else (days[-1] - datetime.timedelta(days=6)).isoformat()
+        end = as_day(before) if before is not None else _first_day(days[-1].isoformat(), 7)
         changed = sum(self._put_together(day.isoformat()) for day in days if day.isoformat() < end)
         self._sweep(abandoned)
         return changed
@@ -218,29 +229,35 @@ class Store:
             files = [file for file in now.files.values() if file.day == day]
             if len(files) < 2 or now.kind is None:
                 return None
-            state = _merged([self._load(file, now.kind) for file in files if file.rows], now.kind)
+            state = _merged([self._load(file, now.kind, {}) for file in files if file.rows], now.kind)
             state.dropped = _sum_of(file.dropped for file in files)
             sources = {source: digest for file in files for source, digest in file.sources.items()}
             return Change(now.kind, (self._write(now, day, sources, state),), tuple(file.id for file in files))
 
         return self._committed(change)
 
-    def _take_out(self, chosen: Callable[[StoredFile], bool], source: str | None) -> int:
+    def _take_out(self, chosen: Callable[[Snapshot], list[StoredFile]]) -> int:
         gone: list[str] = []
 
         def change(now: Snapshot) -> Change | None:
-            found = [file for file in now.files.values() if chosen(file)]
-            for file in found:
-                if source is not None and len(file.sources) > 1:
-                    raise _compacted(file.day, source)
-            gone[:] = [file.id for file in found]
-            return Change(now.kind, (), tuple(gone)) if found and now.kind is not None else None
+            gone[:] = [file.id for file in chosen(now)]
+            return Change(now.kind, (), tuple(gone)) if gone and now.kind is not None else None
 
         return len(gone) if self._committed(change) else 0
 
     def _committed(self, change: Callable[[Snapshot], Change | None]) -> bool:
         """Commit a change, then delete the files that are no longer valid."""
-        made = self._log.commit(change)
+        written: list[StoredFile] = []
+
+        def again(now: Snapshot) -> Change | None:
+            for file in written:  # another writer was faster; only the same upsert can have committed this file
+                if file.id not in now.files:
+                    self._folder.delete(file.path)
+            wanted = change(now)
+            written[:] = wanted.added if wanted is not None else ()
+            return wanted
+
+        made = self._log.commit(again)
         if made is None:
             return False
         before, done = made
@@ -251,25 +268,28 @@ class Store:
     def _write(self, now: Snapshot, day: str, sources: Mapping[str, str], state: State) -> StoredFile:
         """Write the file of one day; a commit makes it valid.
 
-        Its name contains the number of the next commit. A job that is killed here and repeated writes the same file; a
-        writer that deletes replaced files never deletes a later one.
+        Its name contains the number of the next commit and the content. A job that is killed here and repeated writes
+        the same file; a writer that deletes replaced files never deletes a later one.
         """
-        parts = [str(now.number), day, *(f"{source}\n{digest}" for source, digest in sorted(sources.items()))]
-        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
         content = _parquet(state) if len(state) else b""
-        made = StoredFile(name, day, dict(sources), len(state), state.n, len(content), dict(state.dropped))
+        digest = _digest(content) if content else ""
+        parts = [str(now.number), day, digest, *(f"{source}\n{held}" for source, held in sorted(sources.items()))]
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+        made = StoredFile(name, day, dict(sources), len(state), state.n, len(content), dict(state.dropped), digest)
+        if not now.number:
+            self._log.begin()
         if content:
             self._folder.write(made.path, content)
         return made
 
     def _sweep(self, abandoned: float) -> None:
         """Delete old files without a commit, and commits that are no longer needed."""
+        days = [f"{STATES}/{day}" for day in self._folder.names(STATES) if day.startswith("day=")]
+        found = [f"{day}/{name}" for day in days for name in self._folder.names(day)]
         known = {file.path for file in self._log.snapshot().files.values()}
-        for day in self._folder.names(STATES):
-            for name in self._folder.names(f"{STATES}/{day}"):
-                path = f"{STATES}/{day}/{name}"
-                if path not in known and self._folder.age(path) >= abandoned:
-                    self._folder.delete(path)
+        for path in found:
+            if path not in known and self._folder.age(path) >= abandoned:
+                self._folder.delete(path)
         self._log.forget()
 
     # -- reading --------------------------------------------------------------------------------
@@ -293,7 +313,8 @@ class Store:
         end : date or str, optional
             The last day. Default: the last stored day, so that a late job does not give an empty window.
         where : mapping, optional
-            The values to read for some columns, as one value or a list: ``{"site": "A"}``.
+            The values to read for some columns, as one value or a list: ``{"site": "A"}``; None stands for rows
+            without a value.
         """
         kind = self.kind
         names = _columns(by, kind)
@@ -306,29 +327,30 @@ class Store:
             made.dropped = _sum_of(file.dropped for file in files)
             return made
 
-        return self._reading(read)
+        return self._log.reading(read)
 
-    def _reading(self, read: Callable[[Snapshot], T]) -> T:
-        """Read the store, and repeat if another job deleted files meanwhile."""
-        for _ in range(_READS):
-            now = self._log.snapshot()
-            try:
-                return read(now)
-            except FileNotFoundError as error:
-                missing = error
-                if self._log.snapshot().number == now.number:
-                    break
-        raise SavedFileError(f"{self.path} is damaged: a committed file is missing ({missing})") from missing
-
-    def _load(self, file: StoredFile, kind: StoreKind, where: Mapping[str, list[Any]] | None = None) -> State:
-        if not where:
-            return State.of_bytes(self._folder.read(file.path))
+    def _load(self, file: StoredFile, kind: StoreKind, where: Mapping[str, list[Any]]) -> State:
+        """The state of a file, or its part with these values, after the file was compared with its commit."""
         with extra("files", "a store"):
+            import pyarrow as pa
+            import pyarrow.compute as pc
             import pyarrow.parquet as pq
 
+        content = self._folder.read(file.path)
+        old = None if file.digest else State.of_bytes(content)
+        if not (_digest(content) == file.digest if old is None else _is_old(file, content, old)):
+            raise SavedFileError(
+                f"{self._folder.full(file.path)} is not the file that was committed "
+                f"({counted(file.n, 'prediction')} of {file.day}): restore it, or remove(day={file.day!r}) and upsert "
+                "the sources of that day again"
+            )
+        if old is not None and not where:
+            return old
+        schema = pq.read_schema(pa.BufferReader(content))
+        wanted = [pc.field(name).isin(_of_type(schema.field(name).type, values)) for name, values in where.items()]
         rows = pq.read_table(
-            self._folder.opened(file.path), filters=[(name, "in", values) for name, values in where.items()],
-            partitioning=None, page_checksum_verification=True,
+            pa.BufferReader(content), filters=functools.reduce(operator.and_, wanted) if wanted else None,
+            partitioning=None,
         )  # fmt: skip
         return State.of_table(
             rows, resolution=kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label
@@ -386,27 +408,53 @@ def _kind_of(state: State) -> StoreKind:
 
 
 def as_day(value: Any) -> str:
-    """A day in the form 2026-11-16; other values are refused."""
-    if isinstance(value, np.datetime64) and not np.isnat(value):
-        value = value.astype("datetime64[D]").item()
-    if isinstance(value, datetime.datetime):
-        value = value.date()
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, str):
-        try:
-            return datetime.date.fromisoformat(value).isoformat()
-        except ValueError:
-            pass  # refused below, with everything else
-    raise RefusedError(f"day={in_sentence(value, 40)} is not a date: write it as 2026-11-16, or pass a datetime.date")
+    """A day in the form 2026-11-16; months, times of day and other values are refused."""
+    day = value
+    if isinstance(day, np.datetime64) and np.datetime_data(day.dtype)[0] not in ("Y", "M", "W", "generic"):
+        short = day.astype("datetime64[D]")
+        day = short.item() if short == day else value
+    if isinstance(day, datetime.datetime) and day == day:  # pandas' NaT is not itself
+        day = day.date() if day.time() == datetime.time() and not getattr(day, "nanosecond", 0) else value
+    if isinstance(day, str):
+        with suppress(ValueError):  # refused below, with everything else
+            day = datetime.date.fromisoformat(day)
+    if isinstance(day, datetime.date) and not isinstance(day, datetime.datetime):
+        return day.isoformat()
+    raise RefusedError(
+        f"day={in_sentence(value, 40)} is not a date: write it as 2026-11-16, or pass a datetime.date, without a time "
+        "of day"
+    )
 
 
 def _source(source: Any) -> str:
-    if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
+    if not isinstance(name, str) or not name:
         raise RefusedCallError(
             f"source={in_sentence(source, 40)} is not a name: pass the name of the file or run of the rows"
         )
-    return os.fspath(source).rstrip("/") or "/"
+    if not is_text(name):
+        raise RefusedError(
+            f"source={in_sentence(source, 40)} is not valid text and cannot be stored: pass another name for these rows"
+        )
+    return name.rstrip("/") or "/"
+
+
+def _spelled(source: str) -> str:
+    """A source in one spelling: without ``./``, ``//`` and ``file://``; other addresses stay as they are."""
+    path = local_path(source)
+    return source if path is None else os.path.normpath(path)
+
+
+def _place(source: str) -> str:
+    """The absolute path of a source, seen from the current folder; other addresses stay as they are."""
+    return source if local_path(source) is None else os.path.abspath(_spelled(source))
+
+
+def _stored_name(now: Snapshot, source: str) -> str:
+    """The name under which the store has a source, or the given one if the source is new."""
+    known = {name: None for file in now.files.values() for name in file.sources}
+    spelled = _spelled(source)
+    return source if source in known else next((name for name in known if _spelled(name) == spelled), source)
 
 
 def _by_day(state: State, day: Any) -> dict[str, State]:
@@ -428,49 +476,65 @@ def _is_there(now: Snapshot, day: str, source: str, digest: str) -> bool:
     """Whether the store has exactly these rows of the source already; changes of a compacted day are refused."""
     file = now.of(day, source)
     if file is None:
-        return False
-    if file.sources[source] == digest:
-        return True
-    if len(file.sources) > 1:
-        raise _compacted(day, source)
-    return False
-
-
-def _compacted(day: str, source: str) -> RefusedError:
-    return RefusedError(
-        f"the files of {day} were merged by compact(), so that {source!r} cannot be changed alone: "
-        f"remove(day={day!r}) and upsert all its sources"
-    )
+        return any(
+            held == digest and _place(name) == _place(source)
+            for f in now.files.values() if f.day == day for name, held in f.sources.items()
+        )  # fmt: skip
+    return file.sources[source] == digest or not _whole_files(source, [file])
 
 
 def _replaced(now: Snapshot, source: str, taken: Iterable[str], left: Callable[[str], bool]) -> list[StoredFile]:
     """The source's files that are replaced, and those of days that the source no longer has."""
     days = set(taken)
-    found = [f for f in now.files.values() if source in f.sources and (f.day in days or left(f.day))]
-    for file in found:
+    return _whole_files(
+        source, [f for f in now.files.values() if source in f.sources and (f.day in days or left(f.day))]
+    )
+
+
+def _whole_files(source: str, files: list[StoredFile]) -> list[StoredFile]:
+    """The files, unless one also contains rows of other sources, with which compact() merged them."""
+    for file in files:
         if len(file.sources) > 1:
-            raise _compacted(file.day, source)
-    return found
+            raise RefusedError(
+                f"the files of {file.day} were merged by compact(), so that {source!r} cannot be changed alone: "
+                f"remove(day={file.day!r}) and upsert all its sources"
+            )
+    return files
 
 
-def _refuse_overlap(now: Snapshot, day: str, source: str, n: int, digest: str) -> None:
-    """Refuse rows that another source of the day already contains, by its name or its content."""
-    for file in now.files.values():
-        if file.day != day:
+def _refuse_overlap(files: Iterable[StoredFile], source: str, days: Iterable[str]) -> None:
+    """Refuse a source that is a file or folder of another source of the same day."""
+    place, days = _place(source), set(days)
+    for other, day in [(name, file.day) for file in files if file.day in days for name in file.sources]:
+        there = _place(other)
+        if there == place:
+            raise RefusedError(
+                f"source {source!r} may be {other!r} of {day}, and its rows would count twice: pass "
+                f"source={other!r}, or remove(source={other!r}) first"
+            )
+        if there.startswith(f"{place}/") or place.startswith(f"{there}/"):
+            raise RefusedError(
+                f"source {source!r} overlaps {other!r} of {day}: one is a folder that contains the other, whose rows "
+                "would count twice"
+            )
+
+
+def _refuse_repeated(
+    files: Iterable[StoredFile], source: str, parts: Mapping[str, State], digests: Mapping[str, str]
+) -> None:
+    """Refuse rows that another source or day already has, and warn if so few may be equal by chance."""
+    held = {digest: (name, file.day) for file in files for name, digest in file.sources.items()}
+    for day, part in parts.items():
+        other, there = held.setdefault(digests[day], (source, day))
+        if (other, there) == (source, day) or not part.n:
             continue
-        for other, theirs in file.sources.items():
-            if other != source and (other.startswith(f"{source}/") or source.startswith(f"{other}/")):
-                raise RefusedError(
-                    f"source {source!r} overlaps {other!r} of {day}: one is a folder that contains the other, whose "
-                    "rows "
-                    "would count twice"
-                )
-            if other != source and theirs == digest and n >= _NO_CHANCE:
-                raise RefusedError(
-                    f"source {source!r} has exactly the same content as {other!r} of {day}: the same rows under two "
-                    "names "
-                    f"would count twice; remove(source={other!r}) first if the name has changed"
-                )
+        same = f"source {source!r} of {day} has exactly the same content as {other!r} of {there}"
+        if part.n >= _NO_CHANCE:
+            raise RefusedError(
+                f"{same}: the same rows under two names or days would count twice; remove(source={other!r}, "
+                f"day={there!r}) first if the name or the day has changed, or pass allow_repeated=True"
+            )
+        warn(f"{same}: these {counted(part.n, 'prediction')} count twice; remove one of them if they are the same rows")
 
 
 # -- spans and columns --------------------------------------------------------------------------------
@@ -487,13 +551,23 @@ def _length(span: str | int) -> int:
     return days
 
 
+def _first_day(last: str, span: str | int) -> str:
+    """The first day of a span that ends with the last day."""
+    try:
+        return (datetime.date.fromisoformat(last) - datetime.timedelta(days=_length(span) - 1)).isoformat()
+    except OverflowError:
+        raise RefusedError(
+            f"span={in_sentence(span, 40)} begins before the first day of the calendar: use span='all' for all days"
+        ) from None
+
+
 def _of_span(now: Snapshot, span: str | int, end: Any) -> list[StoredFile]:
     """The files of a window's days, sorted by day."""
     days = days_of(now.files.values())
     last = days[-1] if end is None and days else as_day(end) if end is not None else ""
     first = ""
     if span != "all" and last:
-        first = (datetime.date.fromisoformat(last) - datetime.timedelta(days=_length(span) - 1)).isoformat()
+        first = _first_day(last, span)
     found = sorted((f for f in now.files.values() if first <= f.day <= last), key=lambda f: (f.day, f.id))
     if not found:
         raise RefusedError(
@@ -512,10 +586,37 @@ def _columns(by: str | Sequence[str] | None, kind: StoreKind) -> tuple[str, ...]
 
 
 def _chosen(where: Mapping[str, Any] | None, kind: StoreKind) -> dict[str, list[Any]]:
+    """The values to read for each column, in their canonical form."""
+    if not isinstance(where, Mapping | None):
+        raise RefusedCallError(f"where={in_sentence(where, 40)} is not a mapping: pass {{'site': 'A'}}")
     _columns(tuple(where or ()), kind)
     if where and DAY in where:
         raise RefusedError("where={'day': ...}: choose days with the span and end=")
-    return {k: list(v) if isinstance(v, list | tuple | set) else [v] for k, v in (where or {}).items()}
+    found = {}
+    for name, given in (where or {}).items():
+        argument = f"where[{name!r}]"
+        values = [canonical(v, argument) for v in (given if isinstance(given, list | tuple | set) else [given])]
+        if not values:
+            raise RefusedError(f"{argument} is empty: name at least one value, or leave the column out")
+        for value in values:
+            if kind_of(value) not in (None, kind.values.get(name, kind_of(value))):
+                raise RefusedError(
+                    f"{argument} has {in_sentence(value, 40)}, and the store holds {kind.values[name]} in {name!r}: "
+                    "pass values of that type"
+                )
+        found[name] = values
+    return found
+
+
+def _of_type(kind: Any, values: list[Any]) -> Any:
+    """The values that a column of this type can have, as an Arrow array."""
+    import pyarrow as pa
+
+    made = [pa.array([], kind)]
+    for value in values:
+        with suppress(pa.ArrowException):  # 0.5 among whole numbers, which only a cast does not truncate
+            made.append(pa.array([value]).cast(kind))
+    return pa.concat_arrays(made)
 
 
 def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
@@ -560,6 +661,17 @@ def _sum_of(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for reason, count in each.items():
             found[reason] = found.get(reason, 0) + count
     return found
+
+
+def _digest(content: bytes) -> str:
+    return f"blake2b:{hashlib.blake2b(content, digest_size=32).hexdigest()}"
+
+
+def _is_old(file: StoredFile, content: bytes, state: State) -> bool:
+    """Whether a file is the committed one of version 1, which names the digest of the state of a single source."""
+    found = (len(content), len(state), state.n)
+    sole = next(iter(file.sources.values())) if len(file.sources) == 1 else state.digest
+    return found == (file.bytes, file.rows, file.n) and state.digest == sole
 
 
 def _parquet(state: State) -> bytes:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from calibrary.base.errors import extra
+from calibrary.base.errors import RefusedError, extra, first_line
 from calibrary.base.files import create_atomically, write_atomically
 
 
@@ -38,9 +39,6 @@ class Folder(Protocol):
 
     def age(self, name: str) -> float:
         """Seconds since a file was written; 0 if unknown."""
-
-    def opened(self, name: str) -> Any:
-        """An open file from which Arrow can read parts."""
 
     def full(self, name: str) -> str:
         """The name of a file for other programs."""
@@ -83,13 +81,17 @@ class LocalFolder:
         return sorted(p.name for p in place.iterdir() if p.name[0] != ".") if place.is_dir() else []
 
     def age(self, name: str) -> float:
-        return max(time.time() - (self.root / name).stat().st_mtime, 0.0)
-
-    def opened(self, name: str) -> Any:
-        return str(self.root / name)
+        try:
+            return max(time.time() - (self.root / name).stat().st_mtime, 0.0)
+        except FileNotFoundError:  # another job has deleted it
+            return 0.0
 
     def full(self, name: str) -> str:
         return str(self.root / name)
+
+
+#: The package of each file system, which the extra does not include.
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 
 
 class FsspecFolder:
@@ -101,8 +103,15 @@ class FsspecFolder:
     def __init__(self, address: str) -> None:
         with extra("store", f"a store at {address}"):
             import fsspec
-
+        try:
             self.system, root = fsspec.core.url_to_fs(address)
+        except ImportError as error:  # the package of this file system
+            raise ModuleNotFoundError(
+                f"a store at {address} needs the package of its file system ({first_line(error)}): "
+                f"pip install 'calibrary[store]' {_PACKAGES.get(address.partition('://')[0], '')}".rstrip()
+            ) from error
+        except ValueError as error:
+            raise RefusedError(f"{address} is not a folder or an address of a store: {first_line(error)}") from error
         self.root, self.name = root.rstrip("/"), address.rstrip("/")
 
     def _at(self, name: str) -> str:
@@ -125,7 +134,7 @@ class FsspecFolder:
         return True
 
     def delete(self, name: str) -> None:
-        if self.system.exists(self._at(name)):
+        with suppress(FileNotFoundError):
             self.system.rm_file(self._at(name))
 
     def names(self, folder: str = "") -> list[str]:
@@ -139,12 +148,9 @@ class FsspecFolder:
     def age(self, name: str) -> float:
         try:
             written = self.system.modified(self._at(name))
-        except NotImplementedError:
+        except (NotImplementedError, FileNotFoundError):
             return 0.0
         return max(time.time() - float(written.timestamp()), 0.0)
-
-    def opened(self, name: str) -> Any:
-        return self.system.open(self._at(name), "rb")
 
     def full(self, name: str) -> str:
         return f"{self.name}/{name}"

@@ -3,27 +3,38 @@
 A commit is a small JSON file that is created under the next number if that number is free. If another job was faster,
 a job reads the other's commit and tries again; so no lock is needed that a killed job could leave behind. Files of
 states that no commit lists are ignored.
+
+A commit names its number and the digest of the commit before it, and a note among the states counts the commits. So a
+log that was lost, cut or mixed with another is refused, and a store is never begun anew over the states of another.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from calibrary.base.errors import RefusedError
-from calibrary.base.saved import SavedFileError, opened, parse_json, sealed, typed
+from calibrary.base.saved import DIGEST, SavedFileError, opened, parse_json, sealed, typed
 from calibrary.scale.files import Label
 from calibrary.scale.store_files import Folder
 
+T = TypeVar("T")
+
 LOG = "log"
 STATES = "states"
-_FORMAT, _VERSION = "calibrary store", 1
+#: Version 1, of calibrary 0.3, has no numbers of commits and no digests of files.
+_FORMAT, _VERSION = "calibrary store", 2
+#: The note of the number of commits. It is 0 before the first state is written, and never above the true number.
+_COUNT = f"{STATES}/_commits"
 #: Commits whose number is a multiple of this list all files, so that earlier commits are not needed.
 WHOLE_EVERY = 32
-#: The number of attempts of a writer when others were faster.
+#: The number of attempts of a job when other jobs change the store meanwhile.
 _TRIES = 100
+#: The number of looks before a store counts as damaged, and the seconds between them: others may be at work.
+_LOOKS, _PAUSE = 4, 0.05
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,8 @@ class StoredFile:
     n: int
     bytes: int
     dropped: dict[str, int]
+    #: The digest of the file's bytes; empty if there is no file, or if version 1 wrote it.
+    digest: str = ""
 
     @property
     def path(self) -> str:
@@ -68,6 +81,9 @@ class Commit:
     added: tuple[StoredFile, ...]
     removed: tuple[str, ...]
     whole: bool
+    number: int = -1
+    #: The digest of the commit before this one.
+    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,11 +93,13 @@ class Snapshot:
     number: int = 0
     kind: StoreKind | None = None
     files: Mapping[str, StoredFile] = field(default_factory=dict)
+    #: The digest of the last commit; empty if it was not read.
+    digest: str = ""
 
-    def after(self, commit: Commit) -> Snapshot:
+    def after(self, commit: Commit, digest: str = "") -> Snapshot:
         """The valid files after a further commit."""
         files = {} if commit.whole else {i: f for i, f in self.files.items() if i not in commit.removed}
-        return Snapshot(self.number + 1, commit.kind, files | {file.id: file for file in commit.added})
+        return Snapshot(self.number + 1, commit.kind, files | {file.id: file for file in commit.added}, digest)
 
     def of(self, day: str, source: str) -> StoredFile | None:
         """The file that holds a source's rows of a day."""
@@ -105,18 +123,62 @@ class Manifest:
         self._last = Snapshot()
 
     def snapshot(self) -> Snapshot:
-        """The currently valid files."""
+        """The currently valid files; a log with missing or foreign commits is refused.
+
+        Another job may begin the store or delete old commits meanwhile, so that several looks must agree on a defect.
+        """
+        for look in range(_LOOKS):
+            try:
+                self._last = self._seen()
+                break
+            except SavedFileError:
+                self._last = Snapshot()
+                if look == _LOOKS - 1:
+                    raise
+            time.sleep(_PAUSE * look)
+        return self._last
+
+    def _seen(self) -> Snapshot:
+        counted = self._count()  # first, so that it is never above the number of the commits that are listed next
         numbers = self._numbers()
         if not numbers:
-            self._refuse_other_files()
-            self._last = Snapshot()
-            return self._last
+            self._refuse_lost_log(counted)
+            return Snapshot()
+        if numbers[-1] + 1 < (counted or 0):
+            raise SavedFileError(
+                f"{self.folder.name} is damaged: it had {counted} commits and its folder {LOG!r} ends with number "
+                f"{numbers[-1]}: restore the missing files of {LOG!r}"
+            )
         start = max((n for n in numbers if n % WHOLE_EVERY == 0), default=0)
         found = self._last if start < self._last.number <= numbers[-1] + 1 else Snapshot(start)
-        for number in range(found.number, numbers[-1] + 1):
-            found = found.after(self._read(number))
-        self._last = found
+        while found.number <= numbers[-1]:
+            found = self._followed(found)
         return found
+
+    def reading(self, read: Callable[[Snapshot], T]) -> T:
+        """The result of a function that reads valid files, called again if another job deleted one meanwhile."""
+        looks = 0
+        for _ in range(_TRIES):
+            now = self.snapshot()
+            try:
+                return read(now)
+            except FileNotFoundError as error:
+                missing = error
+            if self.snapshot().number == now.number:
+                looks += 1
+                if looks == _LOOKS:
+                    raise SavedFileError(
+                        f"{self.folder.name} is damaged: a committed file is missing ({missing})"
+                    ) from missing
+                time.sleep(_PAUSE)
+        raise RefusedError(
+            f"{self.folder.name}: other jobs replaced files during {_TRIES} attempts to read them: run fewer writing "
+            "jobs at once"
+        )
+
+    def begin(self) -> None:
+        """Note that there is no commit yet, before the first state is written."""
+        self.folder.create(_COUNT, b"0")
 
     def commit(self, change: Callable[[Snapshot], Change | None]) -> tuple[Snapshot, Change] | None:
         """Commit the change that is requested for the current files, and return both; None if there is no change.
@@ -124,11 +186,11 @@ class Manifest:
         If another writer was faster, the change is requested again for the new files.
         """
         for _ in range(_TRIES):
-            now = self.snapshot()
-            wanted = change(now)
+            now, wanted = self.reading(lambda now: (now, change(now)))
             if wanted is None:
                 return None
             if self.folder.create(_name(now.number), _written(now, wanted)):
+                self.folder.write(_COUNT, str(now.number + 1).encode())
                 return now, wanted
         raise RefusedError(
             f"{self.folder.name}: other jobs committed first {_TRIES} times in a row: run fewer writing jobs at once"
@@ -146,17 +208,35 @@ class Manifest:
         stems = (name.removesuffix(".json") for name in self.folder.names(LOG) if name.endswith(".json"))
         return sorted(int(stem) for stem in stems if stem.isdecimal())
 
-    def _refuse_other_files(self) -> None:
-        others = [name for name in self.folder.names() if name not in (LOG, STATES)]
+    def _count(self) -> int | None:
+        """The number of commits that the note states; None in a new folder, and in stores of version 1."""
+        try:
+            text = self.folder.read(_COUNT)
+        except FileNotFoundError:
+            return None
+        if not text.isdigit():
+            raise SavedFileError(f"{self.folder.full(_COUNT)} is damaged: it is not a number of commits")
+        return int(text)
+
+    def _refuse_lost_log(self, counted: int | None) -> None:
+        """Refuse a folder without commits, unless it is new or its first writer was killed before the first commit."""
+        names = self.folder.names()
+        others = [name for name in names if name not in (LOG, STATES)]
         if others:
             raise RefusedError(
                 f"{self.folder.name} is not a store: it contains {others[0]!r} and no manifest; name an empty folder, "
                 "or one "
                 "that calibrary.scale.Store has created"
             )
+        if counted or (counted is None and self.folder.names(STATES)):
+            raise SavedFileError(
+                f"{self.folder.name} is damaged: it contains {STATES!r} and the commits in {LOG!r} are missing: "
+                f"restore the folder {LOG!r}, or name an empty folder and upsert all sources again"
+            )
 
-    def _read(self, number: int) -> Commit:
-        name = _name(number)
+    def _followed(self, now: Snapshot) -> Snapshot:
+        """The valid files after the next commit, which is read."""
+        number, name = now.number, _name(now.number)
         where = self.folder.full(name)
         try:
             text = self.folder.read(name).decode()
@@ -164,9 +244,18 @@ class Manifest:
             raise SavedFileError(f"{self.folder.name} is damaged: commit {number} is missing") from None
         except UnicodeDecodeError:
             raise SavedFileError(f"{where} is not a commit of a store: it is not text") from None
-        content = opened(parse_json(text, "commit of a store", where), "commit of a store", where, format=_FORMAT,
-                         version=_VERSION)  # fmt: skip
-        return Commit(**typed(Commit, content, where))
+        saved = parse_json(text, "commit of a store", where)
+        version = 1 if isinstance(saved, dict) and saved.get("version") == 1 else _VERSION
+        content = opened(saved, "commit of a store", where, format=_FORMAT, version=version)
+        if DIGEST not in saved:
+            raise SavedFileError(f"{where} is not a commit of a store as it was saved: its digest is missing")
+        commit = Commit(**typed(Commit, content, where))
+        if version > 1 and (commit.number != number or (now.digest and commit.before != now.digest)):
+            raise SavedFileError(
+                f"{where} is not commit {number} of this store: it is commit {commit.number} of this or another store, "
+                f"or the commit before it was replaced: restore the folder {LOG!r}"
+            )
+        return now.after(commit, saved[DIGEST])
 
 
 def _name(number: int) -> str:
@@ -175,7 +264,7 @@ def _name(number: int) -> str:
 
 def _written(now: Snapshot, change: Change) -> bytes:
     whole = now.number % WHOLE_EVERY == 0
-    commit = Commit(_FORMAT, _VERSION, change.kind, change.added, change.removed, False)
+    commit = Commit(_FORMAT, _VERSION, change.kind, change.added, change.removed, False, now.number, now.digest)
     if whole:
         commit = replace(commit, added=tuple(now.after(commit).files.values()), removed=(), whole=True)
     return json.dumps(sealed(_plain(asdict(commit)))).encode()
