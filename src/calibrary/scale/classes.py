@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.data.checks import as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
 from calibrary.data.checks import as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.cells import Grid
@@ -147,10 +147,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
             Leave out rows without a label, with a probability that is missing or outside [0, 1], or with a weight that
             is not a whole number, and count them in ``dropped``, instead of refusing the batch.
         """
-        refuse_misaligned(
-            y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
-            **{f"by[{name!r}]": column for name, column in (by or {}).items()},
-        )  # fmt: skip
+        refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, by=by)
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         n, kept = len(y), None
         w = None if sample_weight is None else as_array(sample_weight, "sample_weight")

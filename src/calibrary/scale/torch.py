@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import are_probabilities, as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.lookup import catalogue
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.checks import ROW_SUM
