@@ -29,7 +29,6 @@ LISTED = {
     ("inference/draw/statistic.py", "_takes_weights"): "whether a function of the user's has a signature",
     ("language/harness.py", "_is_text"): "whether a value of a log reads as a number",
     ("scale/keys.py", "canonical"): "whether pandas' missing value equals itself",
-    ("scale/store.py", "as_day"): "whether a text is a day; what is none is refused below",
     ("validation/procedure.py", "refit"): "whatever the user's model raises is counted and told",
 }
 
