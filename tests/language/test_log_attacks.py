@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -305,6 +306,25 @@ def test_l7_a_large_sample_within_the_bounds_is_read(tmp_path, monkeypatch):
         read_log(tmp_path / "b.eval")
 
 
+@pytest.mark.parametrize("text", ["[{}]", '{{"y": [{}]}}', '{{"y": 1, "p": 0.5}}\n{{"y": [{}]}}'],
+                         ids=["list", "object", "second line"])  # fmt: skip
+def test_s5_brackets_in_a_packed_json_file_are_refused(tmp_path, monkeypatch, text):
+    from calibrary.cli import files
+    from calibrary.cli.read import read_predictions
+    from calibrary.cli.sources import InputError
+
+    monkeypatch.setattr(files, "_MOST_MARKS", 1000)
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(text.format("[]," * 2000 + "0").encode()))
+    with pytest.raises(InputError, match=r"more than 1,000 commas and brackets in one value: save one object per line"):
+        read_predictions(path)
+    rows = [{"y": i % 2, "p": 0.5} for i in range(2000)]
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))  # many lines, each within the bound
+    assert len(read_predictions(path).y) == 2000
+    (tmp_path / "b.json").write_text(json.dumps(rows))  # not packed
+    assert len(read_predictions(tmp_path / "b.json").y) == 2000
+
+
 # -- lm-evaluation-harness ---------------------------------------------------------------------------------
 
 
@@ -421,6 +441,7 @@ LINES = [
                  id="H4 targets that count from 1"),
     pytest.param(of_one(acc=1 - list(questions())[7]["acc"]), r"1 of 60 questions differ, the first is 7",
                  id="H4 one question contradicts"),
+    pytest.param([{**q, "acc": 0} for q in questions()], r"\(acc\) of 0, and it is 0", id="H4 right ones recorded as wrong"),
     pytest.param(questions(kind="digits", keys=()), "may be one of the texts or of the numbers of its options: log acc",
                  id="H3 digits without any accuracy"),
     pytest.param(of_one(acc=0.37), "line 8 has acc = 0.37, neither 0 nor 1: a question with several right answers",

@@ -46,6 +46,8 @@ _LARGEST_EXACT = 1 << 53
 _MOST_CELLS = 20_000_000
 #: The most bytes of a spreadsheet's text: its cells take ten times as much memory.
 _MOST_SHEET = 1 << 28
+#: Most commas and brackets in one JSON value of a packed file: each may become an object of up to 200 bytes.
+_MOST_MARKS = 10_000_000
 #: The number of rows of a JSON file that are searched for the names of its columns.
 _NAMING_ROWS = 1000
 
@@ -363,14 +365,24 @@ def _beyond_exact(values: Any) -> bool:
 
 def _open_json(name: str, content: Path | bytes) -> FileTable:
     text = as_text(as_bytes(content), name)
+
+    def loads(value: str) -> Any:
+        packed = isinstance(content, bytes) and len(value) > _MOST_MARKS
+        if packed and sum(value.count(mark) for mark in ",[{") > _MOST_MARKS:
+            raise InputError(
+                f"{name} has more than {_MOST_MARKS:,} commas and brackets in one value: save one object per line, or "
+                "Parquet"
+            )
+        return json.loads(value)
+
     start = text.lstrip()[:1]
     if start == "[":
-        return _of_records(name, lambda: _records(json.loads(text), name))
+        return _of_records(name, lambda: _records(loads(text), name))
     if start != "{":
         raise InputError(f"{name} cannot be read as JSON: it begins with {text.lstrip()[:20]!r}, not with {{ or [")
-    whole = _whole_object(text)
+    whole = _whole_object(text, loads)
     if whole is None:
-        return _of_records(name, lambda: objects_of_lines(text.split("\n"), name))
+        return _of_records(name, lambda: objects_of_lines(text.split("\n"), name, loads))
     if whole and all(isinstance(v, list) and not (v and isinstance(v[0], dict)) for v in whole.values()):
         return FileTable(name, tuple(whole), lambda wanted: {c: as_column(whole[c], c, name) for c in wanted})
     lists = [key for key, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)]
@@ -382,18 +394,18 @@ def _open_json(name: str, content: Path | bytes) -> FileTable:
     return _of_records(name, lambda: [whole])
 
 
-def _whole_object(text: str) -> dict[str, Any] | None:
+def _whole_object(text: str, loads: Callable[[str], Any]) -> dict[str, Any] | None:
     """The file parsed as one JSON object; None if it holds one object per line."""
     lines = (line for line in text.split("\n") if line.strip())  # a JSON string may contain other line separators
     try:
-        json.loads(next(lines))
+        loads(next(lines))
         if next(lines, None) is not None:
             return None
     except json.JSONDecodeError:  # the object spans several lines, or the file is not JSON
         if not text.rstrip().endswith("}"):
             return None
     try:
-        found = json.loads(text)
+        found = loads(text)
     except json.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None
@@ -406,13 +418,13 @@ def _records(found: Any, name: str) -> list[dict[str, Any]]:
     return list(found)
 
 
-def objects_of_lines(lines: Any, name: str) -> Iterator[dict[str, Any]]:
+def objects_of_lines(lines: Any, name: str, loads: Callable[[str], Any] = json.loads) -> Iterator[dict[str, Any]]:
     """The JSON object of each line that is not empty."""
     for i, line in enumerate(lines):
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            found = loads(line)
         except json.JSONDecodeError as error:
             raise InputError(f"{name}: line {i + 1:,} is not JSON ({error.msg})") from None
         except RecursionError:
