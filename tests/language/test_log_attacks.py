@@ -441,7 +441,7 @@ LINES = [
                  id="H4 targets that count from 1"),
     pytest.param(of_one(acc=1 - list(questions())[7]["acc"]), r"1 of 60 questions differ, the first is 7",
                  id="H4 one question contradicts"),
-    pytest.param([{**q, "acc": 0} for q in questions()], r"\(acc\) of 0, and it is 0", id="H4 right ones recorded as wrong"),
+    pytest.param([{**q, "acc": 0} for q in questions()], r"\(acc\) of 0, and it is 0", id="H4 right ones as wrong"),
     pytest.param(questions(kind="digits", keys=()), "may be one of the texts or of the numbers of its options: log acc",
                  id="H3 digits without any accuracy"),
     pytest.param(of_one(acc=0.37), "line 8 has acc = 0.37, neither 0 nor 1: a question with several right answers",
