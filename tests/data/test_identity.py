@@ -216,11 +216,11 @@ def test_detections_of_other_images_are_refused():
 
 def test_images_in_another_order_keep_their_sizes_times_and_objects():
     a = detections()
-    images = a.images[::-1]
+    images = a.images[3:] + a.images[:3]
     b = a.at_times(np.arange(a.n_images)).ordered_by(images)
     assert [b.images[i] for i in b.image] == [a.images[i] for i in a.image]
     assert [b.images[i] for i in b.objects.image] == [a.images[i] for i in a.objects.image]
-    assert b.time.tolist() == list(range(a.n_images))[::-1]
+    assert b.time.tolist() == [*range(3, a.n_images), 0, 1, 2]
     assert cal.compute("laece", b) == cal.compute("laece", a)
     assert a.ordered_by(a.images) is a
 
@@ -264,6 +264,16 @@ def test_two_models_with_other_labels_or_indexes_are_not_on_the_same_rows():
         cal.compare("bs", Y, {"a": named(P), "b": named(Q, OTHER)}, **FEW)
     with pytest.raises(cal.RefusedError, match="different units"):
         cal.compare("bs", cal.predictions(Y, P).in_units(UNITS), cal.predictions(Y, Q).in_units(np.arange(N)), **FEW)
+
+
+def test_models_with_their_own_outcomes_are_on_the_same_rows_too():
+    own = {"paired": True, **FEW}
+    with pytest.raises(cal.RefusedError, match="belong to different rows, 60 rows and 59 rows"):
+        cal.compare("bs", Y, P, Q[:-1], y_true_b=Y[:-1], **own)
+    with pytest.raises(cal.RefusedError, match="different indexes"):
+        cal.compare("bs", named(Y), named(P), named(Q, OTHER), y_true_b=named(1 - Y, OTHER), **own)
+    apart = cal.compare("bs", named(Y), named(P), named(Q, OTHER), y_true_b=named(1 - Y, OTHER), **FEW)
+    assert apart.value_b == cal.brier_score(1 - Y, Q)  # other rows, which are not paired
 
 
 def test_weights_of_the_second_model_need_its_own_labels():
