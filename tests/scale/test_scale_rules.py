@@ -554,3 +554,11 @@ def test_rows_left_out_cannot_become_negative(state: Any) -> None:
             one.subtract(two)
         assert (one.n, one.dropped) == (2, {reason: 1})
     assert (one - one).dropped == {}
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"), [((3, 2, 2), "3 dimensions"), ((4,), "the lengths differ"), ((3, 1), "one column")]
+)
+def test_an_array_of_a_wrong_shape_has_no_invalid_rows_to_drop(shape, said):
+    with pytest.raises(cal.RefusedError, match=said):
+        cal.scale.State().update([0, 1, 1], np.full(shape, 0.5), drop_invalid=True)

@@ -35,6 +35,8 @@ def valid_rows(
     w: NDArray[Any] | None = None,
 ) -> tuple[Flags, dict[str, int]]:
     """A mask of valid rows, and the number of invalid rows for each reason (the first that applies)."""
+    if prob.ndim not in (1, 2) or len(prob) != len(y) or prob.shape[1:] == (1,):
+        predictions(y, prob)  # raises the error: no row of such an array is valid
     reasons = {
         NO_PROBABILITY: _inside(prob),
         NO_SUM: sums_to_one(prob),
