@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibrary as cal
@@ -226,3 +227,118 @@ def test_the_same_seed_gives_the_same_answer():
     human, c, j = world(400, 80)
     one, two = (cal.judged("ece", human, c, judge=j, n_resamples=99, rng=3) for _ in range(2))
     assert one == two
+
+
+# -- which rows ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["y_prob", "judge", "inclusion"])
+def test_columns_with_another_index_are_refused(name):
+    human, c, j = world(300, 60)
+    columns = {"y_prob": c, "judge": j, "inclusion": np.full(300, 0.2)}
+    given = {key: pd.Series(column) for key, column in columns.items()}
+    cal.judged("bs", pd.Series(human), **given, rng=0, n_resamples=99)
+    given[name] = given[name].sample(frac=1, random_state=1)
+    with pytest.raises(ValueError, match=f"{name} and y_true have different indexes"):
+        cal.judged("bs", pd.Series(human), **given, rng=0, n_resamples=99)
+
+
+@pytest.mark.parametrize("name", ["y_true", "y_prob", "judge", "inclusion"])
+def test_a_masked_array_is_refused(name):
+    human, c, j = world(300, 60)
+    given = {"y_true": human, "y_prob": c, "judge": j, "inclusion": np.full(300, 0.2)}
+    given[name] = np.ma.array(given[name], mask=np.arange(300) == 3)
+    with pytest.raises(ValueError, match=rf"{name}\[3\] is masked"):
+        cal.judged("bs", **given, rng=0, n_resamples=99)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "string", "object"])
+def test_missing_labels_of_pandas_are_rows_without_a_label(dtype):
+    human, c, j = world(300, 60)
+    kind = {"boolean": bool, "string": str, "object": float}[dtype]
+    listed = pd.Series([pd.NA if math.isnan(v) else kind(v) for v in human], dtype=dtype)
+    found = cal.judged("bs", listed, c, judge=j, rng=0, n_resamples=99)
+    assert found.n_labels == 60
+    assert found.estimate == cal.judged("bs", human, c, judge=j, rng=0, n_resamples=99).estimate
+
+
+def test_columns_of_classes_are_matched_by_name():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 200)
+    y = np.array([rng.choice(3, p=q) for q in p])
+    human = np.where(np.arange(200) < 80, y, np.nan)
+    expected = cal.judged("bs", human, p, judge=y, rng=0, n_resamples=99).estimate
+    for names in ([2, 0, 1], ["p2", "p0", "p1"]):
+        table = pd.DataFrame(p)[[2, 0, 1]].set_axis(names, axis=1)
+        assert cal.judged("bs", human, table, judge=y, rng=0, n_resamples=99).estimate == pytest.approx(expected)
+    with pytest.raises(ValueError, match="share '1', '2' but not all"):
+        cal.judged("bs", human, pd.DataFrame(p, columns=[1, 2, 3]), judge=y, rng=0, n_resamples=99)
+
+
+# -- equal losses, and losses without end ----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loss_that_no_label_changes_is_known():
+    human, c, j = world(300, 60)
+    found = cal.judged("bs", human, np.full(300, 0.5), judge=j, rng=0, n_resamples=99)
+    assert (found.estimate, *found) == (0.25, 0.25, 0.25)
+    assert (found.humans_only.low, found.humans_only.high) == (0.25, 0.25)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("chances", [None, 0.2])
+def test_equal_losses_may_hide_rare_ones(chances):
+    """60 labels of 1: with 95% confidence at most 1 - 0.025^(1/60) of the rows have label 0, whose loss is 0.81."""
+    human = np.where(np.arange(300) < 60, 1.0, np.nan)
+    inclusion = None if chances is None else np.full(300, chances)
+    found = cal.judged("bs", human, np.full(300, 0.9), judge=np.ones(300), inclusion=inclusion, rng=0, n_resamples=99)
+    most = 0.01 + (1 - 0.025 ** (1 / 60)) * 0.8
+    assert (found.estimate, *found) == pytest.approx((0.01, 0.01, most))
+    assert found.humans_only == pytest.approx((0.01, most))
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_infinite_loss_is_refused():
+    human, c, j = world(300, 60)
+    c[7] = 1.0
+    with pytest.raises(ValueError, match=r"y_prob\[7\] = 1 has an infinite nll if its label is the other one"):
+        cal.judged("nll", human, c, judge=j, rng=0, n_resamples=99)
+    cal.judged("bs", human, c, judge=j, rng=0, n_resamples=99)
+
+
+# -- the weight of the judge, and further labels ---------------------------------------------------------------
+
+
+def test_the_weight_of_the_judge_has_squared_weights():
+    """In one bin: l = cov/var of squared weights v around means of weights w, shrunk by 2 over the squared t."""
+    rng = np.random.default_rng(0)
+    judge = rng.normal(size=40)
+    human = 0.7 * judge + 0.5 * rng.normal(size=40)
+    w = np.repeat([1.0, 9.0], 20)
+    w /= w.sum()
+    v = w**2 / np.sum(w**2)
+    a, b = human - w @ human, judge - w @ judge
+    covariance, variance, own = v @ (a * b), v @ b**2, v @ a**2
+    explained = covariance**2 / (variance * own)
+    squared_t = explained / (1 - explained) / np.sum(w**2)
+    expected = (1 - 2 / squared_t) * covariance / variance
+    assert 0.0 < expected < 1.0
+    assert room._best(human, judge, np.zeros(40, dtype=int), 3.0 * w) == pytest.approx(expected)
+
+
+def test_further_labels_are_enough_for_half_the_width():
+    """The smallest whole number of labels whose variance, total of n labels times n over theirs, is a quarter."""
+    human, c, j = world(3000, 301, right=0.5)
+    found = cal.judged("bs", human, c, judge=j, rng=0, n_resamples=99)
+    assert found.tuning == 0.0  # the humans alone, whose variance is that of a mean
+    assert found.label_more == 3 * 301
+    rows = judged_rows(human, c, j, None)
+    own = np.where(rows.labelled, 3000 / 301 * (np.where(rows.labelled, rows.y, 0.0) - c), 0.0)
+    shared = 0.4 * (j - c)
+    total, floor = room._spread(rows, room._Tuned(own, shared, 0.4), np.zeros(3000, dtype=int))
+    needed = 301 * (total - floor) / (total / 4 - floor)
+    assert needed != round(needed)
+    alone = room._Tuned(own, np.zeros(3000), 0.0)
+    more = room._gain(rows, room._Tuned(own, shared, 0.4), alone, np.zeros(3000, dtype=int))["label_more"]
+    assert needed <= 301 + more < needed + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calibrary as cal
@@ -218,3 +219,69 @@ def test_the_same_seed_gives_the_same_answer_in_any_order_of_the_questions():
     for name in ("error", "low", "high", "pvalue", "expected_error", "mean_pvalue", "ks_pvalue", "sentence"):
         assert getattr(one, name) == getattr(turned, name)
     assert one.naive_error == pytest.approx(turned.naive_error)
+
+
+# -- what is given -----------------------------------------------------------------------------------------
+
+
+ANSWERS = [["A", "A", "B", "A"], ["B", "A", "B", "B"], ["A", "B", "A", "A"]] * 12
+TRUTHS = ["A", "A", "B"] * 12
+OF_SAMPLES = [[label == truth for label in row] for row, truth in zip(ANSWERS, TRUTHS, strict=True)]
+
+
+@pytest.mark.parametrize("right", [TRUTHS, OF_SAMPLES])
+def test_generators_lose_nothing(right):
+    expected = cal.sampled_answers(ANSWERS, right, rng=0, n_resamples=99)
+    given = (iter(row) for row in ANSWERS), (iter(row) if isinstance(row, list) else row for row in right)
+    found = cal.sampled_answers(*given, rng=0, n_resamples=99)
+    assert (found.error, found.accuracy, found.n) == (expected.error, expected.accuracy, 36)
+    views = dict(enumerate(ANSWERS)).values(), dict(enumerate(right)).values()
+    assert cal.sampled_answers(*views, rng=0, n_resamples=99).error == expected.error
+
+
+def test_answers_and_units_may_be_generators():
+    options = {"rng": 0, "n_resamples": 99}
+    expected = cal.sampled_answers(ANSWERS, TRUTHS, answer=TRUTHS, units=range(36), **options)
+    found = cal.sampled_answers(ANSWERS, TRUTHS, answer=iter(TRUTHS), units=iter(range(36)), **options)
+    assert (found.error, found.pvalue) == (expected.error, expected.pvalue)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, {"A", "B"}, {0: "A"}])
+@pytest.mark.parametrize("name", ["answers", "right", "answer", "units"])
+def test_what_has_no_order_is_refused(name, wrong):
+    given = {"answers": ANSWERS, "right": TRUTHS, name: wrong}
+    if name == "units" and wrong is None:
+        return
+    with pytest.raises(ValueError, match=f"{name} is of type {type(wrong).__name__}: pass a list or an array"):
+        cal.sampled_answers(**given, rng=0, n_resamples=99)
+
+
+@pytest.mark.parametrize("name", ["right", "answer", "units"])
+def test_columns_with_another_index_are_refused(name):
+    given = {"right": TRUTHS, "answer": TRUTHS, "units": list(range(36))}
+    given[name] = pd.Series(given[name])
+    cal.sampled_answers(pd.DataFrame(ANSWERS), **given, rng=0, n_resamples=99)
+    given[name] = given[name].sample(frac=1, random_state=1)
+    with pytest.raises(ValueError, match=f"{name} and answers have different indexes"):
+        cal.sampled_answers(pd.DataFrame(ANSWERS), **given, rng=0, n_resamples=99)
+
+
+@pytest.mark.parametrize("name", ["answers", "right", "answer", "units"])
+def test_a_masked_array_is_refused(name):
+    given = {"answers": np.array(ANSWERS), "right": np.array(OF_SAMPLES), "answer": np.array(TRUTHS)}
+    given = {**given, "right": np.array(TRUTHS) if name == "answer" else given["right"], "units": np.arange(36)}
+    given[name] = np.ma.array(given[name], mask=np.zeros_like(given[name], dtype=bool))
+    given[name][3] = np.ma.masked
+    with pytest.raises(ValueError, match=rf"{name}\[3.* is masked"):
+        cal.sampled_answers(**given, rng=0, n_resamples=99)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NA])
+def test_a_missing_unit_is_refused(gone):
+    with pytest.raises(ValueError, match=r"units\[0\] is missing"):
+        cal.sampled_answers(ANSWERS, TRUTHS, units=[gone, *range(35)], rng=0, n_resamples=99)
+
+
+def test_one_unit_is_refused():
+    with pytest.raises(ValueError, match="units has one value only"):
+        cal.sampled_answers(ANSWERS, TRUTHS, units=[1] * 36, rng=0, n_resamples=99)

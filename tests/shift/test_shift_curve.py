@@ -146,7 +146,7 @@ def test_bad_input_is_one_sentence():
         "groups has only one value": lambda: cal.shift_curve("ece", y, p, np.zeros(len(y))),
         "groups is missing": lambda: cal.shift_curve("ece", y, p),
         "groups has 3 rows": lambda: cal.shift_curve("ece", y, p, group[:3]),
-        "missing values": lambda: cal.shift_curve("ece", y, p, np.where(group == 1, np.nan, group)),
+        r"groups\[\d+\] is missing": lambda: cal.shift_curve("ece", y, p, np.where(group == 1, np.nan, group)),
         "order does not name": lambda: cal.shift_curve("ece", y, p, group, order=[0, 1, 2]),
         "has no rows": lambda: cal.shift_curve("ece", y, p, group, order=[0, 1, 2, 3, 4]),
         "trend='slope'": lambda: cal.shift_curve("ece", y, p, group, trend="slope"),

@@ -7,7 +7,7 @@ answer (``k``), how many of them agree with it (``agree``) and whether it is rig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.data.checks import as_array
+from calibrary.data.columns import refuse_misaligned
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -60,6 +62,8 @@ class _Samples:
 
 def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
     """The chosen answer of each question, compared with the samples that measure it."""
+    refuse_misaligned(answers=answers, right=right, answer=answer)
+    answers, right, answer = ordered(answers, "answers"), ordered(right, "right"), ordered(answer, "answer")
     samples, kept, shape = _coded(answers)
     of_sample, of_question = _rightness(right, samples, kept, shape)
     if isinstance(answer, str):
@@ -78,6 +82,17 @@ def agreement(answers: Any, right: Any, answer: Any) -> Agreement:
     same = (samples.code == chosen[samples.question]) & measuring
     agree = np.bincount(samples.question[same], minlength=samples.n)
     return Agreement(k, agree, truth)
+
+
+def ordered(values: Any, name: str) -> Any:
+    """The values as an array, or as a sequence that can be read twice; without an order they are refused."""
+    if isinstance(values, np.ndarray):
+        return as_array(values, name)
+    if isinstance(values, Mapping | Set) or not (hasattr(values, "__iter__") or hasattr(values, "__array__")):
+        raise RefusedCallError(
+            f"{name} is of type {type(values).__name__}: pass a list or an array in the order of the questions"
+        )
+    return values if hasattr(values, "__getitem__") or hasattr(values, "__array__") else list(values)
 
 
 def _refuse_majority(answer: str) -> None:

@@ -460,6 +460,13 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
     )
     if zero.shape != (rows.n,):
         raise RefusedError(f"{entry.id} with these options does not have one loss for each row")
+    endless = np.flatnonzero(~(np.isfinite(zero) & np.isfinite(one)))
+    if len(endless):
+        at = int(endless[0])
+        raise RefusedError(
+            f"y_prob[{at}] = {rows.c[at]:g} has an infinite {entry.id} if its label is the other one, so that the mean "
+            "of the losses cannot be estimated: clip y_prob, or use bs"
+        )
     human = np.where(rows.labelled, np.where(rows.y == 1.0, one, zero), 0.0)
     judge = zero + rows.judge * (one - zero)
     bin = np.zeros(rows.n, dtype=np.intp)
@@ -471,6 +478,10 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
     for name, tuned, half in (("both", both, narrow), ("alone", alone, wide)):
         estimate = float(np.mean(tuned.own + tuned.shared))
         results[name] = (estimate, estimate - half, estimate + half)
+    seen = human[rows.labelled]
+    if np.ptp(seen) <= 1e-12:  # the variance of equal losses is 0, and says nothing of rows that have other losses
+        both = alone
+        results = dict.fromkeys(results, _around(float(seen[0]), np.concatenate([zero, one]), rows, alpha))
     return {
         "estimate": results["both"][0], "low": results["both"][1], "high": results["both"][2], "pvalue": math.nan,
         "expected": math.nan, "humans_estimate": results["alone"][0],
@@ -495,9 +506,21 @@ def _half_width(rows: JudgedRows, tuned: _Tuned, apart: Array, alpha: float) -> 
         shared = tuned.shared - np.where(labelled, *middle)
     unseen = _ADDED * tuned.tuning**2 * float(np.mean((rows.n * share * apart)[labelled] ** 2))
     square = (own + shared) ** 2
-    freedom = max(float(square.sum() ** 2 / np.sum(square**2)), 1.0)  # after Welch and Satterthwaite
+    fourth = float(np.sum(square**2))
+    freedom = max(float(square.sum() ** 2) / fourth, 1.0) if fourth > 0.0 else 1.0  # after Welch and Satterthwaite
     quantile = float(scipy.special.stdtrit(freedom, 1.0 - alpha / 2.0))
     return quantile * float(np.sqrt(square.sum() + unseen)) / rows.n
+
+
+def _around(loss: float, losses: Array, rows: JudgedRows, alpha: float) -> tuple[float, float, float]:
+    """The mean of equal losses, and the ends of its interval if rows with other ``losses`` are too rare to be labelled.
+
+    A share q of such rows, which n labelled rows miss with the probability (1 - q)^n, moves the mean by at most q times
+    the distance to the smallest or largest loss.
+    """
+    w = rows.weight[rows.labelled]
+    share = 1.0 - (alpha / 2.0) ** (float(w @ w) / float(w.sum()) ** 2)
+    return loss, loss - share * (loss - float(losses.min())), loss + share * (float(losses.max()) - loss)
 
 
 # -- the judge itself, and words ----------------------------------------------------------------------

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import Array, are_probabilities, as_floats, checked_probabilities
+from calibrary.data.checks import Array, are_probabilities, as_array, as_floats, checked_probabilities, missing
+from calibrary.data.columns import by_name, column_names, refuse_misaligned
 
 #: Smallest number of human labels for an estimate.
 LEAST = 20
@@ -44,7 +45,10 @@ class JudgedRows:
 
 def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedRows:
     """Check the four columns; for several classes the outcome is whether the most likely class is right."""
-    p = as_floats(y_prob, "y_prob")
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, judge=judge, inclusion=inclusion)
+    p, names = as_floats(y_prob, "y_prob"), column_names(y_prob)
+    if names is not None and p.ndim == 2:
+        p, _ = by_name(names, p, y_true, range(p.shape[1]))  # labels are the numbers of the classes
     y, human = _column(y_true, "y_true", len(p))
     j, seen = _column(judge, "judge", len(p))
     if not seen.all():
@@ -78,14 +82,14 @@ def judged_rows(y_true: Any, y_prob: Any, judge: Any, inclusion: Any) -> JudgedR
 
 def _column(values: Any, name: str, n: int) -> tuple[Array, NDArray[np.bool_]]:
     """The numbers, and which are present: None, NaN and empty text are missing."""
-    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    array = as_array(values, name)
     if array.shape != (n,):
         raise RefusedError(f"{name} has shape {array.shape} and y_prob has {n:,} rows: pass one value per row")
     if array.dtype.kind in "biuf":
         numbers = array.astype(np.float64)
         return numbers, ~np.isnan(numbers)
     listed = array.tolist()
-    there = np.array([v is not None and v == v and v != "" for v in listed], dtype=bool)
+    there = np.array([missing([v]) is None and v != "" for v in listed])
     numbers = np.full(n, np.nan)
     for i in np.flatnonzero(there):
         try:

@@ -11,6 +11,7 @@ share, which is (m - 1)/(k - 1) for every sample that contributes: the estimate 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,20 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import RefusedError, warn, whole
+from calibrary.base.errors import RefusedError, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.columns import refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
-from calibrary.language.answers import Agreement, agreement
+from calibrary.inference.draw.unit_law import UnitLaw
+from calibrary.language.answers import Agreement, agreement, ordered
 from calibrary.language.ends import norm_ends, tail
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
 
-#: With fewer units than this, sign flips and resampled units are inaccurate.
-_FEW_UNITS = 30
 #: Largest number of values in one batch of draws.
 _AT_ONCE = 4_000_000
 
@@ -182,18 +183,23 @@ def sampled_answers(
         )
     alpha = alpha_of(confidence_level)
     check_draws(n_resamples, alpha)
+    refuse_misaligned(answers=answers, right=right, units=units)
     found = agreement(answers, right, answer)
     design = _Design(found, whole("n_bins", n_bins), None if units is None else _units(units, found.n))
     return _measured(design, alpha, n_resamples, seed_of(rng))
 
 
 def _units(units: Any, n: int) -> Counts:
-    array = np.asarray(units)
+    array = as_array(ordered(units, "units"), "units")
     if array.shape != (n,):
         raise RefusedError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
+    gone = missing(array.tolist())
+    if gone is not None:
+        raise RefusedError(f"units[{gone}] is missing: give each question its unit, or leave the question out")
     names, member = np.unique(array, return_inverse=True)
-    if len(names) < _FEW_UNITS:
-        warn(f"there are only {len(names)} units: with fewer than {_FEW_UNITS} tests and intervals are inaccurate")
+    if len(names) < 2:
+        raise RefusedError("units has one value only: pass at least two units, because the resampling compares units")
+    UnitLaw(len(names), math.inf).say_few()
     return member.astype(np.int64)
 
 

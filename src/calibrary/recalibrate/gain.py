@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
@@ -98,6 +99,7 @@ def recalibration_gain(
     >>> print(gain.sentence[:53])
     Temperature scaling would lower the log loss by 0.451
     """
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, units=units, sample_weight=sample_weight, folds=folds)
     if y_prob is not None:
         refuse_mixed_scales(as_array(y_prob, "y_prob"))
     given = predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data, is_data
 from calibrary.data.checks import Array, as_array
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
@@ -133,6 +134,7 @@ class Recalibrator:
         by : array-like of shape (N,), optional
             The segment of each row, if X is not a table with that column.
         """
+        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
         X, names = self._apart(X, by)
         whole = self._predictions(X, y, sample_weight)
         p = in_units(problem(whole), X, units)
@@ -175,6 +177,7 @@ class Recalibrator:
             if by is not None:
                 raise RefusedError("by= names segments, and this map has none: create it with Recalibrator(by='site')")
             return X, None
+        refuse_misaligned(p=X, by=by)
         columns = column_names(X)
         if by is None and columns is not None and self.by in columns:
             by = X[self.by]
@@ -351,6 +354,7 @@ class Recalibrator:
         by: Any = None,
     ) -> MapGain:
         """Test the map on rows to which it was not fitted: score and ECE before and after, with standard error."""
+        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
         X, names = self._apart(X, by)
         p = in_units(self._new_rows(X, y, sample_weight), X, units)
         word = self.map_
@@ -362,6 +366,7 @@ class Recalibrator:
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> float:
         """Minus the mean score (log loss by default) of the recalibrated rows, so that higher is better."""
+        refuse_misaligned(p=X, y=y, sample_weight=sample_weight, by=by)
         X, names = self._apart(X, by)
         p = self._new_rows(X, y, sample_weight)
         q = self._mapped(p.probability, None if names is None else p.align(names, "by"))

@@ -367,6 +367,8 @@ def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence
         what = "draws" if asked.kind == "draws" else "mean"
         second = f"There is evidence that the mean is not that of a correct ensemble ({test}, {pvalue(f.pvalue)})."
         claims.append(Claim(second, "ensemble is wrong", what=what))
+    elif math.isnan(f.pvalue):
+        second = f"{counted(given.n, 'row')} are too few for a test of the mean."
     else:
         second = f"There is no evidence against the mean ({test}, {pvalue(f.pvalue)})."
     return Sentence(f"{first} {second}", *claims)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_probabilities, checked_weights
-from calibrary.data.columns import column_names
+from calibrary.data.checks import missing as first_missing
+from calibrary.data.columns import by_name, column_names, refuse_misaligned
 from calibrary.data.labels import plain_labels
 from calibrary.data.predictions import Predictions, predictions
 
@@ -102,13 +103,20 @@ def given(
     *,
     labels: Any = None,
     pos_label: Hashable | None = None,
-    members_needed: int = 2,
+    one_model: bool = False,
     scores: Mapping[str, Any] | None = None,
 ) -> Members:
-    """The checked input; invalid input is refused with one sentence."""
-    probability = _members(p, members_needed)
+    """The checked input; invalid input is refused with one sentence. ``one_model``: p has no axis of members."""
+    of_rows = {f"scores[{name!r}]": values for name, values in (scores or {}).items()}
+    refuse_misaligned(y_true=y, y_prob=p, outside=outside, sample_weight=sample_weight, features=features, **of_rows)
+    raw, names = as_array(p, "y_prob"), column_names(p)
+    rows, missing = _labels(y, len(raw) if raw.ndim else 0)
+    if one_model:
+        if names is not None and pos_label is None and not missing.all():
+            raw, labels = by_name(names, raw, _plain(rows[~missing]), labels)
+        raw = _as_member(raw)
+    probability = _members(raw, 1 if one_model else 2, names)
     n, _, columns = probability.shape
-    rows, missing = _labels(y, n)
     out = _outside(outside, missing, rows, n)
     weight = np.ones(n) if sample_weight is None else checked_weights(sample_weight, n)
     x = None if features is None else _features(features, n)
@@ -148,9 +156,15 @@ def given(
     )  # fmt: skip
 
 
-def _members(p: Any, least: int) -> Array:
+def _as_member(raw: NDArray[Any]) -> NDArray[Any]:
+    """The probabilities of one model as those of one member."""
+    if raw.ndim not in (1, 2):
+        raise RefusedError(f"y_prob has {raw.ndim} dimensions: pass P(class 1) of each row, or one column per class")
+    return raw[:, None]
+
+
+def _members(raw: NDArray[Any], least: int, names: Sequence[str] | None) -> Array:
     """The members as an array (rows, members, columns), with one column for two classes."""
-    raw = as_array(p, "y_prob")
     if raw.ndim not in (2, 3):
         raise RefusedError(
             f"y_prob has {raw.ndim} dimensions: pass P(class 1) with one column for each member, of shape (N, M), or "
@@ -166,7 +180,7 @@ def _members(p: Any, least: int) -> Array:
     else:
         whole = checked_probabilities(raw.reshape(n * m, raw.shape[2])).reshape(n, m, raw.shape[2])
         found = whole[..., 1:] if raw.shape[2] == 2 else whole
-    refuse_equal(found, column_names(p))
+    refuse_equal(found, names)
     return np.ascontiguousarray(found)
 
 
@@ -200,7 +214,7 @@ def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         )
     missing = np.zeros(rows.shape, dtype=bool)
     if rows.dtype.kind == "O":
-        missing[:] = np.array([v is None or v != v for v in rows.ravel().tolist()], dtype=bool).reshape(rows.shape)
+        missing[:] = np.array([first_missing([v]) is not None for v in rows.ravel().tolist()]).reshape(rows.shape)
     elif rows.dtype.kind == "f":
         missing[:] = np.isnan(rows)
     return rows, missing

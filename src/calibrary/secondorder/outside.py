@@ -157,13 +157,9 @@ def outside_rows(
     """
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))
-    p = np.asarray(y_prob, dtype=np.float64) if not hasattr(y_prob, "detach") else y_prob.detach().cpu().numpy()
-    if p.ndim not in (1, 2):
-        raise RefusedError(f"y_prob has {p.ndim} dimensions: pass P(class 1) of each row, or one column per class")
     rows = given(
-        y_true, p[:, None] if p.ndim == 1 else p[:, None, :], outside, sample_weight, labels=labels,
-        pos_label=pos_label, members_needed=1, scores=scores,
-    )  # fmt: skip
+        y_true, y_prob, outside, sample_weight, labels=labels, pos_label=pos_label, one_model=True, scores=scores
+    )
     return outside_of(rows, prevalence_outside, level, n_resamples, seed_of(rng))
 
 
@@ -224,7 +220,10 @@ def _there(c: Array, w: Array, level: float) -> ConfidenceSummary:
     share = np.cumsum(w[order]) / w.sum()
     at = np.minimum(np.searchsorted(share, QUANTILES), len(c) - 1)
     bars, _ = np.histogram(c, _BARS, (0.0, 1.0), weights=w / w.sum())
-    return ConfidenceSummary(*interval_of(c, w, level), c[order][at], bars, len(c))
+    mean, low, high = interval_of(c, w, level)
+    if len(c) == 1:  # one row says nothing of the others
+        low, high = 0.0, 1.0
+    return ConfidenceSummary(mean, max(low, 0.0), min(high, 1.0), c[order][at], bars, len(c))
 
 
 def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.base.errors import one_of
+from calibrary.base.errors import one_of, warn
+from calibrary.base.numbers import percent
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.numerics.draw import seed_of
 from calibrary.secondorder.calibration import HowAsked, mean_of, members_of, mixture_of
@@ -15,6 +16,8 @@ from calibrary.secondorder.spread import spread_of
 from calibrary.secondorder.uncertainty import decomposition_of
 
 KINDS = ("draws", "mixture")
+#: Below this many draws there is a warning: M of them show (M - 1)/M of the variance of the distribution.
+FEW_MEMBERS = 5
 
 
 def ensemble(
@@ -94,6 +97,11 @@ def ensemble(
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))
     rows = given(y_true, y_prob, outside, sample_weight, features, labels=labels, pos_label=pos_label)
+    if members == "draws" and rows.m < FEW_MEMBERS:
+        warn(
+            f"y_prob has {rows.m} members: draws of {rows.m} show about {percent(1.0 - 1.0 / rows.m)} of the "
+            f"disagreement that very many would show, so that the decomposition is too low; pass {FEW_MEMBERS} or more"
+        )
     asked = HowAsked(members, level, n_resamples, seed_of(rng))
     return EnsembleResult(
         mean=mean_of(rows, asked),

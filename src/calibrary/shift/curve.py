@@ -14,7 +14,8 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
-from calibrary.data.checks import Array, Indices, as_array
+from calibrary.data.checks import Array, Indices, as_array, missing
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.draw.statistic import entry_of, read_call
@@ -172,6 +173,7 @@ def shift_curve(
     """
     level = check_level(confidence_level)
     one_of("trend", trend, TRENDS)
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, groups=groups, units=units, sample_weight=sample_weight)
     keywords = {**options, "sample_weight": sample_weight, "units": units}
     sample, question = read_call(metric, y_true, y_prob, keywords, weight_type=weight_type, confidence_level=level)
     if not sample.of_rows or sample.p.fractional or sample.p.y.ndim != 1:
@@ -223,10 +225,14 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
     if groups is None:
         raise RefusedError("groups is missing: pass the severity, month or site of each row")
     values: NDArray[Any] = p.align(as_array(groups, "groups"), "groups")
+    absent = np.array([missing([v]) is not None for v in values]) if values.dtype.kind == "O" else values != values
+    if absent.any():
+        row = int(absent.argmax())
+        at = row if p.rows is None else p.rows[row]
+        raise RefusedError(f"groups[{at}] is missing: drop such rows, or assign them to a group")
     if values.dtype.kind == "O":
-        values = values.astype(str)
-    if values.dtype.kind in "fM" and (np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)).any():
-        raise RefusedError("groups has missing values: drop those rows, or assign them to a group")
+        numbers = all(isinstance(value, int | float) for value in values)
+        values = np.array(values.tolist()) if numbers else values.astype(str)
     known = list(np.unique(values)) if order is None else list(order)
     place = np.full(len(values), -1, dtype=np.intp)
     for i, value in enumerate(known):
@@ -238,6 +244,12 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
         raise RefusedError(f"the group {empty[0]} of order has no rows: remove it from order")
     if len(known) < 2:
         raise RefusedError(f"groups has only one value ({known[0]!s}): a curve needs at least two groups")
+    sizes = np.maximum(np.bincount(place), np.bincount(place, p.weight))
+    if sizes.min() < 2:
+        raise RefusedError(
+            f"the group {known[int(sizes.argmin())]!s} has {sizes.min():g} rows: each group needs at least two; merge "
+            "it with a neighbour"
+        )
     return tuple(str(value) for value in known), place
 
 

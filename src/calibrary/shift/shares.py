@@ -11,6 +11,7 @@ from calibrary.base.numbers import percent
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
+from calibrary.plots.reliability import clopper_pearson
 
 #: The smallest singular value of the confusion matrix must be this many of its standard errors.
 _STANDARD_ERRORS = 3.0
@@ -86,6 +87,25 @@ class LabelWeighting:
         """The weights of the observed source rows."""
         each: Array = self.estimated[1][self.y]
         return each if self.weight is None else self.weight * each
+
+    def at_limits(self, classes: Indices, level: float) -> list[Array]:
+        """The weights of the source rows if a predicted class had the least or greatest credible share in the target.
+
+        The limits are Clopper and Pearson's, which are right for any number of target rows. Resampling few rows shows
+        too little of their error, and none if all rows have the same predicted class or if the estimate is projected
+        on the simplex.
+        """
+        found = []
+        limits = np.column_stack(clopper_pearson(self.law, np.full(len(self.law), self.n_target), level))
+        for k in classes.tolist():
+            rest = self.law + 1e-9  # equal shares of the other classes if all rows have this one
+            rest[k] = 0.0
+            for share in limits[k]:
+                seen = (1.0 - share) * rest / rest.sum()
+                seen[k] = share
+                each = self.shares(self.predicted, self.y, self.weight, seen)[1][self.y]
+                found.append(each if self.weight is None else self.weight * each)
+        return found
 
     def refuse_singular(self) -> None:
         """Refuse a confusion matrix from which the class shares cannot be estimated.

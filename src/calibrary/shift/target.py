@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array, as_floats, checked_probabilities
-from calibrary.data.columns import column_names, matched_names
+from calibrary.data.columns import column_names, matched_names, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
@@ -32,6 +32,8 @@ from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_
 ASSUMPTIONS = ("label", "covariate")
 #: The smallest effective number of weighted rows for an estimate at the target.
 LEAST_EFFECTIVE = 30
+#: With fewer rows of the target there is a warning.
+FEW_TARGET_ROWS = 30
 #: With more rows times classes, drawn rows are listed one by one instead of being counted for every possible label.
 _MOST_CELLS = 2_000_000
 #: The significance level of the test of the assumption.
@@ -170,7 +172,9 @@ def under_shift(
     n_resamples, confidence_level, rng
         As in :func:`calibrary.interval`. Both sets are resampled, and the weights are estimated again in each draw. For
         an error that grows from a perfect value the interval is the "triangle" of :func:`calibrary.interval`, whose
-        null is calibration at the target; for other metrics it is the estimate and its bootstrap standard errors.
+        null is calibration at the target; for other metrics it is the estimate and its bootstrap standard errors. Under
+        label shift the interval also contains the values at the limits of each predicted class's share in the target,
+        so that it is valid for few rows of the target, of which resampling shows too little error.
     check : bool
         False computes the value even if the assumption is rejected.
     weight_type : "frequency" or "importance"
@@ -211,12 +215,20 @@ def under_shift(
     one_of("assume", assume, ASSUMPTIONS)
     if target_prob is None:
         raise RefusedCallError("target_prob is missing: pass the probabilities of the target, which has no labels")
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, features=features)
+    refuse_misaligned(target_prob=target_prob, target_features=target_features)
     keywords = {**options, "sample_weight": sample_weight}
     sample, question = read_call(metric, y_true, y_prob, keywords, weight_type=weight_type, confidence_level=level)
     if not sample.row_by_row or sample.p.fractional or sample.p.y.ndim != 1:
         raise RefusedError("under_shift weights single rows by their class: pass one label and one probability a row")
     p = sample.each_copy()
     target = _target_of(p, y_prob, target_prob)
+    if len(target) < FEW_TARGET_ROWS:
+        warn(
+            f"the target has {counted(len(target), 'row')}: the interval allows for that, but with fewer than "
+            f"{FEW_TARGET_ROWS} the estimate and the shares are imprecise, and the test of the assumption detects "
+            "little"
+        )
     weighting, x = _weighting(p, target, assume, features, target_features)
     sets, observed = TwoSets(_unweighted(p), weighting), weighting.observed
     effective = float(observed.sum() ** 2 / np.sum(observed**2))
@@ -242,6 +254,10 @@ def under_shift(
         sentence, refusal = _contradiction(tested_only, spoken)
         raise ContradictedError(refusal, replace(tested_only, sentence=sentence))
     low, high, calibrated, method = _interval(at_target, sets, observed, level, n_resamples, seed)
+    if assume == "label":
+        limits = weighting.at_limits(classes, level)
+        values = [float(_weighted_metric(metric, _heavier(p, w), question).observed[0]) for w in limits]
+        low, high = min(low, *values), max(high, *values)
     shares = _shares(p, weighting, observed)
     result = replace(
         tested_only, target=float(at_target.observed[0]), low=low, high=high, shares=shares, effective_n=effective,
@@ -295,15 +311,35 @@ def _weighting(
     if (features is None) != (target_features is None):
         raise RefusedCallError("features and target_features must be passed together")
     if features is None:
+        _refuse_few(len(target), p.k - 1)
         return DensityWeighting.of(p, log_odds(p.p), log_odds(target)), (None, None)
     here, there = (_features(f, name) for f, name in ((features, "features"), (target_features, "target_features")))
     here = p.align(here, "features")
+    names, others = column_names(features), column_names(target_features)
+    if names is not None and others is not None and names != others:
+        if sorted(names) != sorted(others) or len(set(names)) < len(names):
+            raise RefusedError(
+                f"features has the columns {', '.join(names[:5])} and target_features {', '.join(others[:5])}: give "
+                "both sets the same features, under the same names"
+            )
+        there = there[:, [others.index(name) for name in names]]
     if len(there) != len(target) or here.shape[1] != there.shape[1]:
         raise RefusedError(
             f"target_features has the shape {there.shape}: pass {len(target):,} rows, as target_prob has, and "
             f"{here.shape[1]} columns, as features has"
         )
+    _refuse_few(len(target), here.shape[1])
     return DensityWeighting.of(p, here, there), (here, there)
+
+
+def _refuse_few(n_target: int, n_features: int) -> None:
+    """Refuse too few target rows for the regression of set membership: two for each coefficient are needed."""
+    least = 2 * (n_features + 1)
+    if n_target < least:
+        raise RefusedError(
+            f"target_prob has {counted(n_target, 'row')}, and weights from {counted(n_features, 'feature')} need at "
+            f"least {least}: pass more rows of the target, or fewer features"
+        )
 
 
 def _features(values: Any, name: str) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable
+import operator
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from time import process_time
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line
 from calibrary.base.text import in_sentence, plain
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
+from calibrary.data.columns import column_names, matched_names, refuse_misaligned
 
 #: A function from rows to probabilities.
 Predictor = Callable[[Any], Any]
@@ -70,7 +72,9 @@ class Procedure:
 
     def probabilities(self, predict: Predictor, X: Any, n: int) -> Array:
         """Checked probabilities of n rows: of the second class for two classes, or one column for each class."""
-        given = as_array(predict(X), "the model's probabilities")
+        answer = predict(X)
+        refuse_misaligned(**{"X": X, "the model's probabilities": answer})
+        given = as_array(_by_name(answer, self.classes), "the model's probabilities")
         k = len(self.classes)
         if given.ndim == 2 and given.shape[1] == 1:
             raise RefusedError(
@@ -93,8 +97,8 @@ class Procedure:
             labels = y[rows]
             self._refuse_missing(labels)
             predict = self.fitted(rows_of(X, rows), labels, weight)
-            n = len(y) if target is None else len(target)
-            p = self.probabilities(predict, X if target is None else rows_of(X, target), n)
+            predicted = np.arange(len(y)) if target is None else target
+            p = self.probabilities(predict, rows_of(X, predicted), len(predicted))
         except Exception as error:  # any error of the user's model is counted and reported
             return Refit(None, with_type(error), process_time() - began)
         return Refit(p, "", process_time() - began)
@@ -115,9 +119,38 @@ class _ByClass:
     def __call__(self, X: Any) -> Any:
         p = self.fitted.predict_proba(X)
         own = list(getattr(self.fitted, "classes_", self.classes))
-        if own == list(self.classes) or len(own) != len(self.classes):
+        if len(own) != len(self.classes) or set(own) != set(self.classes):
+            raise RefusedError(
+                f"the classes_ of {type(self.fitted).__name__} are {_listed(own)}, and y has the classes "
+                f"{_listed(self.classes)}: the model must have one column of probabilities for each class of y"
+            )
+        if own == list(self.classes) or _names_classes(p, self.classes):
             return p
-        return np.asarray(p)[:, [own.index(name) for name in self.classes]]
+        return as_array(p, "the model's probabilities")[:, [own.index(name) for name in self.classes]]
+
+
+def _names_classes(p: Any, classes: Sequence[Hashable]) -> list[str] | None:
+    """The class of each column, if a model returned a table with a column for each class; otherwise None."""
+    columns = column_names(p)
+    return None if columns is None else matched_names(columns, set(map(str, classes)))
+
+
+def _by_name(p: Any, classes: Sequence[Hashable]) -> Any:
+    """Probabilities in the order of the classes, if the columns are named after them."""
+    names = _names_classes(p, classes)
+    if names is not None and len(names) == len(classes):
+        return as_array(p, "the model's probabilities")[:, [names.index(str(name)) for name in classes]]
+    strange = set(column_names(p) or ()) & set(map(str, classes)) if names is None else names
+    if strange:
+        raise RefusedError(
+            f"the model's probabilities have the columns {_listed(column_names(p) or ())}, and the classes are "
+            f"{_listed(classes)}: name one column after each class, or return an array in the order of the classes"
+        )
+    return p
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    return ", ".join(map(in_sentence, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def is_estimator(model: Any) -> bool:
@@ -174,9 +207,9 @@ def _weight_name(model: Any) -> str:
 
 
 def rows_of(X: Any, rows: Indices) -> Any:
-    """Some rows of a table, an array or a sparse matrix."""
+    """A copy of some rows of a table, an array or a sparse matrix, which a model may change."""
     if hasattr(X, "iloc"):
-        return X.iloc[rows]
+        return X.iloc[rows].copy()  # all rows in order would be the table itself
     if hasattr(X, "tocsr"):
         return X.tocsr()[rows]
     return X[rows]
@@ -184,11 +217,20 @@ def rows_of(X: Any, rows: Indices) -> Any:
 
 def as_rows(X: Any) -> Any:
     """X in a form whose rows can be selected by position."""
-    if hasattr(X, "iloc") or hasattr(X, "tocsr") or hasattr(X, "__array_interface__"):
+    if hasattr(X, "iloc") or hasattr(X, "tocsr") or type(X).__module__.partition(".")[0] == "polars":
         return X
-    if type(X).__module__.partition(".")[0] == "polars":
-        return X
-    return np.asarray(X)
+    return as_array(X, "X")
+
+
+def same_values(X: Any, copy: Any) -> bool:
+    """Whether a copy of a table, an array or a sparse matrix still has the same values."""
+    if hasattr(X, "equals"):  # pandas, polars
+        return bool(X.equals(copy))
+    if hasattr(X, "tocsr"):
+        return not (abs(X - copy) > 0.0).nnz
+    if X.dtype.kind == "O":
+        return all(map(operator.is_, X.ravel(), copy.ravel()))
+    return np.array_equal(X, copy, equal_nan=X.dtype.kind in "fc")
 
 
 def count_of(X: Any) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, whole
+from calibrary.base.errors import RefusedError, warn, whole
 from calibrary.data.checks import Array, Indices, as_array
+from calibrary.inference.draw.unit_law import FEW_UNITS, UnitLaw
 from calibrary.numerics.draw import generator, row_counts, shuffled
 
 
@@ -41,6 +42,11 @@ class Rows:
         """Whether the weights are whole numbers, which count equal rows."""
         return self.weight is not None and bool((self.weight == np.rint(self.weight)).all())
 
+    @property
+    def weight_type(self) -> str:
+        """The type of the weights for an interval: whole numbers are frequencies."""
+        return "frequency" if self.weight is None or self.copies else "importance"
+
     # -- bootstrap ------------------------------------------------------------------------------
 
     def bootstrap(self, n_resamples: int, rng: Any) -> Array:
@@ -68,7 +74,7 @@ class Rows:
 
     @property
     def everything(self) -> tuple[Indices, Array | None]:
-        return np.arange(self.n), self.weight
+        return np.arange(self.n), None if self.weight is None else self.weight.copy()
 
     # -- folds ----------------------------------------------------------------------------------
 
@@ -127,3 +133,16 @@ class Rows:
         if self.unit is not None and len(np.intersect1d(self.unit[held], self.unit[~marks])):
             raise RefusedError("holdout divides the rows of a unit: hold out whole units")
         return held
+
+
+def say_few_units(unit: Indices, weight: Array) -> None:
+    """Warn if there are few units, or if few of them have most of the rows."""
+    size = np.bincount(np.unique(unit, return_inverse=True)[1].ravel(), weight)
+    what = "corrected values and intervals are"
+    UnitLaw(len(size), np.inf).say_few(what)
+    effective = float(size.sum() ** 2 / (size @ size))
+    if effective < FEW_UNITS <= len(size):
+        warn(
+            f"a few of the {len(size):,} units have most of the rows, which is equivalent to {effective:.1f} equal "
+            f"units: with fewer than {FEW_UNITS}, {what} inaccurate"
+        )

@@ -15,6 +15,7 @@ from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.base.once import once
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means, quantiles
@@ -215,6 +216,8 @@ class Validation:
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
         parts = [f"the {row.name} is {number(row.corrected)} ({self._beside(row)})" for row in shown]
         words = f"{_first(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
+        if len(self.classes) == 2 and self.classes not in (("0", "1"), ("False", "True")):
+            words += f" The event is class {in_sentence(self.classes[1])}."
         if self.unstable:
             words += f" A refit changes a predicted probability by {number(self.instability.overall)} on average."
         values = {f"apparent {row.metric}": row.apparent for row in shown}

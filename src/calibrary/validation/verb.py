@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, bounded, collected_warnings, one_of, whole
-from calibrary.data.checks import Array, Indices, as_array, checked_weights
+from calibrary.base.errors import RefusedError, bounded, collected_warnings, one_of, warn, whole
+from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
+from calibrary.data.columns import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
 from calibrary.inference.verbs.interval import interval
@@ -20,9 +21,18 @@ from calibrary.validation import corrections
 from calibrary.validation.corrections import Corrected
 from calibrary.validation.intervals import IntervalEnds, no_ends, of_errors
 from calibrary.validation.measures import Measured, Measures, chosen
-from calibrary.validation.procedure import Procedure, as_rows, count_of, features_of, procedure, rows_of, with_type
+from calibrary.validation.procedure import (
+    Procedure,
+    as_rows,
+    count_of,
+    features_of,
+    procedure,
+    rows_of,
+    same_values,
+    with_type,
+)
 from calibrary.validation.refits import Runner, check_jobs
-from calibrary.validation.resamples import Rows
+from calibrary.validation.resamples import Rows, say_few_units
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
 METHODS = ("optimism", "632", "632+", "cv", "holdout")
@@ -114,11 +124,14 @@ def validate(
     one_of("method", method, METHODS)
     measures = chosen(metrics, method)
     check_level(confidence_level)
+    refuse_misaligned(X=X, y=y, units=units, sample_weight=sample_weight, holdout=holdout)
     given = _given(model, X, y, units, sample_weight)
     runner = Runner(given.procedure, given.X, given.y, check_jobs(n_jobs), progress)
     if method == "holdout":
         return _held_out(given, measures, holdout, confidence_level, rng)
     whole_fit = _fit_to_all(given)
+    if given.rows.unit is not None:
+        say_few_units(given.rows.unit, whole_fit.weight)
     measures = measures.named(whole_fit)
     study = _Study(given, measures, runner, whole_fit, confidence_level, generator(rng, "validation"))
     rows: list[ValidationRow] = []
@@ -195,6 +208,9 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
     unit = None if units is None else as_array(units, "units")
     if unit is not None and unit.shape != (n,):
         raise RefusedError(f"units has shape {unit.shape} and X has {n} rows: pass the unit of each row")
+    gone = None if unit is None else missing(unit.tolist())
+    if gone is not None:
+        raise RefusedError(f"units[{gone}] is missing: give each row its unit, or leave the row out")
     weight = None if sample_weight is None else checked_weights(sample_weight, n)
     if weight is not None and (weight == 0.0).any():
         kept = np.flatnonzero(weight)
@@ -202,7 +218,10 @@ def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given
         unit = None if unit is None else unit[kept]
     classes, label = _classes(labels)
     place = None if unit is None else np.unique(unit, return_inverse=True)[1].ravel().astype(np.intp)
-    return _Given(procedure(model, classes, weight is not None), X, labels, Rows(label, weight, place))
+    rows = Rows(label, weight, place)
+    if rows.n_units < 2:
+        raise RefusedError("units has one value only: pass at least two units, because whole units are resampled")
+    return _Given(procedure(model, classes, weight is not None), X, labels, rows)
 
 
 def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
@@ -220,13 +239,20 @@ def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
 
 
 def _fit_to_all(given: _Given) -> Predictions:
-    """The model fitted to all rows; an error of the model becomes one sentence."""
-    fit = given.rows.everything
+    """The model fitted to all rows; an error of the model becomes one sentence, and a change of its X a warning."""
+    rows, weight = given.rows.everything
+    own, again = rows_of(given.X, rows), rows_of(given.X, rows)
     try:
-        predict = given.procedure.fitted(given.X, given.y, fit[1])
+        predict = given.procedure.fitted(own, given.y.copy(), weight)
     except Exception as error:
         raise RefusedError(f"the model cannot be fitted to all rows: {with_type(error)}") from error
-    return given.predictions(given.procedure.probabilities(predict, given.X, given.rows.n))
+    found = given.predictions(given.procedure.probabilities(predict, again, given.rows.n))
+    if not (same_values(given.X, own) and same_values(given.X, again)):
+        warn(
+            f"{given.procedure.name} changes its X in place: it was given copies, so that your X and this result are "
+            "not affected; make it work on a copy (copy=True in scikit-learn) before you use it elsewhere"
+        )
+    return found
 
 
 # -- the methods ------------------------------------------------------------------------------------
@@ -321,6 +347,12 @@ _WORDS = {
 def _rows(
     measures: Measures, method: str, apparent: Array, found: Corrected, ends: IntervalEnds
 ) -> list[ValidationRow]:
+    gone = [_spoken(name) for name, x in zip(measures.names, found.corrected, strict=True) if np.isnan(x)]
+    if gone:
+        warn(
+            f"{', '.join(gone)} has no corrected value, because it is undefined on the rows on which every refit was "
+            "measured: pass more rows or units, or use another method"
+        )
     columns = np.column_stack([apparent, *found, ends.low, ends.high])
     return [
         ValidationRow(name.key, method, own, training, test, optimism, corrected, low, high, _spoken(name))
@@ -349,18 +381,17 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     outside = given.predictions(made.probability[held], held)
     if given.rows.unit is not None:
         outside = outside.in_units(given.rows.unit[held])
+        say_few_units(given.rows.unit[held], outside.weight)
     measures = measures.named(inside)
     apparent, test = measures.of(inside), measures.of(outside)
     low, high = np.full((2, len(test)), np.nan)
-    whole_weights = outside.w is None or bool((outside.w == np.rint(outside.w)).all())
     with collected_warnings():
         for j, name in enumerate(measures.names):
             question = next(q for e, q in measures.pairs if e is name.entry)
             if name.part:
                 continue
-            weight_type = "frequency" if whole_weights else "importance"
             found = interval(
-                name.entry.key, outside, confidence_level=level, n_resamples=399, weight_type=weight_type,
+                name.entry.key, outside, confidence_level=level, n_resamples=399, weight_type=given.rows.weight_type,
                 rng=generator(rng, "interval of rows held out"), **question.options,
             )  # fmt: skip
             low[j], high[j] = found.low, found.high

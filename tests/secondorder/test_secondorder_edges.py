@@ -1,0 +1,154 @@
+"""Edges of ``ensemble`` and ``outside_rows``: rows by index, columns by name, few members and rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+
+import calibrary as cal
+from calibrary.base.errors import CalibrationWarning, RefusedError
+from calibrary.secondorder.detector import Scored, auroc
+
+RNG = np.random.default_rng(5)
+N = 120
+M = RNG.uniform(0.1, 0.9, (N, 5))
+Y = (RNG.random(N) < M.mean(axis=1)).astype(int)
+FAST = {"n_resamples": 99, "rng": 0}
+LABELS = [None if i % 4 == 0 else int(v) for i, v in enumerate(Y)]
+P3 = RNG.dirichlet([1, 1, 1], N)
+Y3 = np.array([RNG.choice(3, p=q) for q in P3])
+
+
+# -- which rows --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["y_prob", "features", "outside", "sample_weight"])
+def test_columns_of_an_ensemble_with_another_index_are_refused(name):
+    outside = pd.Series(np.arange(N) % 4 == 0)
+    given = {"y_true": pd.Series(LABELS, dtype=object), "y_prob": pd.DataFrame(M), "outside": outside}
+    given |= {"features": pd.DataFrame(M[:, :2]), "sample_weight": pd.Series(np.ones(N))}
+    given[name] = given[name].sample(frac=1, random_state=1)
+    with pytest.raises(RefusedError, match=f"{name} and y_true have different indexes"):
+        cal.ensemble(**given, **FAST)
+
+
+@pytest.mark.parametrize("name", ["y_prob", "outside", "sample_weight", "scores['s']"])
+def test_columns_of_rows_outside_with_another_index_are_refused(name):
+    moved = pd.Series(np.arange(N) % 4 == 0 if name == "outside" else M[:, 0]).sample(frac=1, random_state=1)
+    given = {"y_prob": M[:, 0], **({"scores": {"s": moved}} if "scores" in name else {name: moved})}
+    with pytest.raises(RefusedError, match="have different indexes") as refused:
+        cal.outside_rows(pd.Series(LABELS, dtype=object), **given, **FAST)
+    assert str(refused.value).startswith(f"{name} and y_true")
+
+
+@pytest.mark.parametrize("name", ["y_true", "y_prob", "outside", "sample_weight"])
+@pytest.mark.parametrize("verb", ["ensemble", "outside_rows"])
+def test_a_masked_array_is_refused(verb, name):
+    given = {"y_true": np.array(LABELS, dtype=object), "y_prob": M if verb == "ensemble" else M[:, 0]}
+    given |= {"outside": np.arange(N) % 4 == 0, "sample_weight": np.ones(N)}
+    given[name] = np.ma.array(given[name], mask=np.zeros_like(given[name], dtype=bool))
+    given[name][3] = np.ma.masked
+    with pytest.raises(RefusedError, match=rf"{name}\[3.* is masked"):
+        getattr(cal, verb)(**given, **FAST)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "string", "object"])
+def test_missing_labels_of_pandas_are_rows_outside(dtype):
+    values = {"boolean": [True, False], "string": ["yes", "no"], "object": [1, 0]}[dtype] + [pd.NA]
+    positive = {"pos_label": "yes"} if dtype == "string" else {}
+    found = cal.outside_rows(pd.Series(values * 40, dtype=dtype), M[:, 0], **positive, **FAST)
+    assert (found.n, found.n_outside) == (80, 40)
+
+
+# -- which columns -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", ["012", "abc"])
+def test_columns_of_rows_outside_are_matched_by_name(names):
+    named = [None if i % 4 == 0 else (int(v) if names == "012" else names[v]) for i, v in enumerate(Y3)]
+    columns = list(names) if names == "abc" else [0, 1, 2]
+    table = pd.DataFrame(P3, columns=columns)
+    expected = cal.outside_rows(named, P3, **FAST)
+    for order in (columns, [columns[2], columns[0], columns[1]]):
+        found = cal.outside_rows(named, table[order], **FAST)
+        assert (found.closed_error.estimate, found.detector.estimate) == pytest.approx(
+            (expected.closed_error.estimate, expected.detector.estimate)
+        )
+
+
+def test_two_named_columns_are_matched_by_name():
+    named = [None if v is None else ("yes" if v else "no") for v in LABELS]
+    table = pd.DataFrame({"no": 1 - M[:, 0], "yes": M[:, 0]})
+    found = [cal.outside_rows(named, table[order], **FAST) for order in (["no", "yes"], ["yes", "no"])]
+    expected = cal.outside_rows(LABELS, M[:, 0], **FAST).closed_error.estimate
+    assert [f.closed_error.estimate for f in found] == pytest.approx([expected, expected])
+
+
+def test_columns_without_the_names_of_the_classes_are_refused():
+    with pytest.raises(RefusedError, match="do not name the classes in y_true"):
+        cal.outside_rows([None, *"abc" * 30], pd.DataFrame(P3[:91], columns=list("xyz")), **FAST)
+
+
+# -- few members, few rows ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("m", "share"), [(2, "50%"), (4, "75%")])
+def test_few_draws_are_said_with_their_number(m, share):
+    with pytest.warns(CalibrationWarning, match=f"y_prob has {m} members: draws of {m} show about {share} of"):
+        cal.ensemble(Y, M[:, :m], **FAST)
+
+
+@pytest.mark.filterwarnings("error::calibrary.CalibrationWarning")
+def test_nothing_is_said_of_enough_draws_and_of_a_mixture():
+    cal.ensemble(Y, M, **FAST)
+    cal.ensemble(Y, M[:, :2], members="mixture", **FAST)
+
+
+def test_m_draws_show_the_share_of_the_disagreement_that_is_said():
+    """The mean variance over M draws is (M - 1)/M of that of the distribution, here 1/12 of (b - a)^2."""
+    p = np.random.default_rng(0).uniform(0.3, 0.7, (20_000, 2, 1))
+    from calibrary.secondorder.uncertainty import variance_parts
+
+    assert variance_parts(p)[:, 2].mean() == pytest.approx(0.5 * 0.4**2 / 12, rel=0.03)
+
+
+def test_no_evidence_is_not_claimed_without_a_test():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3):
+        p = rng.uniform(0.1, 0.9, (n, 5))
+        found = cal.ensemble((rng.random(n) < p.mean(axis=1)).astype(int), p, **FAST)
+        if math.isnan(found.mean.pvalue):
+            assert "too few for a test of the mean" in found.mean.sentence
+            assert "no evidence against the mean" not in found.mean.sentence
+            return
+    raise AssertionError("no sample is without a test: choose other rows")
+
+
+def test_one_row_outside_says_nothing_of_the_others():
+    p = np.concatenate([M[:40, 0], [0.2]])
+    found = cal.outside_rows([*Y[:40].tolist(), None], p, **FAST).outside_confidence
+    assert (found.estimate, found.low, found.high) == (0.8, 0.0, 1.0)
+
+
+def test_the_interval_of_a_mean_confidence_stays_among_probabilities():
+    found = cal.outside_rows([*Y[:40].tolist(), None, None], np.concatenate([M[:40, 0], [0.05, 0.45]]), **FAST)
+    assert 0.0 <= found.outside_confidence.low < found.outside_confidence.high <= 1.0
+
+
+# -- DeLong's interval -------------------------------------------------------------------------------
+
+
+def test_the_interval_of_the_area_is_de_long_s_with_student_s_quantile():
+    """Variances of the placements with n - 1, and as many degrees of freedom as the smaller group has, minus one."""
+    found, others = np.array([1.0, 2.0, 4.0, 5.0]), np.array([0.0, 1.5, 2.5, 3.0, 4.5, 0.5])
+    above = np.array([[float(x > z) for z in others] for x in found])
+    area = above.mean()
+    variance = np.var(above.mean(axis=1), ddof=1) / 4 + np.var(above.mean(axis=0), ddof=1) / 6
+    half = scipy.stats.t(3).ppf(0.975) * math.sqrt(variance) / (area * (1 - area))
+    odds = math.log(area / (1 - area))
+    expected = [area, *(1 / (1 + math.exp(-(odds + side * half))) for side in (-1, 1))]
+    assert auroc(Scored("s", found, others, np.ones(4), np.ones(6)), 0.95)[:3] == pytest.approx(expected)
