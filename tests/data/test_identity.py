@@ -35,6 +35,15 @@ PAIR = {"y_true": Y, "y_prob_a": P, "y_prob_b": Q}
 CLASSES = dict(zip(("y_true", "y_prob"), multi(N), strict=True))
 FEATURES = np.column_stack([P + np.random.default_rng(4).normal(0, 0.2, N), np.cos(np.arange(N))])
 FEW = {"n_resamples": 19, "rng": 0}
+NONE = np.arange(N) % 4 == 0
+INSIDE = np.where(NONE, None, Y.astype(object))
+MEMBERS = np.clip(P[:, None] + np.random.default_rng(5).normal(0, 0.05, (N, 5)), 0.01, 0.99)
+ANSWERS = np.random.default_rng(6).choice(["A", "B"], (N, 4))
+
+
+def mean_of(X, y, sample_weight=None):
+    """A model that predicts the mean."""
+    return lambda new: np.full(len(new), np.average(y, weights=sample_weight))
 
 
 class Call(NamedTuple):
@@ -107,10 +116,70 @@ CALLS = {
     "grouping_data": Call(cal.plots.grouping_data, {**ROWS, "features": FEATURES}),
     "reliability_map_data": Call(cal.plots.reliability_map_data, {**ROWS, "features": FEATURES}, FEW),
     "simplex_data": Call(cal.plots.simplex_data, CLASSES, {"groups": [[0], [1], [2, 3]]}),
+    "judged": Call(
+        functools.partial(cal.judged, "bs"), {**ROWS, "judge": 1 - Y, "inclusion": W / 4}, {"n_resamples": 99, "rng": 0}
+    ),
+    "ensemble": Call(
+        cal.ensemble,
+        {"y_true": INSIDE, "y_prob": MEMBERS, "outside": NONE, "features": FEATURES, "sample_weight": W},
+        {"n_resamples": 99, "rng": 0},
+    ),
+    "outside_rows": Call(
+        lambda score, **rows: cal.outside_rows(**rows, scores={"s": score}, n_resamples=99, rng=0),
+        {"y_true": INSIDE, "y_prob": P, "outside": NONE, "score": Q, "sample_weight": W},
+    ),
+    "under_shift": Call(
+        functools.partial(cal.under_shift, "bs", assume="covariate", target_prob=Q, target_features=FEATURES),
+        {**WEIGHTED, "features": FEATURES},
+        {"n_resamples": 99, "rng": 0, "check": False},
+    ),
+    "under_shift target": Call(
+        functools.partial(cal.under_shift, "bs", Y, P, assume="covariate", features=FEATURES),
+        {"target_prob": Q, "target_features": FEATURES},
+        {"n_resamples": 99, "rng": 0, "check": False},
+    ),
+    "shift_curve": Call(
+        functools.partial(cal.shift_curve, "bs"),
+        {**WEIGHTED, "groups": SITE, "units": UNITS},
+        {"n_resamples": 199, "rng": 0},
+    ),
+    "validate": Call(
+        functools.partial(cal.validate, mean_of),
+        {"X": FEATURES, "y": Y, "units": UNITS, "sample_weight": W},
+        {"metrics": ["bs"], "n_resamples": 3, "rng": 0, "progress": False},
+    ),
+    "validate holdout": Call(
+        functools.partial(cal.validate, mean_of, method="holdout"),
+        {"X": FEATURES, "y": Y, "holdout": np.arange(N) > 30},
+        {"metrics": ["bs"], "rng": 0},
+    ),
+    "sampled_answers": Call(
+        cal.sampled_answers,
+        {"answers": ANSWERS, "right": ANSWERS[:, 0], "answer": ANSWERS[:, 1], "units": UNITS},
+        {"n_resamples": 99, "rng": 0},
+    ),
+    "recalibration_gain": Call(
+        cal.recalibration_gain, {**WEIGHTED, "units": UNITS, "folds": UNITS % 3}, {"maps": "platt"}
+    ),
+    "Recalibrator": Call(
+        lambda p, **rows: cal.Recalibrator("platt", by="site", folds=3).fit(p, **rows).transform([0.3], by=["a"]),
+        {"p": P, "y": Y, "sample_weight": W, "units": UNITS, "by": SITE},
+    ),
+    "Recalibrator judge": Call(
+        lambda p, **rows: cal.Recalibrator("platt", by="site", folds=3).fit(Q, Y, by=SITE).judge(p, **rows),
+        {"p": P, "y": Y, "sample_weight": W, "units": UNITS, "by": SITE},
+    ),
+    "Recalibrator score": Call(
+        lambda p, **rows: cal.Recalibrator("platt", by="site", folds=3).fit(Q, Y, by=SITE).score(p, **rows),
+        {"p": P, "y": Y, "sample_weight": W, "by": SITE},
+    ),
+    "Recalibrator transform": Call(
+        lambda p, by: cal.Recalibrator("platt", by="site", folds=3).fit(Q, Y, by=SITE).transform(p, by=by),
+        {"p": P, "by": SITE},
+    ),
 }  # fmt: skip
 #: Functions with labels and probabilities that are no rows: images.
 OF_IMAGES = {"segmentation"}
-AROUND = {"ensemble", "outside_rows", "judged", "under_shift", "shift_curve"}
 
 
 def add_walked() -> None:
@@ -126,12 +195,7 @@ def add_walked() -> None:
     for room in (cal, cal.plots, cal.sklearn):
         for name in PUBLIC if room is cal else dir(room):
             function = getattr(room, name, None)
-            if (
-                not inspect.isfunction(function)
-                or name in CALLS
-                or name in OF_IMAGES | AROUND
-                or name.startswith("plot_")
-            ):
+            if not inspect.isfunction(function) or name in CALLS or name in OF_IMAGES or name.startswith("plot_"):
                 continue
             if room is cal and PUBLIC[name].kind not in ("verb", "table"):
                 continue

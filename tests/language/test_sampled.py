@@ -256,26 +256,6 @@ def test_what_has_no_order_is_refused(name, wrong):
         cal.sampled_answers(**given, rng=0, n_resamples=99)
 
 
-@pytest.mark.parametrize("name", ["right", "answer", "units"])
-def test_columns_with_another_index_are_refused(name):
-    given = {"right": TRUTHS, "answer": TRUTHS, "units": list(range(36))}
-    given[name] = pd.Series(given[name])
-    cal.sampled_answers(pd.DataFrame(ANSWERS), **given, rng=0, n_resamples=99)
-    given[name] = given[name].sample(frac=1, random_state=1)
-    with pytest.raises(ValueError, match=f"{name} and answers have different indexes"):
-        cal.sampled_answers(pd.DataFrame(ANSWERS), **given, rng=0, n_resamples=99)
-
-
-@pytest.mark.parametrize("name", ["answers", "right", "answer", "units"])
-def test_a_masked_array_is_refused(name):
-    given = {"answers": np.array(ANSWERS), "right": np.array(OF_SAMPLES), "answer": np.array(TRUTHS)}
-    given = {**given, "right": np.array(TRUTHS) if name == "answer" else given["right"], "units": np.arange(36)}
-    given[name] = np.ma.array(given[name], mask=np.zeros_like(given[name], dtype=bool))
-    given[name][3] = np.ma.masked
-    with pytest.raises(ValueError, match=rf"{name}\[3.* is masked"):
-        cal.sampled_answers(**given, rng=0, n_resamples=99)
-
-
 @pytest.mark.parametrize("gone", [None, np.nan, pd.NA])
 def test_a_missing_unit_is_refused(gone):
     with pytest.raises(ValueError, match=r"units\[0\] is missing"):

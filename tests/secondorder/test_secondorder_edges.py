@@ -26,36 +26,6 @@ Y3 = np.array([RNG.choice(3, p=q) for q in P3])
 # -- which rows --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["y_prob", "features", "outside", "sample_weight"])
-def test_columns_of_an_ensemble_with_another_index_are_refused(name):
-    outside = pd.Series(np.arange(N) % 4 == 0)
-    given = {"y_true": pd.Series(LABELS, dtype=object), "y_prob": pd.DataFrame(M), "outside": outside}
-    given |= {"features": pd.DataFrame(M[:, :2]), "sample_weight": pd.Series(np.ones(N))}
-    given[name] = given[name].sample(frac=1, random_state=1)
-    with pytest.raises(RefusedError, match=f"{name} and y_true have different indexes"):
-        cal.ensemble(**given, **FAST)
-
-
-@pytest.mark.parametrize("name", ["y_prob", "outside", "sample_weight", "scores['s']"])
-def test_columns_of_rows_outside_with_another_index_are_refused(name):
-    moved = pd.Series(np.arange(N) % 4 == 0 if name == "outside" else M[:, 0]).sample(frac=1, random_state=1)
-    given = {"y_prob": M[:, 0], **({"scores": {"s": moved}} if "scores" in name else {name: moved})}
-    with pytest.raises(RefusedError, match="have different indexes") as refused:
-        cal.outside_rows(pd.Series(LABELS, dtype=object), **given, **FAST)
-    assert str(refused.value).startswith(f"{name} and y_true")
-
-
-@pytest.mark.parametrize("name", ["y_true", "y_prob", "outside", "sample_weight"])
-@pytest.mark.parametrize("verb", ["ensemble", "outside_rows"])
-def test_a_masked_array_is_refused(verb, name):
-    given = {"y_true": np.array(LABELS, dtype=object), "y_prob": M if verb == "ensemble" else M[:, 0]}
-    given |= {"outside": np.arange(N) % 4 == 0, "sample_weight": np.ones(N)}
-    given[name] = np.ma.array(given[name], mask=np.zeros_like(given[name], dtype=bool))
-    given[name][3] = np.ma.masked
-    with pytest.raises(RefusedError, match=rf"{name}\[3.* is masked"):
-        getattr(cal, verb)(**given, **FAST)
-
-
 @pytest.mark.parametrize("dtype", ["boolean", "string", "object"])
 def test_missing_labels_of_pandas_are_rows_outside(dtype):
     values = {"boolean": [True, False], "string": ["yes", "no"], "object": [1, 0]}[dtype] + [pd.NA]

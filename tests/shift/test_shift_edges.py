@@ -51,45 +51,11 @@ def test_features_of_other_names_are_refused(names):
         covariate(F, G.set_axis(names, axis=1))
 
 
-@pytest.mark.parametrize("name", ["y_prob", "sample_weight", "features"])
-def test_rows_of_the_source_with_another_index_are_refused(name):
-    columns = {"y_true": pd.Series(Y), "y_prob": pd.Series(P), "sample_weight": pd.Series(np.ones(500)), "features": F}
-    given = {"y_true": columns["y_true"], "target_features": G, "features": F.to_numpy(), name: columns[name]}
-    covariate(**given)
-    given[name] = columns[name].sample(frac=1, random_state=1)
-    with pytest.raises(RefusedError, match=f"{name} and y_true have different indexes"):
-        covariate(**given)
-
-
 def test_rows_of_the_target_with_another_index_are_refused():
     with pytest.raises(RefusedError, match="target_features and target_prob have different indexes"):
         covariate(F, G.sample(frac=1, random_state=1), target_prob=pd.Series(ELSEWHERE))
     shifted = G.set_index(G.index + 1000)  # the rows of the target are not those of the source
     assert covariate(F, shifted, y_true=pd.Series(Y), target_prob=pd.Series(ELSEWHERE, index=shifted.index)).n == 500
-
-
-@pytest.mark.parametrize("name", ["y_true", "y_prob", "target_prob", "features", "target_features", "sample_weight"])
-def test_a_masked_array_is_refused(name):
-    columns = {
-        "y_true": Y, "y_prob": P, "target_prob": ELSEWHERE, "features": F.to_numpy(), "target_features": G.to_numpy(),
-        "sample_weight": np.ones(500),
-    }  # fmt: skip
-    columns[name] = np.ma.array(columns[name], mask=np.zeros_like(columns[name], dtype=bool))
-    columns[name][3] = np.ma.masked
-    with pytest.raises(RefusedError, match=r"\[3.* is masked"):
-        covariate(**columns)
-
-
-@pytest.mark.parametrize("name", ["y_prob", "groups", "units", "sample_weight"])
-def test_columns_of_a_curve_with_another_index_are_refused(name):
-    given = {
-        "y_true": pd.Series(Y), "y_prob": pd.Series(P), "groups": pd.Series(np.arange(500) % 2),
-        "units": pd.Series(np.arange(500) // 2), "sample_weight": pd.Series(np.ones(500)),
-    }  # fmt: skip
-    cal.shift_curve("bs", **given, **FAST)
-    given[name] = given[name].sample(frac=1, random_state=1)
-    with pytest.raises(RefusedError, match=f"{name} and y_true have different indexes"):
-        cal.shift_curve("bs", **given, **FAST)
 
 
 # -- few rows of the target --------------------------------------------------------------------------

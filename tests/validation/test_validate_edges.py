@@ -26,36 +26,6 @@ def plain():
     return LogisticRegression(C=1e6)
 
 
-# -- which rows --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["y", "units", "sample_weight", "holdout"])
-def test_a_column_with_another_index_is_refused(name):
-    table = pd.DataFrame(X)
-    columns = {
-        "y": pd.Series(Y),
-        "units": pd.Series(np.arange(300) // 5),
-        "sample_weight": pd.Series(np.ones(300)),
-        "holdout": pd.Series(np.arange(300) > 200),
-    }
-    given = {"y": columns["y"], name: columns[name]}
-    extra = {"method": "holdout"} if name == "holdout" else {}
-    cal.validate(plain(), table, **given, **FAST | extra)
-    given[name] = columns[name].sample(frac=1, random_state=1)
-    with pytest.raises(RefusedError, match=f"{name} and X have different indexes"):
-        cal.validate(plain(), table, **given, **FAST | extra)
-
-
-@pytest.mark.parametrize("name", ["X", "y", "units", "sample_weight", "holdout"])
-def test_a_masked_array_is_refused(name):
-    given = {"X": X, "y": Y, name: {"X": X, "y": Y, "holdout": np.arange(300) > 200}.get(name, np.arange(300) + 1.0)}
-    given[name] = np.ma.array(given[name], mask=np.zeros_like(given[name], dtype=bool))
-    given[name][3] = np.ma.masked
-    extra = {"method": "holdout"} if name == "holdout" else {}
-    with pytest.raises(RefusedError, match=rf"{name}\[3.* is masked"):
-        cal.validate(plain(), **given, **FAST | extra)
-
-
 # -- models ------------------------------------------------------------------------------------------
 
 

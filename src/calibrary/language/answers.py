@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data.checks import as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 
 Counts = NDArray[np.int64]
 Flags = NDArray[np.bool_]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, are_probabilities, as_array, as_floats, checked_probabilities, missing
-from calibrary.data.columns import by_name, column_names, refuse_misaligned
+from calibrary.data.columns import by_name, column_names
+from calibrary.data.identity import refuse_misaligned
 
 #: Smallest number of human labels for an estimate.
 LEAST = 20

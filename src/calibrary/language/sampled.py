@@ -25,7 +25,7 @@ from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
 from calibrary.data.checks import Array, as_array, missing
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.draw.unit_law import UnitLaw

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices, as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside

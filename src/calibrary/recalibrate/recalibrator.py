@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data, is_data
 from calibrary.data.checks import Array, as_array
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside

@@ -13,7 +13,8 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices, as_array, as_floats, checked_probabilities, checked_weights
 from calibrary.data.checks import missing as first_missing
-from calibrary.data.columns import by_name, column_names, refuse_misaligned
+from calibrary.data.columns import by_name, column_names
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.labels import plain_labels
 from calibrary.data.predictions import Predictions, predictions
 
@@ -107,8 +108,9 @@ def given(
     scores: Mapping[str, Any] | None = None,
 ) -> Members:
     """The checked input; invalid input is refused with one sentence. ``one_model``: p has no axis of members."""
-    of_rows = {f"scores[{name!r}]": values for name, values in (scores or {}).items()}
-    refuse_misaligned(y_true=y, y_prob=p, outside=outside, sample_weight=sample_weight, features=features, **of_rows)
+    refuse_misaligned(
+        y_true=y, y_prob=p, outside=outside, sample_weight=sample_weight, features=features, scores=scores
+    )
     raw, names = as_array(p, "y_prob"), column_names(p)
     rows, missing = _labels(y, len(raw) if raw.ndim else 0)
     if one_model:

@@ -15,7 +15,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.checks import Array, Indices, as_array, missing
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.draw.statistic import entry_of, read_call

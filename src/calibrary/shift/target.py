@@ -13,7 +13,8 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array, as_floats, checked_probabilities
-from calibrary.data.columns import column_names, matched_names, refuse_misaligned
+from calibrary.data.columns import column_names, matched_names
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line
 from calibrary.base.text import in_sentence, plain
 from calibrary.data.checks import Array, Indices, as_array, checked_probabilities
-from calibrary.data.columns import column_names, matched_names, refuse_misaligned
+from calibrary.data.columns import column_names, matched_names
+from calibrary.data.identity import refuse_misaligned
 
 #: A function from rows to probabilities.
 Predictor = Callable[[Any], Any]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, bounded, collected_warnings, one_of, warn, whole
 from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
-from calibrary.data.columns import refuse_misaligned
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
 from calibrary.inference.verbs.interval import interval
