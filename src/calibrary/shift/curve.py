@@ -227,8 +227,8 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
     values: NDArray[Any] = p.align(as_array(groups, "groups"), "groups")
     absent = np.array([missing([v]) is not None for v in values]) if values.dtype.kind == "O" else values != values
     if absent.any():
-        row = int(absent.argmax())
-        at = row if p.rows is None else p.rows[row]
+        at = int(absent.argmax())
+        at = at if p.rows is None else int(p.rows[at])
         raise RefusedError(f"groups[{at}] is missing: drop such rows, or assign them to a group")
     if values.dtype.kind == "O":
         numbers = all(isinstance(value, int | float) for value in values)
