@@ -374,3 +374,10 @@ def test_columns_of_a_mapping_and_of_a_frame_are_compared_one_by_one():
     frame = pd.DataFrame({"site": SITE}, index=OTHER)
     with pytest.raises(cal.RefusedError, match="different indexes"):
         cal.brier_score(named(Y), named(P), by=frame)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NA, pd.NaT])
+def test_a_missing_unit_is_no_unit(gone):
+    units = [*range(N - 1), gone]
+    with pytest.raises(cal.RefusedError, match=r"units\[59\] is missing"):
+        cal.interval("bs", Y, P, units=units, **FEW)

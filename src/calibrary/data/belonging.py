@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.base.text import in_sentence
-from calibrary.data.checks import Indices
+from calibrary.data.checks import Indices, missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,11 @@ def together_by(units: Any, blocks: Any, rows: Indices | None, n_input: int, ali
         )
     n, block = n_input if rows is None else len(rows), None
     if units is not None:
-        unit = np.unique(aligned(units, "units"), return_inverse=True)[1].ravel()
+        given = aligned(units, "units")
+        gone = missing(given.ravel().tolist()) if given.dtype.kind in "OfM" else None
+        if gone is not None:
+            raise RefusedError(f"units[{gone}] is missing: give each row its unit, or leave the row out")
+        unit = np.unique(given, return_inverse=True)[1].ravel()
     else:
         block = round(n ** (1 / 3)) if blocks is True else whole("blocks", blocks)
         if 2 * block > n:

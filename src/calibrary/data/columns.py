@@ -12,7 +12,6 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, as_array
-from calibrary.data.identity import refuse_misaligned as refuse_misaligned
 from calibrary.data.labels import plain_labels
 
 
