@@ -1,6 +1,8 @@
-"""Write ``__init__.pyi`` and ``results.pyi`` from the table of public names, ``cli/surface.json`` from the commands.
+"""Write the index of the cards, ``__init__.pyi`` and ``results.pyi``, and ``cli/surface.json``.
 
-Static tools read the first two; completion and ``--help`` of the command line the third.
+The catalogue reads the index, ``cards/index.json``, which is made from the cards and the code of the metrics; static
+tools read the stub files, which are made from the table of public names; completion and ``--help`` of the command line
+read ``surface.json``, which is made from the commands.
 
 ``python scripts/make_stubs.py`` writes them, ``--check`` fails if one is not fresh.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +20,15 @@ from typing import Any
 
 import calibrary.inference  # noqa: F401 - some metrics are declared there
 from calibrary.base.errors import installed
+from calibrary.metrics.machinery.cards import CARDS, facts_of, index_text, read_cards
 from calibrary.metrics.machinery.declare import Redrawing
-from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS, TESTS
-from calibrary.public import PUBLIC, Name
+from calibrary.metrics.machinery.entry import CODES, ENTRIES, FUNCTIONS, TESTS, declared_by
+from calibrary.public import PUBLIC, Name, modules_of_metrics
 
 TARGET = Path(__file__).parent.parent / "src" / "calibrary" / "__init__.pyi"
 RESULTS = TARGET.with_name("results.pyi")
 SURFACE = TARGET.parent / "cli" / "surface.json"
+INDEX = CARDS / "index.json"
 #: Names in annotations that need no import from the library.
 _KNOWN = {
     "Any", "Callable", "Iterable", "Mapping", "Sequence", "NDArray", "np", "None", "True", "False", "str", "int",
@@ -41,6 +46,29 @@ from numpy.typing import NDArray
 
 """
 )
+
+
+def index() -> str:
+    """The index of the cards: every card, and what the code of its metric declares."""
+    for module in modules_of_metrics():
+        importlib.import_module(module)
+    cards = read_cards()
+    without = sorted(id for id in cards if id not in CODES)
+    if without:
+        raise SystemExit(f"cards/{without[0]}.toml has no formula: write @metric({without[0]!r}) above a function")
+    presets = {id: facts_of(id, card).get("preset_of") for id, card in cards.items()}
+    place = {name: i for i, name in enumerate(PUBLIC)}
+    records = {}
+    for id in sorted(cards, key=lambda id: place.get(FUNCTIONS[id].__name__, len(place))):
+        code = {name: value for name, value in vars(declared_by(ENTRIES[id], presets)).items() if value}
+        code["options"] = {name: _plain(value) for name, value in code.get("options", {}).items()}
+        records[id] = {"card": cards[id], "lenses": CODES[id].seen, "code": code}
+    return index_text(records)
+
+
+def _plain(default: Any) -> Any:
+    """The default of an option: a number, text, a truth value or None, or else its description."""
+    return default if default is None or isinstance(default, bool | int | float | str) else repr(default)
 
 
 def declared(formula: Callable[..., Any]) -> dict[str, str]:
@@ -186,19 +214,25 @@ def _line_of(row: Name) -> str:
 
 
 def main() -> int:
-    made = {TARGET: text(), RESULTS: results()}
+    new = index()
+    if "--check" not in sys.argv and (not INDEX.exists() or INDEX.read_text(encoding="utf-8") != new):
+        INDEX.write_text(new, encoding="utf-8")
+        return subprocess.run([sys.executable, __file__], check=False).returncode  # the others need the new index
+    made = {INDEX: new, TARGET: text(), RESULTS: results()}
     if installed("typer"):
         from calibrary.cli.surface import text as surface
 
         made[SURFACE] = surface()
     if "--check" in sys.argv:
-        stale = [path.name for path, new in made.items() if not path.exists() or path.read_text() != new]
+        stale = [
+            path.name for path, new in made.items() if not path.exists() or path.read_text(encoding="utf-8") != new
+        ]
         print(
             f"stale: {', '.join(stale)}; run python scripts/make_stubs.py" if stale else "the generated files are fresh"
         )
         return 1 if stale else 0
     for path, new in made.items():
-        path.write_text(new)
+        path.write_text(new, encoding="utf-8")
     return 0
 
 

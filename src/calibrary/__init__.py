@@ -37,9 +37,9 @@ _keep_old_paths()
 
 def __getattr__(name: str) -> _Any:
     if name in _PUBLIC:
-        # this import fills the catalogue of metrics and the tables of methods; other packages are loaded when used
-        _import_module("calibrary.inference")
         _, module, kind, _ = _PUBLIC[name]
+        if kind != "metric" and not module.startswith("calibrary.lookup"):
+            _import_module("calibrary.inference")  # this fills the table of the methods of testing
         found = _room(module) if kind in ("room", "extra") else getattr(_import_module(module), name)
         globals()[name] = found  # so that this function is not called again for the name
         return found

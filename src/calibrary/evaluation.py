@@ -29,6 +29,7 @@ from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.inference.overall.many import Inferred, infer_many
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
+from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.metrics.machinery.measure import perfect_of
 from calibrary.question import Question
 
@@ -36,8 +37,6 @@ __all__ = [
     "Evaluation",
     "evaluate",
 ]
-
-FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -168,7 +169,7 @@ def test_a_fault_is_shown_as_one_and_not_as_a_metric_that_does_not_apply(error, 
         raise error
 
     entry = cal.catalogue["mce"]
-    monkeypatch.setitem(entry.__dict__, "formula", broken)
+    monkeypatch.setitem(entry.__dict__, "code", replace(entry.code, formula=broken))
     y, p, _ = cal.datasets.breast_cancer()
     with pytest.warns(cal.CalibrationWarning, match="mce failed: fault of calibrary"):
         result = cal.evaluate(y, p, metrics=["mce", "bs", "pce"])
@@ -180,7 +181,9 @@ def test_a_fault_is_shown_as_one_and_not_as_a_metric_that_does_not_apply(error, 
 def test_an_error_of_numpy_is_a_fault_and_a_refusal_is_not(monkeypatch):
     y, p, _ = cal.datasets.breast_cancer()
     entry = cal.catalogue["mce"]
-    monkeypatch.setitem(entry.__dict__, "formula", lambda view, **o: float(np.zeros(2) + np.zeros(3)))
+    monkeypatch.setitem(
+        entry.__dict__, "code", replace(entry.code, formula=lambda view, **o: float(np.zeros(2) + np.zeros(3)))
+    )
     with pytest.warns(cal.CalibrationWarning, match="fault of calibrary, please report it: ValueError"):
         assert "mce" in cal.evaluate(y, p, metrics=["mce", "bs"]).faults
     monkeypatch.undo()
@@ -220,7 +223,7 @@ def test_a_refusal_is_recognised_by_the_type_of_its_error(monkeypatch):
     def formula(view, **options):
         raise raised
 
-    monkeypatch.setitem(entry.__dict__, "formula", formula)
+    monkeypatch.setitem(entry.__dict__, "code", replace(entry.code, formula=formula))
     raised = cal.RefusedError("mce needs the moon")
     result = cal.evaluate(y, p, metrics=["mce", "bs"])
     assert (result.skipped["mce"], result.faults) == ("mce needs the moon", {})

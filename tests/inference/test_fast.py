@@ -159,7 +159,7 @@ def test_a_wrong_path_is_caught(monkeypatch):
         value = right(view, **options)
         return lambda w, y: value(w, y) if value(w, y) < 0.05 else value(w, y) - 1e-6
 
-    monkeypatch.setitem(ENTRIES, "ecce_mad", replace(entry, replicate=ReplicateForm(wrong)))
+    monkeypatch.setitem(ENTRIES, "ecce_mad", replace(entry, own=replace(entry.code, replicate=ReplicateForm(wrong))))
 
     def every_seed():
         for seed in range(10):

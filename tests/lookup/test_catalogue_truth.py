@@ -9,10 +9,11 @@ from collections import defaultdict
 import pytest
 
 import calibrary as cal
-from calibrary.metrics.machinery.literature import LITERATURE
-from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2
+from calibrary.metrics.machinery.cards import subfamilies, works
 
 ENTRIES = list(cal.catalogue.values())
+LITERATURE, SUBFAMILIES = works(), subfamilies()
+TABLE_2 = {e.row: e.table2 for e in ENTRIES if e.row is not None}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)

@@ -13,7 +13,6 @@ import calibrary as cal
 from calibrary.lookup import recommend as recommendation
 from calibrary.lookup.study_findings import finding
 from calibrary.metrics.machinery.facts import Facts
-from calibrary.metrics.machinery.table2 import TABLE_2
 
 #: Task, goal, what else is known; who must come first; who must be among the first six; who must not.
 SITUATIONS = [
@@ -91,7 +90,8 @@ OF_TABLE_2 = {
 
 @pytest.mark.parametrize("said", OF_TABLE_2)
 def test_the_advice_of_table_2_holds(said):
-    rows = [row for row in TABLE_2.values() if said in (*row.pros, *row.cons)]
+    printed = [e.table2 for e in cal.catalogue.values() if e.table2 is not None]
+    rows = [row for row in printed if said in (*row.pros, *row.cons)]
     assert rows
     for row in rows:
         assert OF_TABLE_2[said](cal.catalogue[row.id]), row.id
@@ -246,3 +246,11 @@ def test_the_advice_stands_on_the_entries():
         assert set(entry.advised) <= situations
         for text in entry.advised.values():
             assert re.match(r"\d+\.\d+: ", text)
+
+
+@pytest.mark.parametrize("goal", recommendation.GOALS)
+def test_features_of_ordered_classes_are_no_fault(goal):
+    found = cal.recommend("ordinal", goal, features=True, most=200)
+    for each in found:
+        uses = [reason for reason in each.reasons if "errors of different groups do not cancel" in reason]
+        assert bool(uses) == bool({"features", "groups", "by"} & set(cal.catalogue[each.id].needs)), each.id

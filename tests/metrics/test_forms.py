@@ -239,7 +239,7 @@ def off(form):
 )
 def test_a_wrong_form_is_caught(id, form, monkeypatch):
     entry = ENTRIES[id]
-    monkeypatch.setitem(ENTRIES, id, replace(entry, **{form: off(getattr(entry, form))}))
+    monkeypatch.setitem(ENTRIES, id, replace(entry, own=replace(entry.code, **{form: off(getattr(entry, form))})))
     hold = {"direct": hold_direct, "replicate": hold_replicate, "cell_value": hold_cell_value}[form]
     more = {"ascending": True} if form == "replicate" else {}
     with pytest.raises(AssertionError):

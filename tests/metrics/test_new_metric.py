@@ -50,7 +50,8 @@ def declare(calls):
         aliases=("error of two halves",),
         fractional="binary",
         residual_only=True,
-        cells=CellFacts("exact", edges=lambda options: np.array([0.5])),
+        cells=CellFacts("exact"),
+        cell_edges=lambda options: np.array([0.5]),
         replicate=ReplicateForm(prepare),
         cell_value=CellForm(cell_value),
         equation="sum over two halves of the confidences of |sum (y - c)| / N",
@@ -76,9 +77,9 @@ def calls():
     noted = []
     declare(noted)
     yield noted
-    for table in (machinery.ENTRIES, machinery.FUNCTIONS, machinery.TESTS):
+    for table in (machinery.ENTRIES, machinery.CODES, machinery.FUNCTIONS, machinery.TESTS):
         del table[ID]
-    for kept in (machinery._options, machinery._presets_among, machinery._called):
+    for kept in (machinery._presets_among, machinery._called):
         kept.cache_clear()
     assert ID not in cal.catalogue
 

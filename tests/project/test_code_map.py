@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from calibrary.metrics.machinery.cards import read_cards
 from paths import ROOT
 
 SOURCE = ROOT / "src" / "calibrary"
@@ -27,9 +28,9 @@ def test_every_module_is_named_once():
 
 def test_the_page_for_contributors_names_every_folder_and_family_of_metrics():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    folders, families = re.search(r"Find its folder\*\*(.*?)\(\[.*?`family=`(.*?)A binned", text, re.DOTALL).groups()
+    folders, families = re.search(r"Find its folder\*\*(.*?)\(\[.*?`family =`(.*?)A binned", text, re.DOTALL).groups()
     metrics = SOURCE / "metrics"
     there = {p.parent.name for p in metrics.glob("*/__init__.py")} - {"machinery"}
     assert set(re.findall(r"`(\w+)`", folders)) == there
-    declared = {found for p in metrics.rglob("*.py") for found in re.findall(r'family="(\w+)"', p.read_text("utf-8"))}
+    declared = {card["family"] for card in read_cards().values()}
     assert set(re.findall(r"`(\w+)`", families)) == declared

@@ -13,6 +13,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -768,7 +769,7 @@ def test_one_metric_that_fails_leaves_the_others_alone(binary, monkeypatch):
         raise ZeroDivisionError("division by zero")
 
     entry = cal.catalogue["ks"] if "ks" in cal.catalogue else cal.catalogue["mce"]
-    monkeypatch.setitem(entry.__dict__, "formula", broken)
+    monkeypatch.setitem(entry.__dict__, "code", replace(entry.code, formula=broken))
     result = cal.evaluate(*binary, metrics=[entry.id, "bs"])
     assert result.skipped == {entry.id: "fault of calibrary, please report it: ZeroDivisionError: division by zero"}
     assert result["bs"] == cal.brier_score(*binary)

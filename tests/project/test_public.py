@@ -28,6 +28,10 @@ DECLARED = {**{f.__name__: f for f in FUNCTIONS.values()}, **OWN_TESTS}
 MOVED_NAMES = [old.removeprefix("calibrary.") for old in MOVED if old.count(".") == 1]
 
 
+def test_the_index_of_the_cards_is_fresh():
+    assert make_stubs.INDEX.read_text(encoding="utf-8") == make_stubs.index(), "run python scripts/make_stubs.py"
+
+
 def test_the_stub_files_are_fresh():
     assert make_stubs.TARGET.read_text() == make_stubs.text(), "run python scripts/make_stubs.py"
     assert make_stubs.RESULTS.read_text() == make_stubs.results(), "run python scripts/make_stubs.py"

@@ -18,7 +18,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ROOMS = """
 calibrary calibrary.base _errors=errors _text=text _numbers=numbers _files=files _once=once
 calibrary calibrary.lookup findings=study_findings recommendation=recommend curves=curve_names
-calibrary.metrics calibrary.metrics.machinery declare entry facts measure one_pass by literature table2
+calibrary.metrics calibrary.metrics.machinery declare entry facts measure one_pass by literature=cards table2=cards
+calibrary.metrics.machinery calibrary.metrics.machinery literature=cards table2=cards
 calibrary.metrics calibrary.metrics.machinery options=option_checks
 calibrary.metrics calibrary.metrics.segments fields grouping_loss
 calibrary.metrics calibrary.metrics.cumulative averaged_two_bin

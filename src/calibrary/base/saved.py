@@ -239,7 +239,7 @@ def _reader(hint: Any) -> Reader:
         return _many(hint, tuple, list | tuple, arguments[0])
     if origin is tuple:
         return _each(hint, arguments)
-    if dict in (origin, hint):
+    if dict in (origin, hint) or origin is Mapping:
         return _by_name(hint, arguments[1] if arguments else Any)
     raise TypeError(f"no reader for {hint}")
 

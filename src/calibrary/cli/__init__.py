@@ -33,12 +33,15 @@ def main() -> None:
             return
         try:
             with extra("cli", "the command line"), _no_collection():
-                # two commands are run without importing the others: the app opens its page at once, and only its
-                # child processes need the other packages; the report is the command that is used most
+                # some commands are run without importing the others: the app opens its page at once, and only its
+                # child processes need the other packages; the report is the command that is used most; and those of
+                # the catalogue compute nothing
                 if sys.argv[1:2] == ["app"]:
                     from calibrary.cli.app_start import main as run
                 elif sys.argv[1:2] == ["report"]:
                     from calibrary.cli.report import main as run
+                elif sys.argv[1:2] and sys.argv[1] in ("list", "explain", "recommend", "table2", "notation"):
+                    from calibrary.cli.catalogue import main as run
                 else:
                     from calibrary.cli.main import main as run
         except ModuleNotFoundError as error:

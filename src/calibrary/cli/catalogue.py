@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 import calibrary as cal
-from calibrary.base.claims import Claim
-from calibrary.base.errors import collected_warnings
-from calibrary.base.numbers import number
+from calibrary.cli.console import err, out, plain
 from calibrary.cli.formula import readable
-from calibrary.cli.shared import err, out, plain
 from calibrary.cli.sources import InputError
-from calibrary.evaluation import FAMILIES
-from calibrary.lookup import catalogue
-from calibrary.lookup.by_name import other_meanings
-from calibrary.lookup.curve_names import Curve, curve_named
-from calibrary.lookup.measured_coverage import coverage_words
-from calibrary.lookup.review_tables import ReviewTable
-from calibrary.lookup.study_findings import lines, stays_above
-from calibrary.metrics.machinery.declare import Alias, Entry
+from calibrary.metrics.machinery.cards import Listed, listed_metrics
+from calibrary.metrics.machinery.facts import FAMILIES, Alias
+
+if TYPE_CHECKING:  # a list of metrics is read from the index of the cards alone
+    from calibrary.base.claims import Claim
+    from calibrary.lookup.curve_names import Curve
+    from calibrary.lookup.review_tables import ReviewTable
+    from calibrary.metrics.machinery.entry import Entry
 
 #: The width in characters from which the list shows every column.
 _WIDE = 150
@@ -50,7 +46,7 @@ def list_metrics(
     """List the metrics: `calibrary list --family bin --test`."""
     if family is not None and family not in FAMILIES:
         raise InputError(f"--family {family!r} is not known: choose from {', '.join(FAMILIES)}")
-    shown = [e for e in catalogue.values() if _wanted(e, family, task, test, proper, consistent, needs)]
+    shown = [e for e in listed_metrics() if _wanted(e, family, task, test, proper, consistent, needs)]
     # the next program of a pipe gets unbroken lines, whatever the width of the terminal
     console = out if out.is_terminal else Console(width=_WIDE, emoji=False, highlight=False)
     console.print(listing(shown, console.width))
@@ -58,7 +54,7 @@ def list_metrics(
 
 
 #: Columns of the list, each with the smallest width of the terminal at which it is shown.
-_COLUMNS: dict[str, tuple[int, Callable[[Entry], str]]] = {
+_COLUMNS: dict[str, tuple[int, Callable[[Listed], str]]] = {
     "row": (_WIDE, lambda e: str(e.row or "")),
     "id": (0, lambda e: e.id),
     "family": (110, lambda e: e.family),
@@ -70,7 +66,7 @@ _COLUMNS: dict[str, tuple[int, Callable[[Entry], str]]] = {
 }
 
 
-def listing(entries: Iterable[Entry], width: int) -> Table:
+def listing(entries: Iterable[Listed], width: int) -> Table:
     """The list as a table; a narrow terminal gets fewer columns, so that no name is broken."""
     columns = {head: cell for head, (least, cell) in _COLUMNS.items() if width >= least}
     table = Table(box=None, pad_edge=False)
@@ -82,7 +78,7 @@ def listing(entries: Iterable[Entry], width: int) -> Table:
 
 
 def _wanted(
-    e: Entry, family: str | None, task: str | None, test: bool, proper: bool, consistent: bool, needs: str | None
+    e: Listed, family: str | None, task: str | None, test: bool, proper: bool, consistent: bool, needs: str | None
 ) -> bool:
     fits_task = {
         None: True,
@@ -105,6 +101,9 @@ def _wanted(
 
 def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
     """Explain a metric: what it measures, when to use it and when not: `calibrary explain ece`."""
+    from calibrary.lookup import catalogue
+    from calibrary.lookup.curve_names import curve_named
+
     curve = None if id in catalogue else curve_named(id)
     if curve is not None:
         _explain_curve(curve)
@@ -118,6 +117,8 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
 
 def facts_of(e: Entry) -> dict[str, Claim]:
     """The facts about a metric: each line of ``explain`` by its label, as a claim with the rule that checks it."""
+    from calibrary.lookup.study_findings import lines
+
     texts: dict[str, str] = {**_named(e), **_known(e), **lines(e.id), **_cited(e)}
     return {name: _claim_of(e, name, text) for name, text in texts.items() if text}
 
@@ -134,6 +135,8 @@ _RULES = {
 
 def _claim_of(e: Entry, name: str, text: str) -> Claim:
     """A line as a claim; lines taken from the study are claims already."""
+    from calibrary.base.claims import Claim
+
     if isinstance(text, Claim):
         return text
     return Claim(text, _RULES.get(name, "declared"), metric=e.id, line=name, stated=text)
@@ -148,6 +151,8 @@ def _named(e: Entry) -> dict[str, str]:
 
 
 def _known(e: Entry) -> dict[str, str]:
+    from calibrary.lookup.measured_coverage import coverage_words
+
     return {
         "formula": formula_of(e),
         "in the review": e.place if e.section else "",
@@ -222,13 +227,13 @@ def _print_table(table: ReviewTable, form: str) -> None:
 
 def formula_of(e: Entry) -> str:
     """The formula in the metric's documentation, as one line of text."""
-    import inspect
-
-    found = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", inspect.getdoc(e.formula) or "", flags=re.DOTALL)
-    return readable(found[1]) if found else ""
+    return readable(e.declared.formula)
 
 
 def _ideal(e: Entry) -> str:
+    from calibrary.base.numbers import number
+    from calibrary.lookup.study_findings import stays_above
+
     parts = [f"{name} {value:g}" for name, value in dict(e.fields).items() if value is not None]
     ideal = ", ".join(parts) or ("depends on the data" if e.perfect is None else f"{e.perfect:g}")
     still = stays_above(e)
@@ -237,6 +242,10 @@ def _ideal(e: Entry) -> str:
 
 def _also(e: Entry) -> dict[str, str]:
     """The names of a metric that also denote something else, and what they denote."""
+    from calibrary.base.errors import collected_warnings
+    from calibrary.lookup import catalogue
+    from calibrary.lookup.by_name import other_meanings
+
     shared = {}
     for name in (e.id.upper(), *e.aliases):
         if others := other_meanings(name):
@@ -261,6 +270,8 @@ def _presets(e: Entry) -> dict[str, list[str]]:
 
 
 def _explain_curve(curve: Curve) -> None:
+    from calibrary.lookup import catalogue
+
     out.print(f"[bold]{plain(curve.name)}[/], a curve", highlight=False)
     out.print(plain(curve.meaning), highlight=False)
     facts = {
@@ -315,3 +326,20 @@ def recommend(
             out.print(f"   + {plain(reason.with_source)}", highlight=False)
         if r.caution:
             out.print(f"   - {plain(r.caution)}", highlight=False)
+
+
+def main() -> None:
+    """Run a command of this file without importing the other commands."""
+    from calibrary.cli.ending import run_alone
+
+    run_alone(sys.argv[1], COMMANDS[sys.argv[1]])
+
+
+#: The commands of this file by their names.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_metrics,
+    "explain": explain,
+    "recommend": recommend,
+    "table2": table2,
+    "notation": notation,
+}

@@ -26,11 +26,8 @@ app = typer.Typer(
 )
 for command in (report.report, single.metric, single.compare, single.plot, scan.scan, scan.sql, scan.state):
     app.command()(command)
-app.command("list")(catalogue.list_metrics)
-app.command()(catalogue.explain)
-app.command()(catalogue.recommend)
-app.command()(catalogue.table2)
-app.command()(catalogue.notation)
+for name, command in catalogue.COMMANDS.items():
+    app.command(name)(command)
 app.command()(plan.plan)
 app.command()(monitor.monitor)
 app.command()(validate.validate)

@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
-from rich.console import Console
 
-from calibrary.base.text import for_terminal as plain
+from calibrary.cli.console import err, out, plain
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.sources import InputError
 
 #: Text is printed unchanged: no emoji for words between colons, no colors for numbers.
-out = Console(emoji=False, highlight=False)
-err = Console(stderr=True, emoji=False, highlight=False)
 
 _KINDS = (
     "CSV, TSV, JSON lines (.gz), Parquet, Arrow, NPZ, Excel, torch, a log of Inspect (.eval, .json) or "

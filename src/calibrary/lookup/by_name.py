@@ -29,7 +29,7 @@ __all__ = [
 def _names(entry: Entry) -> tuple[str, ...]:
     """Every name of the metric: that of its function, its aliases, and its numbers, such as "cis.slope"."""
     numbers = [Alias(f"{entry.id}.{name}", of=(name, perfect)) for name, perfect in entry.fields]
-    return (entry.id, entry.name, *entry.aliases, entry.function.__name__, *numbers)
+    return (entry.id, entry.name, *entry.aliases, entry.declared.function, *numbers)
 
 
 @functools.lru_cache(maxsize=1)
@@ -97,7 +97,7 @@ _PLACES = {name: place for place, name in enumerate(PUBLIC)}
 def _place(entry: Entry) -> tuple[float, int]:
     """Position by the row in Table 2; then metrics without a row in the order of public names, then users' metrics."""
     row = math.inf if entry.row is None else entry.row
-    return row, _PLACES.get(entry.function.__name__, len(_PLACES))
+    return row, _PLACES.get(entry.declared.function, len(_PLACES))
 
 
 _HEAD = ("row", "id", "family", "name", "range", "perfect")

@@ -366,8 +366,9 @@ def _of_task(entry: Entry, need: Need) -> Iterator[Said]:
         yield FOR, _declares(entry, "it needs only the probability of the predicted class", default_lens="top-label")
     if need.task == "detection" and entry.misses:
         yield MADE, _declares(entry, "it counts missed objects", misses=True)
-    if need.features and entry.needs:
-        sentence = f"it uses {_INPUTS[entry.needs[0]]}, so errors of different groups do not cancel"
+    used = [_INPUTS[name] for name in entry.needs if name in _INPUTS]
+    if need.features and used:
+        sentence = f"it uses {used[0]}, so errors of different groups do not cancel"
         yield MADE, _declares(entry, sentence, needs=entry.needs)
 
 
@@ -436,7 +437,7 @@ def _of_classes(entry: Entry, need: Need) -> Iterator[Said]:
 
 
 def _bins_by_width(entry: Entry) -> bool:
-    return bool(getattr(entry.extra_options, "get", lambda name: None)("binning") == "width")
+    return bool(entry.option_defaults.get("binning") == "width")
 
 
 def _of_trust(entry: Entry, need: Need) -> Iterator[Said]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.cards import subfamilies
 from calibrary.metrics.machinery.declare import Entry
-from calibrary.metrics.machinery.table2 import SUBFAMILIES
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 
@@ -64,7 +64,7 @@ def tree_data(*, beyond: bool = False) -> TreeData:
 
 def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
     """Ids by sub-family, in the order of the review's sections; what is newer than the review comes last."""
-    names = (*SUBFAMILIES.values(), "newer than the review")
+    names = (*subfamilies().values(), "newer than the review")
     found = {name: tuple(e.id for e in entries if e.subfamily == name) for name in names}
     return {name: ids for name, ids in found.items() if ids}
 

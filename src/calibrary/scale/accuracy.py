@@ -342,8 +342,8 @@ _SAFE = frozenset((
 
 def _fixed_edges(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> Array:
     """The edges of the metric's fixed bins; none for a metric without fixed bins."""
-    if fact.edges is not None:
-        return fact.edges(options)
+    if entry.code.cell_edges is not None:
+        return entry.code.cell_edges(options)
     if options.get("edges") is not None:
         return np.asarray(options["edges"], dtype=np.float64)
     if "n_bins" not in entry.options:

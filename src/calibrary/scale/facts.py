@@ -33,7 +33,8 @@ def fact_of(entry: Entry, options: Mapping[str, Any]) -> CellFacts:
     fact = entry.cells
     if fact is None:  # no declaration: a mean over rows, independent of their order, can be computed from cells
         return CellFacts("smooth" if entry.weights == "repetition" and entry.order_free else "counts")
-    changed = None if fact.kind_with is None else fact.kind_with(options)
+    kind_with = entry.code.cell_kind
+    changed = None if kind_with is None else kind_with(options)
     if changed is not None:
         return CellFacts(changed)
     if "binning" in entry.options and fact.kind in ("exact", "smooth", "order"):

@@ -126,7 +126,7 @@ def _prepared(
     if form.combine is not None and views.several:
         if question.average is None:
             return None  # the form's values are for its own ``combine`` only
-        entry = replace(entry, combine=form.combine)
+        entry = replace(entry, own=replace(entry.code, combine=form.combine))
     if not scheme.relabels:
         return _with_weights(entry, question, views, attrgetter(weights))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1

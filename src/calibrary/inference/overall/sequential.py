@@ -22,8 +22,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
-from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.draw import generator, shuffled
 
 _SHIFTS = (-1.0, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0)
@@ -139,43 +138,7 @@ def _exp(log_e: float) -> float:
     return math.exp(log_e) if log_e < 709.0 else math.inf
 
 
-_FACTS: dict[str, Any] = {
-    "status": "emerging",
-    "since": "0.2",
-    "costly": True,
-    "combine": _mean_e,
-    "range": (0.0, math.inf),
-    "range_note": "the mean over calibrated samples is at most 1; with log=True the value is the logarithm",
-    "perfect": None,
-    "sign": "a larger value is stronger evidence against calibration; a value E of 20 or more rejects "
-    "calibration at 5%, and 1/E is a p-value",
-}
-
-
-#: The reason why an e-value has no interval.
-_EVIDENCE = (
-    "an e-value is the evidence in these data, not an estimate of a true value: use the e-value itself, or its test"
-)
-
-
-@metric(
-    "calibration_e_value",
-    parameter_free=True,
-    no_interval=_EVIDENCE,
-    family="curve",
-    name="calibration e-value",
-    aliases=("mixture e-value", "mixture_e", "anytime-valid calibration test"),
-    symmetric=True,
-    cells=CellFacts("smooth"),
-    cost="342 products per row",
-    equation="mean over alternatives k of prod q_k^y (1-q_k)^(1-y) / (c^y (1-c)^(1-y))",
-    references=cited("grunwald2024", "henzi2023"),
-    use="Use this e-value to check after every batch and to stop at any time: the error rate holds for any "
-    "number of looks.",
-    avoid="For a single look at fixed data a test has more power. The e-value does not measure the size of the error, "
-    "grows with the number of rows and has no interval.",
-    **_FACTS,
-)
+@metric("calibration_e_value", combine=_mean_e)
 def calibration_e_value(view: Predictions, *, log: bool = False, **common: Unpack[Common]) -> float:
     r"""Evidence against calibration that is valid at any time, for any number of looks.
 
@@ -436,24 +399,7 @@ def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> Calibrati
 # -- the inventors' split e-value ---------------------------------------------------------------------
 
 
-@metric(
-    "ehl",
-    no_interval=_EVIDENCE,
-    family="curve",
-    name="e-value of Hosmer and Lemeshow",
-    aliases=("eHL", "safe Hosmer-Lemeshow test"),
-    weights="rows",
-    weights_note="the rows are divided into halves; a row of weight 2 counts as two equal rows of the same half",
-    order_free=False,
-    order_note="rows are assigned to halves by their order; train= fixes the halves",
-    cost="n_splits sorts of half the rows",
-    equation="mean over splits of prod over the held half of q^y (1-q)^(1-y) / (c^y (1-c)^(1-y))",
-    references=cited("henzi2023"),
-    use="Use this e-value if the error may have any shape: it estimates the alternative from half of the "
-    "rows and tests it on the other half.",
-    avoid="For errors of slope and shift, calibration_e_value has about twice the power and needs no split.",
-    **_FACTS,
-)
+@metric("ehl", combine=_mean_e)
 def ehl(
     view: Predictions,
     *,

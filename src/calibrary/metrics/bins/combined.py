@@ -12,40 +12,11 @@ from calibrary.data.lens import VECTOR_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, where
 from calibrary.grouping import Edges, group
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.brier import brier_score
 
 
-@metric(
-    "hcs",
-    coverage_note="the default 95% interval contained the true value in 91% of 400 samples of 500 rows of a "
-    "calibrated model.",
-    measures="calibration and sharpness",
-    family="bin",
-    row=48,
-    perfect=None,
-    better="higher",
-    sign="the score is 1 only for a model that is always right and calibrated; smaller is worse",
-    tail="two-sided",
-    proper="dataset",
-    lenses=("binary", "top-label"),
-    cells=CellFacts("exact", (1e-16, 0.0)),
-    equation="(58)",
-    references=cited("tao2024a"),
-    use="Use this score to rank models by accuracy and calibration together, in one number between 0 and 1.",
-    avoid="Do not interpret this score as calibration alone: an inaccurate model scores low however well calibrated "
-    "the model is. The ECE inside the score always has equal-width bins, as in the source; with other bins, values "
-    "from different studies could not be compared.",
-    corrections=(
-        Correction(
-            "proper",
-            "the score is not proper",
-            "the score is not an average over rows: it is computed from an accuracy and an ECE",
-        ),
-    ),
-    stacks="weights",
-)
+@metric("hcs", lenses=("binary", "top-label"), stacks="weights")
 def harmonic_calibration_score(
     view: Predictions, *, beta: float = 1.0, n_bins: int = 15, **common: Unpack[Common]
 ) -> float:
@@ -85,36 +56,7 @@ _WHOLE_VECTOR = ("binary", *VECTOR_LENSES)
 _HALVES = Edges((0.0, 0.5, 1.0))
 
 
-@metric(
-    "wcr",
-    parameter_free=True,
-    family="bin",
-    row=49,
-    perfect=1.0,
-    better="higher",
-    sign="1 is perfect; smaller is worse",
-    tail="less",
-    range_note="the smallest value for K classes is 1 - 2/K",
-    lenses=_WHOLE_VECTOR,
-    default_lens="full",
-    cells=CellFacts("exact", (6e-14, 6e-14)),
-    stacks="weights",
-    cost="O(NK)",
-    equation="(59)-(61)",
-    references=cited("gebel2009"),
-    use="Use this ratio only to compare with its inventor's numbers: it compares class frequencies among the rows "
-    "predicted as class k with the probabilities of those rows.",
-    avoid="The review advises against it: only its inventor has used or studied it. Do not compare values for "
-    "different numbers of classes K: with many classes every model's value is close to 1.",
-    corrections=(
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "the range is [1 - 2/K, 1]: each row of |CF - CR| sums to at most 2, so the value can be 0 only if K = 2",
-        ),
-        Correction("(60)", "the index is i", "the index is t, the row of the partition"),
-    ),
-)
+@metric("wcr", lenses=_WHOLE_VECTOR, default_lens="full", stacks="weights")
 def well_calibration_ratio(view: Predictions, **common: Unpack[Common]) -> float:
     r"""How well probabilities match class frequencies among the rows predicted as each class; 1 is a perfect match.
 
@@ -146,37 +88,7 @@ def _well_calibration(view: Predictions) -> Any:
     return 1.0 - float(gaps.sum()) / k**2
 
 
-@metric(
-    "cal",
-    coverage_note="the default 95% interval contained the true value in 84% of 320 samples of 500 rows of a slightly "
-    "over-confident model.",
-    section="4.14",
-    measures="calibration and sharpness",
-    family="bin",
-    aliases=(
-        "gebel",
-        "gebel_cal",
-        "calibration measure",
-        "Gebel's calibration measure",
-    ),
-    homonyms={"Cal": "CAL of Caruana and Niculescu-Mizil, which uses overlapping bins: use 'calbin' with inner='bin'"},
-    perfect=None,
-    better="higher",
-    sign="the value is 1 only if every prediction is certain and correct; smaller is worse",
-    tail="two-sided",
-    proper="dataset",
-    lenses=_WHOLE_VECTOR,
-    default_lens="full",
-    cells=CellFacts("smooth", (2e-9, 7e-12)),
-    stacks="weights",
-    cost="O(NK)",
-    equation="(62)",
-    references=cited("gebel2009"),
-    use="Use this measure only to compare with its inventor's numbers: it combines the Brier score and the "
-    "well-calibration ratio.",
-    avoid="The review advises against it: only its inventor has used or studied it. The measure does not show "
-    "calibration alone: a calibrated model whose probabilities are close to the base rate scores low.",
-)
+@metric("cal", lenses=_WHOLE_VECTOR, default_lens="full", stacks="weights")
 def gebel_calibration_measure(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Gebel's Cal: geometric mean of 1 - root Brier score and the well-calibration ratio.
 

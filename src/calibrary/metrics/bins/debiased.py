@@ -18,37 +18,17 @@ from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import (
     ENTRIES,
-    Alias,
-    CellFacts,
     Common,
-    Correction,
     TestResult,
     calibration_test,
     metric,
     run_test,
 )
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.magnitude import unit_of
 
-_FACTS: dict[str, Any] = {
-    "family": "bin",
-    "extra_options": BINNING,
-    "lenses": ("binary", "top-label", "class-wise"),
-    "range": (-1.0, 1.0),
-    "cost": "O(N log N)",
-}
-_COUNTS = (
-    "If rows have weights, pass counts as sample_weight, or weight_type='importance' for other weights, because the "
-    "correction depends on the number of rows in each bin."
-)
-_NO_LAW = Correction(
-    "hypothesis test",
-    "Table 2 lists a hypothesis test",
-    "no formula for the null distribution is known; debiased_calibration_test redraws the labels, which is possible "
-    "for any metric",
-)
+_SHARED: dict[str, Any] = {"extra_options": BINNING, "lenses": ("binary", "top-label", "class-wise")}
 #: Two rows. The effective number of two rows of weight 1/3 falls below 2 by a rounding error, hence the tolerance.
 _TWO = 2.0 * (1.0 - 1e-12)
 
@@ -85,49 +65,11 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 
 @metric(
     "ce2_db",
-    enough_rows=(500, "4.11: 500 rows detect an error of 0.10 reliably, and 10,000 one of 0.02"),
-    unbiased=True,
     renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
-    square="yes",
-    row=39,
-    aliases=(
-        "CE2-DB",
-        "CE²-DB",
-        Alias("ECE-DEBIAS", root=True),
-        "MSCE",
-        "broecker",
-        "ferro_fricker",
-        "de-biased square calibration error",
-        "de-biased squared calibration error",
-    ),
-    range_note="negative values are possible, because the bias is removed on average, not in every sample",
-    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
-    law="debiased square",
     grouped=lambda view, options: _grouped(view, **options),
-    cells=CellFacts("order", (1e-6, 8e-8)),
-    reads_cells=True,
-    equation="(50)",
-    references=cited("kumar2019", "brocker2012", "ferro2012"),
-    use="Use this error to compare models or sample sizes: it is an unbiased estimate of the squared binned error if "
-    "confidences are constant within bins.",
-    avoid=f"Do not clip negative values: without them the average over samples would be biased. {_COUNTS}",
-    corrections=(
-        Correction(
-            "proper",
-            "Table 2 lists propriety as unknown",
-            "the error is a difference of means over the whole data set, not an average over rows",
-        ),
-        _NO_LAW,
-        Correction(
-            "(50)",
-            "(50) subtracts the confidence variance, mean c (1 - mean c) / (n - 1)",
-            "the label variance, mean y (1 - mean y) / (n - 1), must be subtracted, as in the inventors' "
-            "package: then the estimate is unbiased. definition='review' gives the printed formula",
-        ),
-    ),
     combine=_root_mean,
-    **_FACTS,
     stacks="weights",
+    **_SHARED,
 )
 def debiased_squared_calibration_error(
     view: Predictions,
@@ -172,41 +114,7 @@ def debiased_squared_calibration_error(
     return as_number(np.sqrt(np.maximum(value, 0.0)) if root else value)
 
 
-@metric(
-    "ece_db",
-    row=40,
-    aliases=(
-        "ECE-DB",
-        "de-biased ECE",
-        "de-biased calibration error",
-    ),
-    homonyms={"de-biased ECE": "the root of the debiased squared error, which is 'ce2_db' here (with root=True)"},
-    range_note="negative values are possible",
-    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
-    cells=CellFacts("order", (1e-5, 5e-6)),
-    reads_cells=True,
-    equation="(51)",
-    references=cited("kumar2019"),
-    use="Use this error in place of ECE when bins are small: it is ECE, on the same scale, less most of its bias.",
-    avoid="Do not take the value as unbiased: for calibrated predictions more than half of the bias of ECE remains (a "
-    f"mean of 0.03 instead of 0.05 with 500 rows and 15 bins); the squared error ce2_db is unbiased. {_COUNTS}",
-    corrections=(
-        Correction(
-            "unbiased",
-            "the estimate is unbiased",
-            "the estimate is biased: for calibrated predictions (N = 300, 15 bins) about 60% of the bias of the plain "
-            "estimate remains",
-        ),
-        _NO_LAW,
-        Correction(
-            "Monte Carlo",
-            "Monte Carlo resampling is needed",
-            "resampling is not needed: the expectation has a closed form",
-        ),
-    ),
-    **_FACTS,
-    stacks="weights",
-)
+@metric("ece_db", stacks="weights", **_SHARED)
 def debiased_calibration_error(
     view: Predictions,
     *,

@@ -17,100 +17,20 @@ from calibrary.grouping import EqualWidth, Grouping, group
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
 from calibrary.metrics.bins.gap_forms import direct_error, gaps_of_cells, gaps_of_replicates
 from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
-
-_BIASED = (
-    "The value grows with the number of bins and falls with N, so even a calibrated model does not show "
-    "0. calibrary.study.expected_by_chance gives the value expected by chance."
-)
-
-
-#: Names of the expected calibration error. Most of these names imply a setting: the bins, the norm, or which part of
-#: the prediction is judged (the lens).
-_NAMES = (
-    "estimated calibration error", "empirical calibration error", "mean absolute calibration error", "lp-ECE",
-    "lp calibration error", "CE", "mean calibration error", "estimated CE", "empirical CE", "mean absolute CE",
-    *(Alias(n, binning="width") for n in ("ECE-EW", "equal-width ECE", "width binning")),
-    *(Alias(n, binning="area") for n in ("ECE-EA", "equal-area ECE", "equiareal ECE")),
-    Alias("l1-ECE", norm=1),
-    *(Alias(n, norm=2) for n in ("l2-ECE", "RMSCE", "root mean-square calibration error", "plugin estimator", "PL")),
-    Alias("binary-ECE", lens="binary"),
-    Alias("multiclass-ECE", lens="full"),
-    *(Alias(n, lens="top-label") for n in (
-        "confidence-ECE", "top-label ECE", "top-label calibration error", "top-label classification error",
-    )),
-    *(Alias(n, lens="class-wise") for n in (
-        "CWCE", "CECE", "class-wise ECE", "class-wise calibration error", "static calibration error", "SCE",
-        "marginal calibration error", "marginal classification error", "marginal CE",
-    )),
-    *(Alias(n, lens="class-wise", average="uniform") for n in ("MSECE", "macro subset ECE")),
-    *(Alias(n, lens="class-wise", average="prevalence") for n in (
-        "WSECE", "weighted subset ECE", "weighted subset expected calibration error",
-    )),
-    Alias("class-stratified ECE", lens="class-wise", average=None),
-)  # fmt: skip
 
 
 @metric(
     "ece",
-    advised={"rank": "5.10: it is second best with 15 bins of equal mass, binning='mass'"},
-    spoken="ECE",
-    sound=False,
-    complete=False,
-    familiar=True,
-
-    family="bin",
-    row=23,
-    fractional="binary",
-    aliases=_NAMES,
-    range_note="the range is [0, 1]; with lens='full' it is [0, 2] for distance='l1' and [0, sqrt 2] for "
-        "distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(1),
-    residual_only=True,
-    cells=CellFacts("exact", (1e-16, 5e-17), absolute_gaps=True),
     direct=direct_error,
     replicate=gaps_of_replicates(1.0),
-    inverted_in_tables=True,
     cell_value=gaps_of_cells(1.0),
-    cost="O(N)",
-    equation="(28); in 4.3 and 4.4 (29)-(34)",
-    references=cited("naeini2015", "guo2017", "kumar2019"),
-    use="This is the error that most papers report: the average gap between confidence and accuracy. Always report "
-    "the bins with the value.",
-    avoid=_BIASED,
-    corrections=(
-        Correction(
-            "names",
-            "the top-label and the marginal error are called 'classification error', the norm is written 'l = "
-        "1', and MCE denotes both (34) and (39)",
-            "Kumar et al. write 'calibration error', the norm is p = 1, and MCE denotes only the maximum (39)",
-        ),
-        Correction(
-            "(34)",
-            "the 1/p root is taken for each class, and the roots are averaged",
-            "Kumar et al. average CE_k^p over classes and then take the root; this is the default, and "
-            "aggregate='mean' is (34) as printed. The two agree for p = 1",
-        ),
-        Correction("p", "p = 1 is standard", "the code of Roelofs and of Kumar has the default 2; the default here is "
-        "1 everywhere"),
-        Correction(
-            "synonyms",
-            "CWCE, SCE and MSECE are the same",
-            "CWCE and SCE are one-vs-rest; public code for MSECE uses the rows whose true label is k, which is "
-            "lens='true-class' and is not 0 for a calibrated model",
-        ),
-        Correction(
-            "area",
-            "the error is the absolute area between the curve and the diagonal",
-            "the error is the gap weighted by mass, which is that area only if confidences are uniform",
-        ),
-    ),
-)  # fmt: skip
+)
 def expected_calibration_error(
     view: Predictions,
     *,
@@ -158,42 +78,12 @@ def expected_calibration_error(
 
 @metric(
     "mce",
-    sound=False,
-    complete=False,
-    worst_case=True,
-    familiar=True,
-    family="bin",
-    row=31,
-    fractional="binary",
-    aliases=(
-        "l-infinity calibration error",
-        "Chebyshev calibration error",
-        "l_inf",
-        "Chebyshev",
-        "Chebyshev norm",
-    ),
-    homonyms={
-        "MCE": "the marginal error over classes: use 'marginal classification error' (ece with lens='class-wise')"
-    },
-    range_note="the range is [0, 1]; with lens='full' it is [0, 2] for distance='l1' and [0, sqrt 2] for distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     extra_options=BINNING,
     combine=class_norm(np.inf),
-    residual_only=True,
-    cells=CellFacts("exact", (3e-13, 1e-14)),
     replicate=gaps_of_replicates(np.inf),
-    inverted_in_tables=True,
     cell_value=gaps_of_cells(np.inf),
-    cost="O(N)",
-    equation="(39)",
-    references=cited("naeini2015"),
-    use="Use this error for the worst case: it shows the gap at the confidence level that is most wrong, when every "
-    "level matters.",
-    avoid="Do not rank models by this error: in the study it ordered little more than half of the pairs of models "
-    "correctly, and it detects nothing where events are rare. The value depends on the smallest bins: a single wrong "
-    "row in a bin of its own gives a value of up to 1. Use few bins or bins of equal mass.",
-    corrections=(Correction("name", "MCE also denotes the marginal error (34)", "MCE denotes only the maximum (39)"),),
 )
 def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **options: Unpack[BinnedKeywords]) -> float:
     r"""Largest gap between confidence and accuracy in any confidence bin.
@@ -218,35 +108,11 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 
 @metric(
     "ace",
-    advised={"label noise": "4.5: its inventors prefer it to ECE, and it is relatively robust to label noise"},
-    sound=False,
-    complete=False,
-    imbalance="keeps",
-    label_noise="robust",
-    familiar=True,
-    family="bin",
-    row=24,
-    fractional="binary",
-    aliases=(
-        Alias("ECE-EM", binning="mass"),
-        Alias("equal-mass ECE", binning="mass"),
-        Alias("equal-mass calibration error", binning="mass"),
-        Alias("quantile binning", binning="mass"),
-        Alias("frequency binning", binning="mass"),
-    ),
     default_lens="class-wise",
     extra_options=BINNING,
     combine=class_norm(1),
-    residual_only=True,
-    cells=CellFacts("order", (1e-5, 3e-6), absolute_gaps=True),
     cell_value=gaps_of_cells(1.0, "mass"),
     stacks="weights",
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("nixon2019"),
-    use="Use this error instead of ECE where many confidences lie close together: every bin has the same number of "
-    "rows, so every gap is estimated equally well. Its inventors recommend it in general, and TACE above 100 classes.",
-    avoid=_BIASED,
 )
 def adaptive_calibration_error(
     view: Predictions,
@@ -281,31 +147,7 @@ def adaptive_calibration_error(
     return group(view, binning, **options).gap_norm(norm)
 
 
-@metric(
-    "tace",
-    advised={"many classes": "4.5: its inventors recommend it above 100 classes"},
-    sound=False,
-    complete=False,
-    imbalance="keeps",
-    label_noise="robust",
-    many_classes="made",
-    family="bin",
-    row=25,
-    fractional="binary",
-    aliases=("thresholded ACE", "TACE"),
-    default_lens="class-wise",
-    extra_options=BINNING,
-    combine=class_norm(1),
-    cells=CellFacts("order", (7e-5, 7e-6), absolute_gaps=True),
-    stacks="weights",
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("nixon2019"),
-    use="Use this error instead of ACE with many classes (its inventors say above 100), where most probabilities are "
-    "tiny and would hide the errors of the others.",
-    avoid="The threshold decides which probabilities count. Some other packages set small values to 0 instead of "
-    "dropping them, which gives a different value.",
-)
+@metric("tace", default_lens="class-wise", extra_options=BINNING, combine=class_norm(1), stacks="weights")
 def thresholded_adaptive_calibration_error(
     view: Predictions,
     *,
@@ -348,27 +190,7 @@ def thresholded_adaptive_calibration_error(
     return group(above, binning, **options).gap_norm(norm)
 
 
-@metric(
-    "ice",
-    sound=False,
-    complete=False,
-    imbalance="made",
-    family="bin",
-    row=26,
-    fractional="binary",
-    aliases=("imbalanced ECE", "ICE"),
-    homonyms={"ICE": "the interval calibration error, which is 'intce' here; its surrogate is 'sice'"},
-    extra_options=BINNING,
-    cells=CellFacts("exact", (2e-14, 3e-15), class_shares_unless="alpha"),
-    stacks="weights",
-    cost="O(N)",
-    equation="(35)",
-    references=cited("guilbert2024"),
-    use="Use this error for imbalanced data, where the many rows of low confidence would hide the gaps of the rare "
-    "class.",
-    avoid="Small bins have more weight than in ECE, so the value is noisier. This is not the interval calibration "
-    "error, which is also called ICE.",
-)
+@metric("ice", extra_options=BINNING, stacks="weights")
 def imbalanced_calibration_error(
     view: Predictions, *, alpha: float | None = None, **options: Unpack[BinnedKeywords]
 ) -> float:
@@ -405,28 +227,7 @@ def _normalized_entropy(share: Array) -> Any:
     return -inner(share, np.log(np.where(share > 0.0, share, 1.0))) / np.log(share.shape[-1])
 
 
-@metric(
-    "rbece",
-    imbalance="made",
-    family="bin",
-    row=27,
-    aliases=(
-        "region-balanced ECE",
-        "RBECE",
-    ),
-    extra_options=BINNING,
-    weights="rows",
-    weights_note="min_count counts rows, not weight",
-    cells=CellFacts("exact", (1e-14, 6e-16)),
-    stacks="labels",
-    cost="O(N)",
-    equation="(36)",
-    references=cited("dawkins2022"),
-    use="Use this error for imbalanced data: every bin with at least min_count rows has the same weight, whatever its "
-    "number of rows.",
-    avoid="Bins with few rows are noisy, and the value is NaN if no bin has min_count rows. With min_count=1 the "
-    "value is netcal's average error.",
-)
+@metric("rbece", extra_options=BINNING, stacks="labels")
 def region_balanced_calibration_error(
     view: Predictions, *, min_count: int = 10, **options: Unpack[BinnedKeywords]
 ) -> float:
@@ -457,36 +258,7 @@ def region_balanced_calibration_error(
     return as_number(np.abs(groups.gap[..., eligible]).mean(axis=-1))
 
 
-@metric(
-    "ece_lb",
-    sound=True,
-    complete=False,
-    family="bin",
-    row=28,
-    fractional="binary",
-    aliases=(
-        "ECE-LB",
-        "label-binned ECE",
-    ),
-    extra_options=BINNING,
-    combine=class_norm(1),
-    cells=CellFacts("smooth", (3e-8, 1e-10)),
-    stacks="weights",
-    cost="O(N)",
-    equation="(37)",
-    references=cited("roelofs2022"),
-    use="Use this metric to measure the error of the binned calibration map at every prediction, so that "
-    "errors within a bin do not cancel.",
-    avoid="The value is not 0 for a perfect model unless bins are narrow: the spread of confidences within a bin adds "
-    "to it.",
-    corrections=(
-        Correction(
-            "p",
-            "the norm has any p",
-            "the default norm is p = 1; the authors' code uses 2, and its class-wise version omits the factor 1/K",
-        ),
-    ),
-)
+@metric("ece_lb", extra_options=BINNING, combine=class_norm(1), stacks="weights")
 def label_binned_calibration_error(
     view: Predictions,
     *,
@@ -521,36 +293,7 @@ def _contraharmonic(values: list[float], views: Views, average: Any, options: di
     return 0.0 if total == 0.0 else float(np.dot(weights, errors**2)) / total
 
 
-@metric(
-    "cece",
-    family="bin",
-    row=30,
-    fractional="binary",
-    aliases=(
-        "contraharmonic ECE",
-        "contraharmonic expected calibration error",
-    ),
-    default_lens="class-wise",
-    extra_options=BINNING,
-    combine=_contraharmonic,
-    residual_only=True,
-    cells=CellFacts("exact", (1e-16, 2e-17), absolute_gaps=True),
-    stacks="weights",
-    cost="O(NK)",
-    equation="(38)",
-    references=cited("obadinma2021"),
-    use="Use this error as one number for several classes that gives more weight to the badly calibrated classes "
-    "without being a maximum.",
-    avoid=_BIASED,
-    corrections=(
-        Correction(
-            "terms",
-            "the review attributes the terms of MSECE to CWCE",
-            "the default is class-wise (34); lens='true-class' gives the definition of public code, over the rows of "
-            "one true class",
-        ),
-    ),
-)
+@metric("cece", default_lens="class-wise", extra_options=BINNING, combine=_contraharmonic, stacks="weights")
 def contraharmonic_calibration_error(
     view: Predictions, *, norm: float | str = 1, **options: Unpack[BinnedKeywords]
 ) -> float:
@@ -610,23 +353,7 @@ def _of_all_widths() -> ReplicateForm:
     return ReplicateForm(prepare)
 
 
-@metric(
-    "ece_averaged",
-    section="4.8",
-    family="bin",
-    fractional="binary",
-    aliases=("averaged ECE", "bin-size averaged ECE"),
-    residual_only=True,
-    cells=CellFacts("exact", (2e-14, 2e-14), edges=_edges_of_widths),
-    replicate=_of_all_widths(),
-    reads_cells=True,
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("verhaeghe2023"),
-    use="Use this error in place of ECE to avoid an arbitrary number of bins: it is the mean of ECE over many bin "
-    "widths.",
-    avoid=_BIASED,
-)
+@metric("ece_averaged", cell_edges=_edges_of_widths, replicate=_of_all_widths())
 def averaged_calibration_error(
     view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right", **common: Unpack[Common]
 ) -> float:

@@ -9,41 +9,10 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import ROOFS, CrossValidated, Grouping, bins_of_map, roof_of
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 
-@metric(
-    "ece_fott",
-    renamed={"alpha": "norm"},
-    costly=True,
-    family="bin",
-    row=33,
-    aliases=(
-        "ECE-FOTT",
-        "FOTT",
-        "fit-on-the-test ECE",
-        "fit on the test",
-    ),
-    homonyms={"FOTT": "the general error of any map fitted on the test data, which is 'map_error' here (with map=)"},
-    weights="none",
-    weights_note="cross-validation assigns rows to folds, so weights cannot act as copies; repeat the rows instead",
-    order_free=False,
-    order_note="folds depend on the order of the rows; with folds='rank' they do not",
-    cells=CellFacts("counts"),
-    cost="O(cv (N + max_bins^2 log N)) after sorting",
-    equation="(40)",
-    references=cited("kangsepp2022"),
-    use="Use this error in place of ECE to let cross-validation choose the number of bins.",
-    avoid="The chosen number of bins, and therefore the value, can jump after small changes of the data.",
-    corrections=(
-        Correction(
-            "choice of bins",
-            "the number of bins is chosen by optimising the ECE-FOTT loss (40)",
-            "(40) is only the error after the fit; the authors' code minimises the squared error on held-out rows",
-        ),
-    ),
-)
+@metric("ece_fott", renamed={"alpha": "norm"})
 def fit_on_the_test_calibration_error(
     view: Predictions,
     *,

@@ -20,16 +20,12 @@ from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import (
-    Alias,
     BonferroniResult,
-    CellFacts,
     Common,
-    Correction,
     TestResult,
     calibration_test,
     metric,
 )
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
@@ -165,44 +161,10 @@ def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemesho
 
 @metric(
     "hl",
-    enough_rows=(400, "4.12: its power is satisfactory from 400 rows on"),
-    familiar=True,
-    family="bin",
-    row=43,
-    aliases=(
-        "Hosmer-Lemeshow",
-        "Hosmer-Lemeshow statistic",
-        "HL statistic",
-        "Hosmer-Lemeshow (HL) statistic",
-        Alias("C-statistic", binning="mass"),
-        Alias("hosmer_lemeshow_c", binning="mass"),
-        Alias("H-statistic", binning="width"),
-        Alias("hosmer_lemeshow_h", binning="width"),
-    ),
-    homonyms={"HL": "the hinge loss, which is 'hinge' here"},
-    range=(0.0, math.inf),
-    perfect=None,
-    sign="the value of a calibrated model is about its degrees of freedom (the number of groups); larger is worse",
     lenses=("binary", "top-label", "class-wise", "full"),
     default_lens="class-wise",
     extra_options=BINNING,
-    cells=CellFacts("order", (9.0, 2.0)),
     stacks="weights",
-    cost="O(N log N)",
-    equation="(54), (55)",
-    references=cited("hosmer1980", "fagerland2008", "pigeon1999", "nattino2020"),
-    use="This is the customary test in medicine; hosmer_lemeshow_test gives the p-value and the table of counts.",
-    avoid="The power of the test depends on the groups. With rare events use method='monte-carlo'; with large N use "
-    "margin=, which tests whether the misfit is large enough to matter.",
-    corrections=(
-        Correction(
-            "degrees of freedom",
-            "the test has B - 2 degrees of freedom",
-            "groups minus 2 holds only for a logistic regression tested on its own training rows (fitted=True); the "
-            "default is the number of groups B, for predictions on other rows: with B - 2 a nominal 5% test rejects "
-            "10-12% of calibrated models",
-        ),
-    ),
     combine=_mean_statistic,
     combine_stacks=_mean_of_replicate,
 )

@@ -12,9 +12,8 @@ from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
@@ -118,59 +117,7 @@ def _largest_power(eps: float, k_max: int | None) -> int:
     return whole("k_max", k_max, least=0)
 
 
-@metric(
-    "sice",
-    family="bin",
-    row=34,
-    fractional="binary",
-    aliases=(
-        "surrogate interval CE",
-        "SICE",
-        "surrogate ICE",
-        "SintCE",
-    ),
-    range=(2.0**-7, 1.0 + 2.0**-7),
-    range_note="the range is [2^-k, 1 + 2^-k] for the largest k, which is 7 by default",
-    range_with=_least_width,
-    perfect=2.0**-7,
-    sign="2^-7 is perfect with the default k_max=7; larger is worse",
-    sound=True,
-    complete=True,
-    lenses=_LENSES,
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("order", (1e-6, 3e-7)),
-    replicate=_of_halved_widths(),
-    cost="O(N log N) per bin width",
-    equation="(41), (42)",
-    references=cited("blasiok2023"),
-    use="Use this error as a binned error with a guarantee: it is an upper bound of the distance from calibration and "
-    "needs no choice of bins.",
-    avoid="The value is never 0, because the bin width is part of it (a calibrated model at N = 20,000 still shows "
-    "about 0.03).",
-    corrections=(
-        Correction(
-            "(41)",
-            "the absolute value is inside the sum over the rows of a bin, which is divided by the bin's count",
-            "the absolute value is outside that sum and the factor is 1/N, as in the authors' code; as printed, "
-            "residuals do not cancel within a bin and the value exceeds 1",
-        ),
-        Correction(
-            "ICE (4.7)",
-            "the error averages the ECE over all bin widths and positions, and cannot be computed",
-            "the error is the minimum of binned ECE + mean bin width over interval partitions, and a dynamic program "
-            "computes it for the sample (intce)",
-        ),
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "the range is [2^-k, 1 + 2^-k]. With the floor that is printed in the formula for the largest k, "
-            "the truncation may reach 0.0078, which is more than eps/2; a ceiling would avoid this. The default "
-            "follows the printed floor",
-        ),
-        Correction("repeatable", "the value depends on random shifts", "the mean over all shifts is computed exactly"),
-    ),
-)
+@metric("sice", range_with=_least_width, lenses=_LENSES, replicate=_of_halved_widths())
 def surrogate_interval_calibration_error(
     view: Predictions,
     *,
@@ -227,24 +174,7 @@ def surrogate_interval_calibration_error(
     return best
 
 
-@metric(
-    "rice",
-    section="4.7",
-    family="bin",
-    fractional="binary",
-    aliases=("RICE", "random interval CE", "randomised interval calibration error"),
-    lenses=_LENSES,
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("order", (7e-8, 6e-9)),
-    replicate=_of_one_width(),
-    cost="O(N log N)",
-    equation="(41)",
-    references=cited("blasiok2023"),
-    use="Use this error in place of ECE to avoid arbitrary bin edges: it averages ECE over all positions of bins of "
-    "one width.",
-    avoid="The value grows as the width falls, as ECE grows with the number of bins.",
-)
+@metric("rice", lenses=_LENSES, replicate=_of_one_width())
 def random_interval_calibration_error(
     view: Predictions,
     *,
@@ -309,30 +239,7 @@ def _over_partitions() -> ReplicateForm:
     return ReplicateForm(prepare)
 
 
-@metric(
-    "intce",
-    parameter_free=True,
-    section="4.7",
-    fractional="binary",
-    family="bin",
-    aliases=(
-        "intCE",
-        "interval CE",
-    ),
-    sound=True,
-    complete=True,
-    lenses=_LENSES,
-    symmetric=True,
-    cells=CellFacts("order", (4e-5, 1e-5), split=True),
-    replicate=_over_partitions(),
-    cost="a sort, and a search that skips nearly all partitions: about the cost of 10 sorts; O(N^2) at worst",
-    equation="in words",
-    references=cited("blasiok2023"),
-    use="Use this error for the best compromise between binned error and bin width over all partitions; SICE "
-    "approximates it.",
-    avoid="The value is biased upwards, as for every binned error: a calibrated model at N = 20,000 still shows about "
-    "0.016.",
-)
+@metric("intce", lenses=_LENSES, replicate=_over_partitions())
 def interval_calibration_error(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Smallest sum of binned error and mean bin width over all partitions into intervals.
 

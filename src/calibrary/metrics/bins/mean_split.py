@@ -12,9 +12,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import MeanSplit
 from calibrary.grouping.groups import pair_scale
 from calibrary.metrics.bins.bin_options import range_of_distance
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.runs import run_starts
 
 
@@ -42,40 +41,11 @@ def _in_the_same_bins() -> ReplicateForm:
 
 @metric(
     "mvms",
-    most_classes=10,
     renamed={"min_size": "min_count"},
-    family="bin",
-    row=32,
-    fractional="binary",
-    aliases=(
-        "MVMS",
-        "max-variance mean-split",
-        "maximum variance mean split",
-        "data-dependent binning",
-    ),
-    range_note="the range is [0, 1] for distance='tv', [0, 2] for distance='l1' and [0, sqrt 2] for distance='l2'",
     range_with=range_of_distance,
     lenses=ALL_LENSES,
     default_lens="full",
-    weights="rows",
-    weights_note="min_count and min_leaf are numbers of rows, not of weight",
-    cells=CellFacts("copies", smallest_leaf="min_count"),
     replicate=_in_the_same_bins(),
-    cost="O(N K depth)",
-    equation="in words",
-    references=cited("vaicenavicius2019"),
-    use="Use this error for full multi-class calibration: the bins adapt to the data, where most bins of a regular "
-    "grid would be empty.",
-    avoid="If min_count is fixed, leaves have about min_count rows however large N is, so the value of a calibrated "
-    "model does not approach 0.",
-    corrections=(
-        Correction(
-            "size limit",
-            "the limit is a minimum number of points per bin",
-            "the minimum applies to nodes before a split: leaves may be smaller",
-        ),
-        Correction("range", "the range is [0, 1]", "this holds for the total variation distance only"),
-    ),
 )
 def mean_split_calibration_error(
     view: Predictions,

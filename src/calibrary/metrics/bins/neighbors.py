@@ -11,42 +11,15 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, inner
 from calibrary.grouping.edges import whole
 from calibrary.grouping.windows import nearest_windows, sliding_windows
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 
 @metric(
     "calbin",
-    coverage_note="the default 95% interval contained the true value in 88% of 400 samples of 500 rows of an "
-    "over-confident model.",
     renamed={"literal": ("definition", {True: "review", False: "authors"})},
-    family="bin",
-    row=46,
-    aliases=(
-        "calibration_by_overlapping_bins",
-        Alias("Caruana's CAL", inner="bin"),
-    ),
-    perfect=None,
-    sign="the value is 0 only if labels equal their confidences; larger is worse",
     lenses=("binary", "class-wise", "top-label"),
     default_lens="class-wise",
-    symmetric=True,
-    cells=CellFacts("order", (8e-8, 4e-9)),
     stacks="labels",
-    cost="O(N log N)",
-    equation="(57)",
-    references=cited("bella2010", "caruana2004"),
-    use="Use this error to avoid the arbitrary edges of fixed bins: every run of consecutive confidences is a bin.",
-    avoid="Do not expect 0 from a calibrated model: the spread of the confidences within a window adds to the value.",
-    corrections=(
-        Correction(
-            "(57)",
-            "the sum over the window is printed without 1/s, over the windows b = 1..N-s",
-            "the mean over the window is used (otherwise the range is [0, s], against Table 2), over N-s+1 windows "
-            "(otherwise the largest confidence is never used, against the text); definition='review' gives the "
-            "printed formula",
-        ),
-    ),
 )
 def calbin(
     view: Predictions,
@@ -88,31 +61,7 @@ def calbin(
     return windows.size * windows.mean_error(inner, last=False)
 
 
-@metric(
-    "ece_knn",
-    renamed={"k": "n_neighbors"},
-    family="bin",
-    row=47,
-    fractional="binary",
-    aliases=(
-        "knn_ece",
-        "nearest_neighbor_calibration_error",
-        "k-nearest neighbours ECE",
-        "k-nearest neighbors ECE",
-        "KNN-ECE",
-    ),
-    lenses=("binary", "top-label", "class-wise"),
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("order", (0.0003, 2e-5)),
-    stacks="labels",
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("lane2025"),
-    use="Use this error to avoid fixed bin edges: every prediction has a bin of its nearest neighbours. ece_knn_curve "
-    "shows the value for several k.",
-    avoid="Do not compare values for different k or N: a small k adds noise, and a large k hides local gaps.",
-)
+@metric("ece_knn", renamed={"k": "n_neighbors"}, lenses=("binary", "top-label", "class-wise"), stacks="labels")
 def nearest_neighbor_calibration_error(
     view: Predictions, *, n_neighbors: int | None = None, **common: Unpack[Common]
 ) -> float:

@@ -17,43 +17,12 @@ from calibrary.grouping import Groups, UserGroups, VectorGroups, group, norm_ord
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm
 from calibrary.metrics.bins.rejected_share import rejected_share
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 # -- proximity ----------------------------------------------------------------------------------------
 
 
-@metric(
-    "piece",
-    aliases=("proximity-informed ECE",),
-    family="bin",
-    row=41,
-    lenses=("binary", "top-label"),
-    needs=("features",),
-    weights="rows",
-    weights_note="weights enter the means and the cells' shares; the sizes of cells and neighbourhoods count rows",
-    cells=CellFacts("keys"),
-    cost="O(N log N) for few features",
-    equation="(52)",
-    references=cited("xiong2023"),
-    use="Use this error to detect miscalibration that differs between typical and unusual inputs and cancels out in "
-    "ECE.",
-    avoid="The value is biased upwards: with 150 cells and 500 rows a calibrated model shows 0.18. Use fewer cells "
-    "for small N.",
-    corrections=(
-        Correction(
-            "bins",
-            "the bins have equal mass, as in the paper",
-            "the released code uses confidence bins of equal width and quantiles of the proximity: binning='grid'",
-        ),
-        Correction(
-            "PIECE >= ECE",
-            "PIECE is always at least as large as ECE",
-            "the bound holds for ECE on the same confidence bins: equal-mass bins with the rule 'split' for "
-            "binning='nested', and left-closed equal-width bins for binning='grid'",
-        ),
-    ),
-)
+@metric("piece", lenses=("binary", "top-label"))
 def proximity_informed_calibration_error(
     view: Predictions,
     *,
@@ -104,30 +73,7 @@ def proximity_informed_calibration_error(
     return cells.groups(view).gap_norm(1)
 
 
-@metric(
-    "proximity_bias",
-    coverage_note="the default 95% interval contained the true value in 79 to 83% of 300 samples of 100 rows in "
-    "all 4 settings measured.",
-    section="4.10",
-    measures="bias",
-    family="bin",
-    aliases=("bias index", "proximity bias index"),
-    range=(-1.0, 1.0),
-    better="perfect",
-    sign="a value above 0 means that, at equal confidence, predictions for typical inputs are right more "
-    "often than those for unusual inputs",
-    tail="two-sided",
-    lenses=("binary", "top-label"),
-    needs=("features",),
-    weights="rows",
-    weights_note="weights enter the means; the sizes of groups and neighbourhoods count rows",
-    cells=CellFacts("keys"),
-    cost="O(N log N) for few features",
-    equation="companion of (52)",
-    references=cited("xiong2023"),
-    use="Use this index to see in one signed number whether confidence is less reliable for unusual inputs.",
-    avoid="If the two groups have few confidences in common, the matching is poor and the value is unreliable.",
-)
+@metric("proximity_bias", lenses=("binary", "top-label"))
 def proximity_bias_index(
     view: Predictions,
     *,
@@ -215,21 +161,9 @@ def _kind_by_groups(options: Mapping[str, Any]) -> str | None:
 
 @metric(
     "pce",
-    family="bin",
-    row=42,
-    fractional="binary",
-    range_note="the range is [0, 1] for the two built-in losses, which compare group means",
     range_with=lambda options, k: _OWN if any(map(callable, options.values())) else (0.0, 1.0),
     lenses=("binary", "top-label", "full", "class-wise"),
-    needs=("groups",),
-    symmetric=True,
-    cells=CellFacts("keys", kind_with=_kind_by_groups),
-    cost="O(NQ)",
-    equation="(53)",
-    references=cited("yang2023"),
-    use="Use this error to ask whether confidences are right in the groups that matter to you: hospitals, cameras, "
-    "age bands.",
-    avoid="With small groups the value is too high by chance; compare it with the value for redrawn labels.",
+    cell_kind=_kind_by_groups,
 )
 def partitioned_calibration_error(
     view: Predictions,
@@ -396,23 +330,11 @@ def _described(groups: Groups, statistic: Callable[[Any, Any], Any]) -> tuple[Ar
 
 @metric(
     "gce",
-    section="4.12",
-    family="bin",
-    fractional="binary",
-    aliases=("general calibration error",),
-    range_note="the range is [0, 1] for the built-in losses",
     range_with=lambda options, k: _OWN if callable(options.get("loss")) else (0.0, 1.0),
     lenses=("binary", "top-label", "class-wise"),
     extra_options=BINNING,
     combine=class_norm(1),
-    residual_only=True,
-    cells=CellFacts("exact", (1e-16, 2e-17)),
     stacks="weights",
-    cost="O(N)",
-    equation="in words",
-    references=cited("matsubara2023"),
-    use="Use this error to build a binned error of your own: any bins, any loss within a bin, any norm over bins.",
-    avoid="If a named metric computes the same, use that metric, because readers know it.",
 )
 def general_calibration_error(
     view: Predictions,

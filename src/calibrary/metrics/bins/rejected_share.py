@@ -14,46 +14,16 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.metrics.machinery.declare import CellFacts, Correction, Looked, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Looked, metric
 
 _STRATEGIES = {"width": "uniform", "mass": "quantile"}
 
 
 @metric(
     "tce",
-    imbalance="made",
-    homonyms={"TCE": "the top-label calibration error: use that name (ece with lens='top-label')"},
     renamed={"n_min": "min_count"},
-    family="bin",
-    row=45,
-    perfect=None,
-    range_note="with percent=True the range is [0, 100]",
     range_with=lambda options, k: (0.0, 100.0 if options.get("percent") else 1.0),
-    sign="the value is the share of rejected predictions, which is about alpha, or less, for a calibrated "
-    "model; larger is worse",
     lenses=("binary", "top-label", "class-wise"),
-    costly=True,
-    cells=CellFacts("order", (0.006, 0.005), by_rank=True),
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("matsubara2023"),
-    use="Use this error to see which share of the predictions is incompatible with the data, as an interpretable "
-    "percentage; it also suits imbalanced classes.",
-    avoid="There is no overall p-value, and with wide bins and large N even predictions of a calibrated model are "
-    "rejected.",
-    weights_note="weights must be whole numbers",
-    corrections=(
-        Correction(
-            "range", "the range is [0, 1]", "the inventors report a percentage in [0, 100]: percent=True does the same"
-        ),
-        Correction("alpha", "alpha is the confidence level", "alpha is the significance level"),
-        Correction(
-            "hypothesis test",
-            "Table 2 lists a hypothesis test",
-            "there is one p-value per bin; there is no overall null distribution or p-value",
-        ),
-    ),
 )
 def test_based_calibration_error(
     view: Predictions,

@@ -11,17 +11,11 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, inner, ratio
 from calibrary.data.views import Views
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 
 #: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
 _SIGNS = {"review": 1.0, "mcs": -1.0}
-_SIGN_OF_MCS = Correction(
-    "sign",
-    "the error is accuracy - confidence (43)",
-    "the authors' code computes confidence - accuracy: convention='mcs'. The default follows (43)",
-)
 
 
 def _mean_gap(view: Predictions, convention: str) -> float:
@@ -29,46 +23,7 @@ def _mean_gap(view: Predictions, convention: str) -> float:
     return _SIGNS[convention] * as_number(view.mean(view.y) - view.mean(view.c))
 
 
-@metric(
-    "esce",
-    coverage_note="the default 95% interval contained the true value in 91.5% of 400 samples of 500 rows of a "
-    "calibrated model.",
-    sound=False,
-    complete=True,
-    parameter_free=True,
-    measures="bias",
-    family="bin",
-    row=35,
-    fractional="binary",
-    aliases=("ESCE", "MCS", "miscalibration score", "mean gap"),
-    range=(-1.0, 1.0),
-    better="perfect",
-    tail="two-sided",
-    sign="a value below 0 means over-confidence; a value above 0 means under-confidence",
-    residual_only=True,
-    stacks="weights",
-    cells=CellFacts("exact", (7e-16, 1e-16)),
-    overall={"": "mean"},
-    cost="O(N)",
-    equation="(43)",
-    references=cited("verhaeghe2023", "ao2023"),
-    use="Use this error to see whether confidences are too high or too low overall.",
-    avoid="A value of 0 does not mean that the model is calibrated: over-confidence and under-confidence "
-    "cancel. This error is calibration in the large.",
-    corrections=(
-        Correction(
-            "bins",
-            "averaging over the number or size of bins makes the value smoother",
-            "the sum over bins reduces to mean label - mean confidence: bins have no effect and are not an option",
-        ),
-        Correction(
-            "continuity",
-            "the error is discontinuous (Table 2)",
-            "for a binary model the error is linear in the confidences",
-        ),
-        _SIGN_OF_MCS,
-    ),
-)
+@metric("esce", stacks="weights")
 def expected_signed_calibration_error(
     view: Predictions, *, convention: str = "review", **common: Unpack[Common]
 ) -> float:
@@ -141,43 +96,12 @@ def _of_true_classes() -> ReplicateForm:
 
 @metric(
     "wsmcs",
-    measures="calibration and sharpness",
-    family="bin",
-    row=36,
-    aliases=(
-        "WSMCS",
-        "weighted sum miscalibration score",
-        "weighted subset MCS",
-    ),
-    range=(-1.0, 1.0),
-    range_note="the range is [-1, 1]; with group='sum' it grows with K",
     range_with=lambda options, k: (-float(k), float(k)) if options.get("group") == "sum" else (-1.0, 1.0),
-    perfect=None,
-    better="perfect",
-    tail="two-sided",
-    sign="a value below 0 means over-confidence overall; a value above 0 means under-confidence overall",
     lenses=("true-class",),
     default_lens="true-class",
     binary_lens="true-class",
     combine=_weigh_groups,
-    cells=CellFacts("exact", (2e-15, 9e-16)),
     replicate=_of_true_classes(),
-    cost="O(N)",
-    equation="in words",
-    references=cited("ao2023"),
-    use="Use this score to see whether over-confident and under-confident classes cancel in the overall "
-    "error. Each of the two groups of classes is weighted by its number of classes.",
-    avoid="The score of a calibrated model need not be 0: rows are selected by their true label, not by the predicted "
-    "class.",
-    corrections=(
-        _SIGN_OF_MCS,
-        Correction("source", "Table 2 cites [78]", "the published code is by the authors of [1]"),
-        Correction(
-            "group value",
-            "the value of a group is its mean weighted by class size",
-            "this is group='mean'; the authors' code uses the plain sum (group='sum'), which can leave [-1, 1]",
-        ),
-    ),
 )
 def weighted_subset_miscalibration_score(
     view: Predictions, *, group: str = "mean", convention: str = "review", **common: Unpack[Common]

@@ -14,31 +14,12 @@ from calibrary.grouping import norm_order, power_mean
 from calibrary.grouping.edges import whole
 from calibrary.grouping.soft import SoftBins, SoftGroups
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 _LENSES = ("binary", "top-label", "class-wise")
 
 
-@metric(
-    "sbece",
-    differentiable=True,
-    family="bin",
-    row=37,
-    fractional="binary",
-    aliases=("SB-ECE", "soft-binning ECE"),
-    lenses=_LENSES,
-    combine=class_norm(2),
-    symmetric=True,
-    cells=CellFacts("smooth", (3e-9, 1e-11)),
-    stacks="weights",
-    cost="O(NB)",
-    equation="(44)-(48)",
-    references=cited("karandikar2021"),
-    use="Use this error for training: unlike ECE with hard bins, its value changes smoothly with every prediction.",
-    avoid="Do not compare the value with ECE: the default norm is 2, and soft bins average over neighbouring gaps.",
-    corrections=(Correction("authors", "section 4.9 credits [33] to Bohdal et al.", "[33] is Karandikar et al."),),
-)
+@metric("sbece", lenses=_LENSES, combine=class_norm(2), stacks="weights")
 def soft_binned_calibration_error(
     view: Predictions,
     *,
@@ -87,38 +68,7 @@ def soft_binned_calibration_error(
     return _label_binned_error(bins, view, p) if label_binned else _soft_error(bins, view, p)
 
 
-@metric(
-    "dece",
-    differentiable=True,
-    family="bin",
-    row=38,
-    fractional="binary",
-    aliases=(
-        "differentiable ECE",
-        Alias("LogSumExp DECE", confidence="logsumexp", lens="top-label"),
-        Alias("LogSumExp ECE", confidence="logsumexp", lens="top-label"),
-    ),
-    lenses=_LENSES,
-    combine=class_norm(1),
-    symmetric=True,
-    cells=CellFacts("smooth", (4e-9, 1e-11)),
-    stacks="weights",
-    cost="O(NB)",
-    equation="(45)-(49)",
-    references=cited("bohdal2023"),
-    use="Use this error for training or tuning: bins are soft, and with accuracy='soft' so is the decision whether a "
-    "prediction is right.",
-    avoid="With accuracy='soft' the value does not estimate calibration, because nearly tied predictions "
-    "count as partly right.",
-    corrections=(
-        Correction(
-            "(49)",
-            "the last bias is printed as the sum over i of beta_b, and w_0 as w_o",
-            "the last bias is the sum over j of beta_j, and the symbol is w_0; the weights agree with the "
-            "released code",
-        ),
-    ),
-)
+@metric("dece", lenses=_LENSES, combine=class_norm(1), stacks="weights")
 def differentiable_calibration_error(
     view: Predictions,
     *,

@@ -10,46 +10,10 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import Stacked, as_number
 from calibrary.grouping import MonotonicSweep, group
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 
-@metric(
-    "ece_sweep",
-    enough_rows=(500, "4.11: 500 rows detect an error of 0.10 reliably, and 10,000 one of 0.02"),
-    parameter_free=True,
-    family="bin",
-    row=29,
-    fractional="binary",
-    aliases=(
-        "ECE-SWEEP",
-        "monotonic sweep calibration error",
-        "MSCE",
-        Alias("EM-sweep", base="mass"),
-    ),
-    combine=class_norm(1),
-    weights_note="with base='width' the largest number of bins tried is the number of rows",
-    cells=CellFacts("order", (1e-5, 7e-6)),
-    stacks="labels",
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("roelofs2022"),
-    use="Use this error in place of ECE: it chooses the number of bins itself and has less bias; it is the first "
-    "choice among binned estimates.",
-    avoid="The error misses miscalibration if accuracy falls with confidence: then one bin remains, which "
-    "shows only the overall gap (labels [1, 0] with confidences [0, 1] give 0).",
-    corrections=(
-        Correction(
-            "number of bins",
-            "the number of bins is the largest for which the heights are monotonic",
-            "the number of bins is the largest for which every smaller number is monotonic too: the authors' "
-            "code stops at the first failure, because a larger number may be monotonic by chance",
-        ),
-        Correction(
-            "p", "the norm is that of standard ECE, so p = 1", "the default is p = 1 as well; the authors' code uses 2"
-        ),
-    ),
-)
+@metric("ece_sweep", combine=class_norm(1), stacks="labels")
 def sweep_calibration_error(
     view: Predictions,
     *,

@@ -16,8 +16,7 @@ from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import batches, generator, label_counts, rows_with_labels
 from calibrary.numerics.sums.segment_sums import segment_sums
@@ -25,42 +24,8 @@ from calibrary.numerics.sums.segment_sums import segment_sums
 
 @metric(
     "tcal",
-    unbiased=True,
-    square="yes",
-    family="bin",
-    row=44,
-    aliases=(
-        "dpe",
-        "T-Cal",
-        "test for calibration",
-        "de-biased plugin estimator",
-    ),
-    range=(-1.0, 2.0),
-    range_note="the value is at most 1 for two-class lenses and 2 for whole vectors; by chance it may lie a little "
-    "below 0",
-    sign="0 is perfect; larger is worse; a value below 0 means a smaller deviation than label noise alone would give",
     lenses=("binary", "top-label", "full"),
-    law="debiased square",
     grouped=lambda view, options: _grouped(view, options.get("n_bins", 15)),
-    cells=CellFacts("exact", (5e-14, 1e-16), bound="debiased bins"),
-    reads_cells=True,
-    equation="(56)",
-    references=cited("lee2023"),
-    use="Use this estimate to test calibration without choosing bins: the adaptive test uses 2, 4, 8, ... bins.",
-    avoid="The estimate is on the squared scale, and the Bonferroni adjustment over scales makes the test "
-    "conservative; with few distinct confidences use multiple_binomial_test.",
-    corrections=(
-        Correction(
-            "range",
-            "the range is (-eps, 1)",
-            "on the squared scale the range is (-eps, 1] for two-class lenses and (-eps, 2] for whole vectors",
-        ),
-        Correction(
-            "sensitivity",
-            "the test could be overly sensitive: one number of bins that rejects is enough (Table 2)",
-            "each number of bins is tested at its share of alpha, so that the overall test has level alpha",
-        ),
-    ),
     stacks="weights",
 )
 def debiased_plugin_estimator(

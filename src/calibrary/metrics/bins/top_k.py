@@ -12,37 +12,12 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.windows import prefix_sums
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 _LENSES = ("binary", "top-label", "class-wise")
-_NO_WEIGHTS = "the k highest rows are counted, so weights cannot act as copies; repeat the rows instead"
-_BINS = Correction(
-    "bins",
-    "there are log10 k bins, as a heuristic",
-    "the inventors' code uses max(1, floor(log10 k)) equal-width bins between the smallest selected "
-    "confidence and 1, and ranks by the uncalibrated score",
-)
 
 
-@metric(
-    "ece_at_k",
-    section="4.5",
-    family="bin",
-    aliases=("ECE@k", "ECE@%k", "top-k ECE"),
-    lenses=_LENSES,
-    weights="none",
-    weights_note=_NO_WEIGHTS,
-    cells=CellFacts("counts"),
-    stacks="labels",
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("guilbert2024"),
-    use="Use this error if only the rows with the highest scores lead to an action (alarms, recommendations): it "
-    "shows whether those are calibrated.",
-    avoid="With a small k there are few rows and few bins, so the value is noisy.",
-    corrections=(_BINS,),
-)
+@metric("ece_at_k", lenses=_LENSES, stacks="labels")
 def top_k_calibration_error(
     view: Predictions,
     *,
@@ -78,25 +53,7 @@ def top_k_calibration_error(
     return _selected(view, view.align(rank_by, "rank_by"), n, n_bins)
 
 
-@metric(
-    "avg_ece_at_l",
-    coverage_note="the default 95% interval contained the true value in 88% of 300 samples of 100 rows of an over- "
-    "confident model, and in 95% or more in the other 3 settings measured.",
-    section="4.5",
-    family="bin",
-    aliases=("Avg-ECE@l", "average ECE@k"),
-    lenses=_LENSES,
-    weights="none",
-    weights_note=_NO_WEIGHTS,
-    cells=CellFacts("counts"),
-    stacks="labels",
-    cost="O(N log N + l B log N / step)",
-    equation="in words",
-    references=cited("guilbert2024"),
-    use="Use this error for ECE@k without a choice of k: it is the mean over k = step, 2 step, ..., l.",
-    avoid="The most confident rows count in every term of the mean.",
-    corrections=(_BINS,),
-)
+@metric("avg_ece_at_l", lenses=_LENSES, stacks="labels")
 def average_top_k_calibration_error(
     view: Predictions,
     *,

@@ -10,9 +10,8 @@ import numpy as np
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 
 
 def _area_of_the_walk() -> ReplicateForm:
@@ -45,33 +44,7 @@ def _area_of_the_walk() -> ReplicateForm:
     return ReplicateForm(prepare)
 
 
-@metric(
-    "atb",
-    imbalance="keeps",
-    parameter_free=True,
-    family="cumulative",
-    name="averaged two-bin error",
-    aliases=("averaged two-bin calibration error",),
-    status="emerging",
-    since="0.2",
-    range_note="with debias=True the range is [-1, 1]",
-    sign="0 is perfect; a calibrated model shows sum c (1 - c) / N^2 on average",
-    square="yes",
-    fractional="binary",
-    symmetric=True,
-    cells=CellFacts("smooth", (9e-11, 2e-12)),
-    reads_cells=True,
-    replicate=_area_of_the_walk(),
-    inverted_in_tables=True,
-    cost="O(N log N), one sort",
-    equation="integral over t of |A(t)|^norm + |R - A(t)|^norm, A(t) the mean of (y - c) [c < t], R that of y - c",
-    references=cited("hartline2026"),
-    use="Use this error to score forecasters: stating one's true belief is optimal on average, whereas ECE "
-    "can be lowered by misreporting (rounding, or one constant). The mean for a calibrated model is "
-    "known exactly.",
-    avoid="The default value is squared and hard to interpret: root=True gives the scale of probabilities. Errors "
-    "that cancel below and above every threshold are damped, as in all cumulative errors.",
-)
+@metric("atb", replicate=_area_of_the_walk())
 def averaged_two_bin_error(
     view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
 ) -> float:

@@ -18,16 +18,13 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import (
-    CellFacts,
     Common,
-    Correction,
     TestResult,
     bonferroni,
     calibration_test,
     metric,
 )
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import shuffled
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
@@ -37,36 +34,6 @@ from calibrary.numerics.laws.brownian import (
 )
 
 _TIES = ("aggregate", "stable", "random")
-
-_FACTS: dict[str, Any] = {
-    "family": "cumulative",
-    "range_note": "the value is 1 only if every prediction is certain and wrong",
-    "cost": "O(N log N)",
-    "references": cited("arrieta2022", "gupta2021", "tygert2022"),
-    "use": "Use this error by default if there is no reason to choose bins: it has no parameters, and its "
-    "asymptotic p-values need no simulation.",
-    "avoid": (
-        "The error is not continuous in the predictions, so small changes of tied scores may change it. "
-        "With many ties the Brownian p-value is conservative: use method='monte-carlo'."
-    ),
-}
-_ERRATA = (
-    Correction(
-        "variance",
-        "(94) is the variance of the cumulative difference at j",
-        "the sum runs to N, so this is the variance of the last point; at j the sum runs to j",
-    ),
-    Correction(
-        "null distribution",
-        "the errors are equivalent in distribution to functionals of Brownian motion",
-        "this holds only asymptotically, if no single term dominates the variance",
-    ),
-    Correction(
-        "ties",
-        "the review does not mention ties; (91) presupposes scores sorted ascending",
-        "the walk is evaluated only after the last of equal scores, so the order of rows does not matter",
-    ),
-)
 
 
 # -- faster computations ------------------------------------------------------------------------------
@@ -132,49 +99,7 @@ def _span(high: Any, low: Any) -> Any:
 # -- the metrics ------------------------------------------------------------------------------------
 
 
-@metric(
-    "ecce_mad",
-    coverage_note="the default 95% interval contained the true value in 91% of 400 samples of 500 rows of an "
-    "over-confident model with four classes, in 89 to 91% for two models at 100 rows, and in 93 to 99% in the other "
-    "27 settings measured.",
-    sound=True,
-    complete=False,
-    imbalance="keeps",
-    parameter_free=True,
-    familiar=True,
-    row=73,
-    fractional="binary",
-    aliases=(
-        "ks",
-        "kolmogorov_smirnov",
-        "Kolmogorov-Smirnoff",
-        "KS statistic",
-        "Kolmogorov-Smirnoff statistic",
-        "ks_error",
-        "ecce_ks",
-        "ECCE",
-        "empirical cumulative calibration error",
-        "maximum absolute deviation",
-        "MAD",
-        "empirical cumulative calibration error maximum absolute deviation",
-    ),
-    homonyms={
-        "KS": "the two-sample statistic of credit scoring, which measures ranking and is not part of this library"
-    },
-    sign="the value is the largest |sum of y - c| over the scores up to a threshold, divided by the number "
-    "of rows; 0 means no deviation anywhere",
-    in_short={
-        "": ("Kolmogorov-Smirnov calibration error", "0 is perfect; the largest size of the cumulative difference")
-    },
-    residual_only=True,
-    cells=CellFacts("order", (2e-6, 9e-7), bound="one swing"),
-    replicate=_extremes_of_the_walk(_farthest),
-    inverted_in_tables=True,
-    cell_value=_extremes_of_cells(_farthest),
-    equation="(91), (92); test (94)",
-    corrections=_ERRATA,
-    **_FACTS,
-)
+@metric("ecce_mad", replicate=_extremes_of_the_walk(_farthest), cell_value=_extremes_of_cells(_farthest))
 def kolmogorov_smirnov_calibration_error(
     view: Predictions, *, ties: str = "aggregate", rng: Any = None, **common: Unpack[Common]
 ) -> float:
@@ -201,47 +126,7 @@ def kolmogorov_smirnov_calibration_error(
     return float(np.abs(walk_of(view, ties, rng).value).max())
 
 
-@metric(
-    "ecce_r",
-    coverage_note="the default 95% interval contained the true value in 91.5% of 400 samples of 100 rows of an "
-    "over-confident model with four classes, and in 92% or more in the other 29 settings measured.",
-    sound=True,
-    complete=False,
-    imbalance="keeps",
-    parameter_free=True,
-    row=74,
-    fractional="binary",
-    aliases=(
-        "kuiper",
-        "Kuiper statistic",
-        "ecce_kuiper",
-        "ECCE",
-        "empirical cumulative calibration error",
-        "empirical cumulative calibration error range",
-        "cutoff calibration error",
-        "cutoff error",
-    ),
-    sign="the value is the largest |sum of y - c| over an interval of scores, divided by the number of rows; "
-    "0 means no deviation anywhere",
-    in_short={"": ("Kuiper calibration error", "0 is perfect; the range of the cumulative difference")},
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("order", (4e-6, 1e-6), bound="two swings"),
-    replicate=_extremes_of_the_walk(_span),
-    inverted_in_tables=True,
-    cell_value=_extremes_of_cells(_span),
-    equation="(91), (93); test (94)",
-    corrections=(
-        *_ERRATA,
-        Correction(
-            "name of the range",
-            "the error is the range of the CDF",
-            "the error is the range of the cumulative difference plot (CDP)",
-        ),
-        Correction("starting point", "(92) starts at j=1 and (93) at j=0", "the sums start at 0, before the first row"),
-    ),
-    **_FACTS,
-)
+@metric("ecce_r", replicate=_extremes_of_the_walk(_span), cell_value=_extremes_of_cells(_span))
 def kuiper_calibration_error(
     view: Predictions, *, ties: str = "aggregate", rng: Any = None, **common: Unpack[Common]
 ) -> float:

@@ -15,8 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import beta_columns, beta_of, fit_nonnegative
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.draw import redrawn_labels
 
 
@@ -31,48 +30,7 @@ class BetaCalibrationTestResult(TestResult):
     n_resamples: int
 
 
-@metric(
-    "sbct",
-    enough_rows=(300, "5.12: the gamma approximation is good from 300 rows on"),
-    family="curve",
-    row=71,
-    combine=one_per_view,
-    aliases=("statistical beta calibration test", "SBCT"),
-    range=(0.0, 0.5),
-    lenses=BINARY_LENSES,
-    symmetric=True,
-    costly=True,
-    cells=CellFacts("smooth", (9e-8, 1e-10)),
-    cost="O(N) per Newton step",
-    equation="(89)",
-    references=cited("kull2017b", "kull2017a"),
-    use="Use this area to test calibration against smooth curves with three parameters.",
-    avoid="Do not use this test with fewer than about 300 rows or with rare events: in the study it misses nearly all "
-    "errors there. The closed form null='gamma' is valid only for roughly uniform confidences.",
-    corrections=(
-        Correction(
-            "p-value",
-            "the p-value is the quantile of A",
-            "the p-value is the upper tail probability of A",
-        ),
-        Correction(
-            "shape of the gamma distribution",
-            "the shape is 4.74",
-            "the shape is 4.84, as in the authors' code; simulation gives 4.837 +- 0.028 (N=300) and 4.857 +- "
-            "0.029 (N=1000)",
-        ),
-        Correction(
-            "hypothesis test",
-            "Table 2 lists no hypothesis test, although section 5.12 describes one",
-            "the area has a hypothesis test",
-        ),
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "the range is [0, 1/2]: a rising curve has at most half of the square on one side",
-        ),
-    ),
-)  # fmt: skip
+@metric("sbct", combine=one_per_view, lenses=BINARY_LENSES)
 def statistical_beta_calibration(view: Predictions, *, measure: str = "uniform", **common: Unpack[Common]) -> float:
     r"""Area between the fitted beta calibration curve and the diagonal.
 

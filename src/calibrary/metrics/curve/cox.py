@@ -18,16 +18,12 @@ from calibrary.maps.base import EPS
 from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import (
-    Alias,
-    CellFacts,
     Common,
-    Correction,
     TestResult,
     calibration_test,
     metric,
 )
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.solve.newton import (
     Minimum,
     logistic_loss,
@@ -215,79 +211,7 @@ def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tup
     return (step, slope), -(g0 * step + g1 * slope), det > 1e-10 * h0 * h2
 
 
-@metric(
-    "cis",
-    imbalance="keeps",
-    parameter_free=True,
-    familiar=True,
-    smooth=True,
-    refit_errors={"slope": "signal"},
-    family="curve",
-    row=70,
-    combine=one_per_view,
-    aliases=(
-        "Cox",
-        "calibration intercept and slope",
-        "weak calibration",
-        "logistic recalibration",
-        "Cox's method",
-        Alias("calibration-in-the-large", of=("calibration_in_the_large", 0.0)),
-        Alias("citl", of=("calibration_in_the_large", 0.0)),
-        Alias("calibration intercept", of=("intercept", 0.0)),
-        Alias("calibration slope", of=("slope", 1.0)),
-    ),
-    fields=(("intercept", 0.0), ("slope", 1.0)),
-    range=(-np.inf, np.inf),
-    perfect=None,
-    better="perfect",
-    tail="two-sided",
-    sign="intercept 0 and slope 1 are perfect; an intercept above 0 means that events are more frequent than "
-    "predicted where 0.5 is stated (for all rows together see calibration_in_the_large); a slope below "
-    "1 means that predictions are too extreme, and a slope above 1 that they are not extreme enough",
-    in_short={
-        "calibration_in_the_large": (
-            "calibration-in-the-large",
-            "0 is perfect; above 0, events are more frequent than predicted on the whole",
-        ),
-        "slope": ("calibration slope", "1 is perfect; below 1, predictions are too close to 0 and 1"),
-    },
-    lenses=(*BINARY_LENSES, "full"),
-    law="profile likelihood",
-    cells=CellFacts("smooth", (3e-7, 8e-10)),
-    replicate=_fits_side_by_side(),
-    overall={"slope": "slope"},
-    cost="O(N) per Newton step",
-    equation="(88)",
-    references=cited("cox1958", "vanhoorde2014"),
-    use="Use intercept and slope as is standard in clinical prediction: the two numbers show how predictions are "
-    "wrong and how to correct them. The test of intercept and slope detects more of the study's errors than any other.",
-    avoid="Do not conclude from intercept 0 and slope 1 that the model is calibrated: the calibration curve may still "
-    "be bent. Predictions of exactly 0 or 1 have no log odds.",
-    corrections=(
-        Correction(
-            "equation (88)",
-            "the model is yhat = a + b logit(c)",
-            "the model is logit(yhat) = a + b logit(c), a logistic regression; a linear regression on logit(c) "
-            "is a different model",
-        ),
-        Correction(
-            "sign of a",
-            "a > 0 means over-confidence and a < 0 under-confidence",
-            "the opposite holds: a > 0 means that events are more frequent than predicted. The statement about b is "
-            "correct",
-        ),
-        Correction(
-            "hypothesis test",
-            "Table 2 lists no hypothesis test",
-            "intercept 0 and slope 1 are tested by the likelihood ratio",
-        ),
-        Correction(
-            "calibration in the large",
-            "calibration in the large is the jointly fitted intercept",
-            "the name belongs to the intercept with the slope fixed at 1; both intercepts are returned",
-        ),
-    ),
-)
+@metric("cis", combine=one_per_view, lenses=(*BINARY_LENSES, "full"), replicate=_fits_side_by_side())
 def cox_intercept_slope(
     view: Predictions,
     *,

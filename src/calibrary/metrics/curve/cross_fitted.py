@@ -23,7 +23,6 @@ from calibrary.maps.free_beta import FreeBeta
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.scoring_functions import ProperScore
 from calibrary.numerics.draw import shuffled
 
@@ -33,19 +32,7 @@ def _same_folds(view: Predictions, *, folds: Any = 5, rng: Any = 0, **others: An
     return {"folds": fixed_folds(view, folds, rng)}
 
 
-_FACTS: dict[str, Any] = {
-    "family": "curve",
-    "status": "emerging",
-    "since": "0.2",
-    "costly": True,
-    "fixed": _same_folds,
-    "lenses": ALL_LENSES,
-    "weights": "rows",
-    "weights_note": "folds consist of rows: a row of weight 2 is the same row twice, both times in one fold",
-    "order_free": False,
-    "order_note": "rows are assigned to folds in their order; folds= fixes the assignment",
-    "cost": "5 fits of the map",
-}
+_SHARED: dict[str, Any] = {"fixed": _same_folds, "lenses": ALL_LENSES}
 
 #: Distances below this are rounding errors of a map that equals the prediction.
 _ROUNDING = 1e-12
@@ -67,25 +54,7 @@ def _over_views(values: list[CalibrationLoss], views: Views, average: Any, optio
     return CalibrationLoss(*(views.average(np.array(column), average) for column in zip(*values, strict=True)))
 
 
-@metric(
-    "calibration_loss",
-    name="calibration loss",
-    aliases=("cross-fitted calibration loss", "recalibration gain in a proper score"),
-    combine=_over_views,
-    fields=(("calibration_loss", 0.0),),
-    range=(-math.inf, math.inf),
-    range_note="the value is at most the score itself; a value below 0 means that the map makes predictions worse",
-    default_lens="full",
-    sign="the value is the gain of recalibration; 0 means no gain, and a negative value means that the map "
-    "does harm at this number of rows",
-    equation="mean S(c, y) - mean S(g, y), g the map fitted to the other folds",
-    references=cited("berta2025", "ferrer2024"),
-    use="Use this loss to decide whether to recalibrate. It is the gain in the score of your choice, on rows that the "
-    "map was not fitted to.",
-    avoid="The value is the gain of this map only: miscalibration that no monotone map can correct stays in the "
-    "refinement. Do not stratify folds by the label.",
-    **_FACTS,
-)
+@metric("calibration_loss", combine=_over_views, default_lens="full", **_SHARED)
 def calibration_loss(
     view: Predictions,
     *,
@@ -152,24 +121,7 @@ def calibration_loss(
     return CalibrationLoss(given - refined, given, refined, _standard_error(before - after, view))
 
 
-@metric(
-    "variational_error",
-    unbiased=True,
-    name="variational calibration error",
-    aliases=("variational calibration error", "cross-fitted L1 error", "proper calibration error"),
-    range=(-1.0, 1.0),
-    range_note="the range is [-2, 2] for whole vectors with norm=1",
-    range_with=lambda options, k: (-2.0, 2.0),
-    sign="on average the value is at most the L1 calibration error; a value of 0 or less means that the map "
-    "detects no error",
-    equation="mean sign(g - c) (y - c), g the map fitted to the other folds",
-    references=cited("berta2026"),
-    use="Use this error for the mean distance from calibration without bins and without the upward bias of ECE; it "
-    "can be separated into over- and under-confidence.",
-    avoid="Below about 100 rows the value is below the true error. Do not stratify folds by the label, because the "
-    "value would then be above 0 for a calibrated model.",
-    **_FACTS,
-)
+@metric("variational_error", range_with=lambda options, k: (-2.0, 2.0), **_SHARED)
 def variational_error(
     view: Predictions,
     *,

@@ -18,35 +18,13 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 #: Number of distinct confidences above which the linear programme takes more than about a minute.
 _SLOW = 1000
 
 
-@metric(
-    "lower_distance",
-    name="lower distance from calibration",
-    section="9.2",
-    family="kernel",
-    aliases=("lower dCE", "lower calibration distance"),
-    sound=True,
-    complete=True,
-    symmetric=True,
-    costly=True,
-    slow_above=60,
-    slow_binary=True,
-    sign="0 is perfect; larger is worse; the value is never above the true distance from calibration",
-    cells=CellFacts("sample"),
-    cost="a linear programme: 20 s for 500 distinct confidences",
-    equation="in words",
-    references=cited("blasiok2023"),
-    use="Use this distance to see how far, at least, the model is from the nearest calibrated model. Consistent "
-    "errors are compared with this distance.",
-    avoid="The linear programme is feasible for a few hundred rows only; sce is within a factor of two of this "
-    "distance, in the time of a sort.",
-)
+@metric("lower_distance")
 def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Common]) -> float:
     r"""Least average distance that confidences must move to be calibrated, where equal confidences may move apart.
 
@@ -78,26 +56,7 @@ def lower_distance(view: Predictions, *, grid: int = 101, **common: Unpack[Commo
     return _transport(view, np.linspace(0.0, 1.0, points))
 
 
-@metric(
-    "interval_partition_distance",
-    name="interval partition distance from calibration",
-    section="9.2",
-    family="bin",
-    aliases=("upper distance from calibration",),
-    symmetric=True,
-    costly=True,
-    slow_above=500,
-    slow_binary=True,
-    sign="0 is perfect; larger is worse; the value is never below the lower distance, apart from the error of its grid",
-    cells=CellFacts("sample"),
-    cost="O(m^2 log m) for m distinct confidences",
-    equation="in words",
-    references=cited("blasiok2023"),
-    use="Use this distance to see how far confidences move if runs of them are replaced by the observed frequency. It "
-    "is an upper bound, as lower_distance is a lower bound.",
-    avoid="The value depends on label noise: single rows at the ends move to their own labels, so a calibrated model "
-    "does not show 0.",
-)
+@metric("interval_partition_distance")
 def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> float:
     """Smallest average distance that confidences move when runs of them are replaced by their mean labels.
 
@@ -118,32 +77,7 @@ def interval_partition_distance(view: Predictions, **common: Unpack[Common]) -> 
     return _best_runs(view)
 
 
-@metric(
-    "error_at_level",
-    coverage_note="the default 95% interval contained the true value in 87 to 88% of 300 samples of 100 rows in "
-    "all 4 settings measured.",
-    name="calibration error at a level",
-    section="9.3",
-    family="curve",
-    costly=True,
-    measures="bias",
-    range=(-1.0, 1.0),
-    better="perfect",
-    tail="two-sided",
-    sign="a value below 0 means that, at that confidence, the event is rarer than stated (over-confident); a "
-    "value above 0 means that it is more frequent",
-    extra_options=MAP_OPTIONS,
-    weights="rows",
-    weights_note="spans, knots and folds count rows, so a row of weight 2 is not exactly the same as the row repeated",
-    cells=CellFacts("copies"),
-    cost="O(N log N)",
-    equation="in words",
-    references=cited("bai2021"),
-    use="Use this error to ask whether one particular confidence is right, such as the threshold of a decision. The "
-    "error has a sign.",
-    avoid="The error is the height of a fitted curve at one point: with few rows nearby, the value depends on the "
-    "choice of the map.",
-)
+@metric("error_at_level", extra_options=MAP_OPTIONS)
 def calibration_error_at_level(
     view: Predictions, *, at: float = 0.5, map: Any = "loess", **options: Unpack[MapOptions]
 ) -> float:

@@ -16,36 +16,13 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.maps.loess import Loess
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 
 #: Largest number of rows for which the LOESS coefficients of all labels are stored.
 _MOST_KEPT = 50_000
 
-_ROWS_NOTE = "spans, knots and folds count rows, so a row of weight 2 is not exactly the same as the row repeated"
-_LOESS_FACTS: dict[str, Any] = {
-    "family": "curve",
-    "range": (0.0, np.inf),
-    "range_note": "the range is [0, 1] in practice; a LOESS curve may overshoot where rows are few (clip=True clips "
-    "it to [0, 1])",
-    "lenses": BINARY_LENSES,
-    "weights": "rows",
-    "weights_note": _ROWS_NOTE,
-    "cost": "O(N log N)",
-    "extra_options": MAP_OPTIONS,
-}
-_COST = Correction(
-    "cost",
-    "the cost is O(N^2)",
-    "R's default surface needs about ten local fits whatever N; even the exact surface is O(N log N)",
-)
-_FOTT_LOSS = Correction(
-    "fit",
-    "parameters and numbers of pieces minimise the ECE-FOTT loss (40)",
-    "that would give yhat(c) = c and error 0: instead a proper loss is minimised, the number of pieces is chosen by "
-    "cross-validated squared error, and (40) is only the error of the fitted map",
-)
+_LOESS: dict[str, Any] = {"lenses": BINARY_LENSES, "extra_options": MAP_OPTIONS}
 
 
 # -- replicates -------------------------------------------------------------------------------------
@@ -137,22 +114,7 @@ def _percentiles_of_gaps(percentile: float | None = None) -> Callable[[Predictio
 # -- general ----------------------------------------------------------------------------------------
 
 
-@metric(
-    "map_error",
-    advised={"rank": "5.10: it is best with an isotonic map, map='isotonic'"},
-    section="5.10",
-    renamed={"order": "norm"},
-    fractional="binary",
-    aliases=("fit-on-the-test error",),
-    cells=CellFacts("copies", (6e-7, 6e-7)),
-    replicate=_of_redrawn_labels(_mean_gaps),
-    equation="(40)",
-    references=cited("kangsepp2022", "gupta2021", "rahimi2020"),
-    use="Use this error to measure miscalibration with a calibration map of your choice, built in or your own.",
-    avoid="A flexible map on few rows fits noise, so that the error is too large.",
-    corrections=(_FOTT_LOSS,),
-    **_LOESS_FACTS,
-)
+@metric("map_error", renamed={"order": "norm"}, replicate=_of_redrawn_labels(_mean_gaps), **_LOESS)
 def calibration_map_error(
     view: Predictions,
     *,
@@ -231,28 +193,7 @@ def _panels(low: float, high: float) -> tuple[Array, Array]:
 # -- rows 64 and 65 ---------------------------------------------------------------------------------
 
 
-@metric(
-    "ici",
-    familiar=True,
-    row=64,
-    fractional="binary",
-    aliases=("Eavg", "ICI"),
-    cells=CellFacts("copies", (6e-7, 6e-7)),
-    replicate=_of_redrawn_labels(_mean_gaps),
-    equation="(85), (86)",
-    references=cited("austin2019", "cleveland1988"),
-    use="Use this error as is customary in clinical prediction: it needs no bins and equals the value from R's loess.",
-    avoid="With fewer than about 200 rows the curve follows noise and the index is biased upwards.",
-    corrections=(
-        _COST,
-        Correction(
-            "LOESS",
-            "the smoother is the Savitzky-Golay filter where points are a fixed width apart",
-            "that would also need uniform weights, and LOESS has tricube weights",
-        ),
-    ),
-    **_LOESS_FACTS,
-)
+@metric("ici", replicate=_of_redrawn_labels(_mean_gaps), **_LOESS)
 def integrated_calibration_index(
     view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]
 ) -> float:
@@ -281,35 +222,7 @@ def integrated_calibration_index(
     return _map_error(view, map, 1, measure, options)
 
 
-_PERCENTILE_FACTS: dict[str, Any] = {
-    **_LOESS_FACTS,
-    "fractional": "binary",
-    "section": "5.8",
-    "equation": "in words",
-    "references": cited("austin2019", "harrell2015"),
-    "avoid": "With fewer than about 200 rows the curve follows noise; the maximum depends on the ends of the curve, "
-    "where rows are few.",
-}
-
-
-@metric(
-    "ep",
-    row=65,
-    aliases=("error percentile",),
-    cells=CellFacts("copies"),
-    replicate=_of_redrawn_labels(_percentiles_of_gaps()),
-    use="Use this error to ask how large an error most predictions do not exceed. The value is in units of "
-    "probability.",
-    corrections=(
-        _COST,
-        Correction(
-            "MAE",
-            "MAE is the name of the largest error",
-            "MAE is the mean absolute error of single predictions here, and the largest error of the curve is emax",
-        ),
-    ),
-    **_PERCENTILE_FACTS,
-)
+@metric("ep", replicate=_of_redrawn_labels(_percentiles_of_gaps()), **_LOESS)
 def calibration_error_percentile(
     view: Predictions,
     *,
@@ -341,15 +254,7 @@ def calibration_error_percentile(
     return _error_percentile(view, percentile, map, measure, options)
 
 
-@metric(
-    "e50",
-    name="median calibration error",
-    preset_of=Alias("ep", percentile=50.0),
-    cells=CellFacts("copies"),
-    replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)),
-    use="Use this median for the error of a typical prediction.",
-    **_PERCENTILE_FACTS,
-)
+@metric("e50", replicate=_of_redrawn_labels(_percentiles_of_gaps(50.0)), **_LOESS)
 def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The median calibration error: half of the predictions are off by no more than this.
 
@@ -367,15 +272,7 @@ def e50(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     return _percentile(view, percentile=50.0, map=map, measure=measure, **options)
 
 
-@metric(
-    "e90",
-    name="90th percentile of the calibration error",
-    preset_of=Alias("ep", percentile=90.0),
-    cells=CellFacts("copies"),
-    replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)),
-    use="Use this percentile for the error that nine predictions in ten do not exceed.",
-    **_PERCENTILE_FACTS,
-)
+@metric("e90", replicate=_of_redrawn_labels(_percentiles_of_gaps(90.0)), **_LOESS)
 def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The calibration error that nine predictions in ten do not exceed.
 
@@ -393,24 +290,7 @@ def e90(view: Predictions, *, map: Any = "loess", measure: str = "sample", **opt
     return _percentile(view, percentile=90.0, map=map, measure=measure, **options)
 
 
-@metric(
-    "emax",
-    name="largest calibration error",
-    worst_case=True,
-    preset_of=Alias("ep", percentile=100.0),
-    aliases=(
-        "E-max",
-        "Harrell's Emax",
-        "maximum absolute error",
-    ),
-    homonyms={
-        "maximum absolute error": "the largest error of a single prediction, which is 'pwe' here (with norm=inf)"
-    },
-    cells=CellFacts("copies"),
-    replicate=_of_redrawn_labels(_percentiles_of_gaps(100.0)),
-    use="Use this maximum for the worst error among the predictions.",
-    **_PERCENTILE_FACTS,
-)
+@metric("emax", replicate=_of_redrawn_labels(_percentiles_of_gaps(100.0)), **_LOESS)
 def emax(view: Predictions, *, map: Any = "loess", measure: str = "sample", **options: Unpack[MapOptions]) -> float:
     """The largest distance between confidence and the fitted curve among the predictions.
 
@@ -473,42 +353,8 @@ def _percentile_of_ranked(x: Array, reached: Array, percentile: float) -> float:
 
 # -- rows 67 to 69 ----------------------------------------------------------------------------------
 
-_PIECEWISE_FACTS: dict[str, Any] = {
-    "family": "curve",
-    "weights": "rows",
-    "weights_note": "cross-validation folds consist of rows",
-    "order_free": False,
-    "order_note": "rows are assigned to folds in their order",
-    "equation": "(40)",
-    "references": cited("kangsepp2022"),
-    "cost": "O(N log N) per number of segments and fold",
-}
 
-
-@metric(
-    "ece_pl",
-    advised={"rank": "5.10: it is better than average, and generally ranks well"},
-    renamed={"order": "norm"},
-    costly=True,
-    slow_above=5_000,
-    slow_binary=True,
-    row=67,
-    aliases=(
-        "ECE-PL",
-        "PL",
-        "piecewise linear ECE",
-    ),
-    homonyms={
-        "ECE-PL": "the plug-in estimate of the calibration error, which is 'plugin estimator' here (ece with norm=2)"
-    },
-    cells=CellFacts("copies"),
-    use="Use this error if a curve of a few straight pieces is enough: the data determine the number of "
-    "pieces, and the error has less noise than with bins.",
-    avoid="With fewer than about 200 rows there is one piece, which cannot be steeper than the diagonal, so that "
-    "under-confidence is missed.",
-    corrections=(_FOTT_LOSS,),
-    **_PIECEWISE_FACTS,
-)
+@metric("ece_pl", renamed={"order": "norm"})
 def piecewise_linear_calibration_error(
     view: Predictions,
     *,
@@ -555,34 +401,7 @@ def piecewise_linear_calibration_error(
     return _map_error(view, "pl", norm, "sample", {**options, "ensemble": ensemble, "rng": rng})
 
 
-@metric(
-    "ece_pl3",
-    renamed={"order": "norm"},
-    costly=True,
-    slow_above=5_000,
-    slow_binary=True,
-    row=68,
-    aliases=(
-        "ECE-PL3",
-        "PL3",
-        "piecewise linear in logit-logit space",
-        "piecewise linear in logit-logit space ECE",
-    ),
-    cells=CellFacts("copies"),
-    use="Use this error as ECE-PL, with pieces that are straight in log odds: one piece is enough to show over- and "
-    "under-confidence.",
-    avoid="Do not use this error where many confidences are exactly 0 or 1, because their log odds are set by "
-    "convention.",
-    corrections=(
-        _FOTT_LOSS,
-        Correction(
-            "one piece",
-            "PL3 with one piece is temperature scaling",
-            "PL3 with one piece has slope and intercept (Platt scaling), as section 5.11 of the review says",
-        ),
-    ),
-    **_PIECEWISE_FACTS,
-)
+@metric("ece_pl3", renamed={"order": "norm"})
 def piecewise_linear_logit_calibration_error(
     view: Predictions,
     *,
@@ -616,35 +435,7 @@ def piecewise_linear_logit_calibration_error(
     return _map_error(view, "pl3", norm, "sample", {**options, "ensemble": ensemble, "rng": rng})
 
 
-@metric(
-    "fott_beta",
-    renamed={"order": "norm"},
-    family="curve",
-    costly=True,
-    row=69,
-    fractional="binary",
-    aliases=(
-        "FOTT beta",
-        "FOTT beta scaling",
-        "beta scaling",
-        "beta calibration error",
-    ),
-    symmetric=True,
-    cells=CellFacts("smooth", (8e-9, 2e-11)),
-    equation="(40)",
-    references=cited("kull2017a", "kangsepp2022"),
-    use="Use this error with few rows: a curve with three parameters has little variance and needs no bins.",
-    avoid="Do not use this error for miscalibration of a shape that three parameters cannot describe, such as bumps.",
-    cost="O(N) per Newton step",
-    corrections=(
-        Correction(
-            "drawback",
-            "the error needs cross-validation",
-            "the authors fit the beta map once, on all data, without cross-validation",
-        ),
-        _FOTT_LOSS,
-    ),
-)
+@metric("fott_beta", renamed={"order": "norm"})
 def fott_beta_calibration_error(
     view: Predictions, *, norm: float = 1, parameters: str = "abm", **common: Unpack[Common]
 ) -> float:

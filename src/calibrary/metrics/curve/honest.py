@@ -11,8 +11,7 @@ from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
 from calibrary.numerics.runs import run_starts
 
@@ -70,31 +69,7 @@ def _over_views(values: list[HonestError], views: Views, average: Any, options: 
     return HonestError(low, high, max(e.certified for e in each))
 
 
-@metric(
-    "honest_error",
-    family="curve",
-    name="honest error bounds",
-    aliases=("certified calibration error", "calibration certificate"),
-    status="emerging",
-    since="0.2",
-    costly=True,
-    combine=_over_views,
-    fields=(("low", 0.0), ("high", 0.0), ("certified", 0.0)),
-    null=False,
-    no_interval="its values are already guaranteed bounds of the error: use low and high, or compute an interval for "
-    "ece or ici",
-    null_note="it is a guarantee, not a test statistic: where low is above 0, the predictions are not calibrated",
-    sign="the true mean error lies between low and high; no stated probability is off by more than certified",
-    symmetric=True,
-    cells=CellFacts("order"),
-    cost="m^2 / 4 beta quantiles, m at most 2000 distinct confidences (101 when rounded)",
-    equation="mean max(0, L - c, c - U), mean max(|L - c|, |U - c|), and the largest of these; [L, U] the honest band",
-    references=cited("dimitriadis2023"),
-    use="Use these bounds as a certificate: they hold at the confidence level for any number of rows, if frequency "
-    "rises with confidence.",
-    avoid="The bounds are wide (1,000 rows: 0 to 0.3 where the true error is 0.07), so they do not replace an "
-    "ordinary interval; an interval around the bounds makes no sense.",
-)
+@metric("honest_error", combine=_over_views)
 def honest_error(
     view: Predictions, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
 ) -> HonestError:

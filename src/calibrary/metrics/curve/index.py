@@ -13,8 +13,7 @@ from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps import fit_map, map_at
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
-from calibrary.metrics.machinery.declare import CellFacts, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import metric
 
 
 def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -22,40 +21,7 @@ def _scaled(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return 0.0, {"percent": 100.0, "relative": np.inf}.get(options.get("scale", "review"), 1.0)
 
 
-@metric(
-    "eci",
-    square="yes",
-    costly=True,
-    slow_above=100_000,
-    slow_classes=20,
-    family="curve",
-    row=66,
-    aliases=("expected calibration index", "ECI"),
-    range=(0.0, 100.0),
-    range_note="the range is [0, 2/K] by default and [0, 100] with scale='percent'; with scale='relative' the "
-    "value may exceed 1",
-    range_with=_scaled,
-    lenses=ALL_LENSES,
-    default_lens="full",
-    weights="rows",
-    weights_note="spline knots are quantiles of rows",
-    extra_options=MAP_OPTIONS,
-    cells=CellFacts("copies", (0.0002, 0.0005)),
-    cost="O(N p^2) per Newton step, p = (K-1)(1 + (K-1)(n_knots-1)) parameters",
-    equation="(87)",
-    references=cited("vanhoorde2015", "edlinger2022"),
-    use="Use this index for the calibration of all classes together, with a smooth curve instead of bins.",
-    avoid="With many classes or few rows the index is biased upwards, by about the number of parameters "
-    "divided by N. The order of the classes has a small effect, through the reference class.",
-    corrections=(
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "the range is [0, 2/K]; the inventors report 100 K/2 times the value. yhat is a function of the "
-            "whole vector, not of c_ik",
-        ),
-    ),
-)
+@metric("eci", range_with=_scaled, lenses=ALL_LENSES, default_lens="full", extra_options=MAP_OPTIONS)
 def estimated_calibration_index(
     view: Predictions,
     *,

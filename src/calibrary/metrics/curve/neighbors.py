@@ -11,8 +11,7 @@ import scipy
 from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 
 
 @dataclass(frozen=True)
@@ -25,32 +24,7 @@ class NeighborTestResult(TestResult):
     query: Array
 
 
-@metric(
-    "knn_reliability",
-    name="nearest-neighbour chi-squared reliability",
-    section="5.12",
-    family="curve",
-    aliases=(
-        "nearest-neighbour chi-squared test",
-        "Pearson chi-squared reliability statistic",
-        "chi-squared reliability statistic",
-    ),
-    range=(0.0, np.inf),
-    perfect=None,
-    sign="calibrated predictions give about K - 1; larger is worse",
-    lenses=("binary", "full"),
-    default_lens="full",
-    needs=("query",),
-    order_free=False,
-    order_note="among rows equally far from the query, the first ones count as neighbours",
-    weights="repetition",
-    cells=CellFacts("sample"),
-    cost="O(NK) per query",
-    equation="in words",
-    references=cited("gweon2022"),
-    use="Use this statistic to ask whether the model can be trusted at one given prediction.",
-    avoid="Several queries need an adjustment for multiple tests, and k must be chosen in advance.",
-)
+@metric("knn_reliability", lenses=("binary", "full"), default_lens="full")
 def knn_chi_squared_reliability(
     view: Predictions,
     *,

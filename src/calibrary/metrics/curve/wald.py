@@ -14,8 +14,7 @@ from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions, TieGroups
 from calibrary.data.stacked import as_number, everywhere, inner, where
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import CellFacts, Common, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.trust import enough_uncertain
 
 _BLOCK = 8192
@@ -30,28 +29,7 @@ class ParabolicWaldResult(TestResult):
     covariance: str
 
 
-@metric(
-    "pws",
-    parameter_free=True,
-
-    family="curve",
-    row=72,
-    combine=one_per_view,
-    aliases=("parabolic Wald statistic", "PWS"),
-    range=(0.0, np.inf),
-    perfect=None,
-    sign="calibrated predictions give about 3, the mean of the null distribution; larger is worse",
-    lenses=BINARY_LENSES,
-    symmetric=True,
-    cells=CellFacts("smooth", (0.01, 5e-5)),
-    stacks="weights",
-    cost="O(N)",
-    equation="(90)",
-    references=cited("galbraith2011"),
-    use="Use this test for a quick check with power against bias, wrong slope and curvature.",
-    avoid="The test detects only deviations of parabolic shape; with covariance='HC0' it rejects too often below "
-    "about 1000 rows.",
-)  # fmt: skip
+@metric("pws", combine=one_per_view, lenses=BINARY_LENSES, stacks="weights")
 def parabolic_wald(
     view: Predictions,
     *,

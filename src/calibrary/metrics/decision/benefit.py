@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,36 +9,10 @@ import numpy as np
 from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, everywhere, where
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 
-@metric(
-    "net_benefit",
-    linear=True,
-    measures="calibration and sharpness",
-    family="point",
-    name="net benefit",
-    aliases=("decision curve value", "net benefit at a threshold"),
-    status="emerging",
-    since="0.2",
-    range=(-math.inf, 1.0),
-    range_note="the value is at most the prevalence; with standardized=True it is at most 1",
-    perfect=None,
-    better="higher",
-    tail="two-sided",
-    sign="the value is the number of true positives per row, minus that of false positives times the odds of "
-    "the threshold; treating nobody gives 0",
-    proper="proper",
-    stacks="weights",
-    cells=CellFacts("exact", (0.0, 0.0)),
-    equation="TP/N - FP/N t/(1-t), acting where c >= t",
-    references=cited("vickers2006", "vickers2019"),
-    use="Use net benefit to ask whether acting on the model at a given threshold does more good than acting on nobody "
-    "or on everybody.",
-    avoid="The value at one threshold does not hold for others: plots.plot_decision shows all thresholds, and "
-    "the two strategies that need no model (treating everybody and treating nobody).",
-)
+@metric("net_benefit", stacks="weights")
 def net_benefit(
     view: Predictions, *, threshold: float = 0.5, standardized: bool = False, **common: Unpack[Common]
 ) -> float:

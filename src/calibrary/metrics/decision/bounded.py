@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,36 +10,13 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced
 
-_FACTS: dict[str, Any] = {
-    **ROW_SCORE,
-    "lenses": BINARY_LENSES,
-    "default_lens": "top-label",
-    "cost": "O(N)",
-    "status": "emerging",
-    "since": "0.2",
-    "sign": "lower is better; the score is 0 if no decision at a threshold in the range was wrong",
-    "proper": "proper",
-    "references": cited("flores2025", "shen2005"),
-}
+_SHARED: dict[str, Any] = {**ROW_SCORE, "lenses": BINARY_LENSES, "default_lens": "top-label"}
 
 
-@metric(
-    "bounded_brier",
-    linear=True,
-    name="bounded Brier score",
-    aliases=("bounded threshold brier score",),
-    cells=CellFacts("smooth", (3e-9, 1e-11)),
-    equation="2 x integral of e(t) dt from low to high",
-    use="Use this score if only thresholds between low and high are ever used: it compares models by the cost of "
-    "decisions there.",
-    avoid="The score rewards discrimination and calibration together. All predictions below the range count "
-    "the same, and so do all predictions above it.",
-    **_FACTS,
-)
+@metric("bounded_brier", **_SHARED)
 def bounded_brier(
     view: Predictions,
     *,
@@ -75,21 +51,7 @@ def bounded_brier(
     return reduced(view, np.where(view.y == 1, (1.0 - q) ** 2 - (1.0 - high) ** 2, q**2 - low**2), reduction)
 
 
-@metric(
-    "bounded_log",
-    linear=True,
-    label_noise="fragile",
-    name="bounded log score",
-    aliases=("bounded threshold log score",),
-    range=(0.0, math.inf),
-    range_note="the score is at most max(log(high/low), log((1-low)/(1-high)))",
-    cells=CellFacts("smooth", (2e-8, 4e-11)),
-    equation="integral of e(t) / (t (1-t)) dt from low to high",
-    use="Use this score like the bounded Brier score if events are rare: it weights thresholds evenly in log odds.",
-    avoid="The score rewards discrimination and calibration together. All predictions below the range count "
-    "the same, and so do all predictions above it.",
-    **_FACTS,
-)
+@metric("bounded_log", **_SHARED)
 def bounded_log(
     view: Predictions,
     *,

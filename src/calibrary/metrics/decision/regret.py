@@ -14,8 +14,7 @@ from calibrary.grouping.windows import prefix_sums
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.decision.cost import CostCurve, cost_curve, cost_of
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.runs import run_starts
 
 
@@ -104,28 +103,7 @@ def _largest_of_each(view: Stacked) -> Array:
     return np.maximum(largest, 0.0)
 
 
-@metric(
-    "decision_loss",
-    family="curve",
-    name="calibration decision loss",
-    aliases=("CDL", "V-shaped decision loss", "threshold decision loss"),
-    status="emerging",
-    since="0.2",
-    sign="0 is perfect; the value is the largest loss that any decision maker with a threshold has from "
-    "using the probabilities as they are",
-    fractional="binary",
-    symmetric=True,
-    cells=CellFacts("order", (2e-5, 9e-7)),
-    stacks="weights",
-    cost="O(N log N), one sort",
-    equation="max over t of (e_c(t) - e_g(t)) / max(t, 1-t), e the cost of acting above t, g the isotonic fit",
-    references=cited("hu2024", "kleinberg2023"),
-    use="Use this loss if it is not known who decides by a threshold and which threshold they use: it "
-    "bounds the loss of every such decision maker.",
-    avoid="The value is computed on the rows that the map is fitted to and is biased upwards, up to 10,000 "
-    "rows by more than its standard error. Compare it with null_mean of calibrary.test, or use "
-    "cross_fit=True.",
-)
+@metric("decision_loss", stacks="weights")
 def decision_loss(
     view: Predictions,
     *,

@@ -15,8 +15,6 @@ from calibrary.data.views import Views
 from calibrary.grouping import EqualWidth
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction
-from calibrary.metrics.machinery.literature import cited
 
 #: Features of a box besides its score, by name.
 FEATURES: dict[str, tuple[str, ...]] = {
@@ -25,30 +23,10 @@ FEATURES: dict[str, tuple[str, ...]] = {
 #: Number of bins per dimension by number of features, as in netcal's evaluation script.
 _USUAL_BINS = {0: 20, 1: 8, 2: 8, 3: 5, 4: 5}
 
-_WEIGHTS_NOTE = "min_count is a number of rows, not of weight"
 _EMPTY = "there are no detections, so precision is undefined"
 
 
-@detection_metric(
-    "average_calibration_error",
-    row=75,
-    extra_options=("bins",),
-    aliases=("d_ace", "detection_ace", "ACE"),
-    cells=CellFacts("detection"),
-    cost="O(V)",
-    equation="(95)",
-    references=cited("neumann2018", "kuppers2020"),
-    use="Use this error to weight every part of the score range equally, also where a detector has few boxes.",
-    avoid="A bin of three boxes counts as much as one of three thousand, so the value is noisy with few detections. "
-    "Missed objects do not count: egce and qgc count them.",
-    corrections=(
-        Correction(
-            "(95)",
-            "the sum is divided by the number of bins B",
-            "an empty bin has no precision: only non-empty bins are counted",
-        ),
-    ),
-)
+@detection_metric("average_calibration_error", extra_options=("bins",))
 def average_calibration_error(
     matches: Matches,
     *,
@@ -84,40 +62,7 @@ def average_calibration_error(
     return float(gaps.sum() / (len(gaps) if empty == "skip" else n_bins))
 
 
-@detection_metric(
-    "d_ece",
-    spoken="D-ECE",
-    familiar=True,
-    row=76,
-    renamed={"min_samples": "min_count"},
-    extra_options=("bins",),
-    aliases=(
-        "detection_ece",
-        Alias("confidence-based D-ECE", features="confidence"),
-        Alias("confidence-only D-ECE", features="confidence"),
-        Alias("object detection ECE", features="confidence"),
-        Alias("location-based D-ECE", features="location"),
-        Alias("shape-based D-ECE", features="shape"),
-        Alias("full D-ECE", features="full"),
-    ),
-    cells=CellFacts("detection"),
-    equation="(28), extended in words to bins of several dimensions",
-    weights="rows",
-    weights_note=_WEIGHTS_NOTE,
-    cost="O(V log V)",
-    references=cited("kuppers2020"),
-    use="This is the usual detection error; with features of position or shape it shows where in the image "
-    "scores are wrong.",
-    avoid="In a sparse grid the value is too close to 0, because dropped bins count as perfect: check "
-    "kept_share, or use denominator='kept'. Missed objects do not count: egce and qgc count them.",
-    corrections=(
-        Correction(
-            "value if no bin has min_count detections",
-            "it is not said what the value is",
-            "the value is undefined (NaN): 0 would mean perfect",
-        ),
-    ),
-)
+@detection_metric("d_ece", renamed={"min_samples": "min_count"}, extra_options=("bins",))
 def detection_expected_calibration_error(
     matches: Matches,
     *,
@@ -191,51 +136,13 @@ def _over_classes(values: list[float], views: Views, average: Any, options: Mapp
     return views.average(np.array(values), average)
 
 
-_CLASSES_CORRECTION = Correction(
-    "classes without detections or objects",
-    "these classes count as 0",
-    "by default the same is done, for the classes that occur; the authors' codes differ: classes='saod' or 'kuzucu'",
-)
-
-
 @detection_metric(
     "laece",
-    row=77,
     extra_options=("bins",),
     default_average="uniform",
     lenses=("class-wise",),
     combine=_over_classes,
     iou_threshold=0.1,
-    link="identity",
-    aliases=(
-        "la_ece",
-        "localization_aware_expected_calibration_error",
-        "localisation-aware calibration error",
-        "localization-aware calibration error",
-        Alias("LAECE0", iou_threshold=0.0),
-    ),
-    cells=CellFacts("detection"),
-    cost="O(V log V)",
-    equation="(96)",
-    references=cited("oksuz2023", "kuzucu2024"),
-    use="Use this error if a score should equal precision times overlap: it is one number for whether the "
-    "object is there and whether the box is right.",
-    avoid="Values are not comparable between files that list different classes, nor with D-ECE, which ignores "
-    "overlap. Many low scores dominate the value: choose a score threshold on validation data first "
-    "(detection_thresholds). Missed objects do not count: egce and qgc count them.",
-    corrections=(
-        Correction(
-            "(96)",
-            "the factor is the mean IoU for bin b and class k",
-            "the factor is the mean over true positives only, because precision would otherwise count twice",
-        ),
-        Correction(
-            "IoU threshold",
-            "the threshold is left open",
-            "the threshold is 0.10, the authors' default; LAECE0 has iou_threshold=0",
-        ),
-        _CLASSES_CORRECTION,
-    ),
 )
 def localization_aware_expected_calibration_error(
     matches: Matches,
@@ -274,48 +181,7 @@ def localization_aware_expected_calibration_error(
     return _error_of_class(matches, float(cells.gap.sum()), classes)
 
 
-@detection_metric(
-    "laace",
-    coverage_note="the default 95% interval contained the true value in 91% of 200 samples of 100 images of a "
-    "detector whose log odds are too low by 0.5, and in 92% or more in the other 3 settings "
-    "measured.",
-    advised={"detection": "7.4: it is finer than binned metrics, where the score should predict the overlap"},
-    parameter_free=True,
-    measures="calibration and sharpness",
-    row=78,
-    default_average="uniform",
-    lenses=("class-wise",),
-    combine=_over_classes,
-    iou_threshold=0.0,
-    aliases=(
-        "la_ace",
-        "localization_aware_adaptive_calibration_error",
-        Alias("LAACE0", iou_threshold=0.0),
-    ),
-    perfect=None,
-    sign="the error is 0 only if every overlap equals its score; larger is worse",
-    null=False,
-    null_note="the error is an absolute error of single boxes: it is 0 only if every IoU equals its score, and it "
-    "is large for a calibrated detector",
-    cells=CellFacts("detection"),
-    cost="O(V)",
-    equation="(97)",
-    references=cited("kuzucu2024"),
-    use="Use this error without bins to compare detectors whose scores should predict the overlap of each box.",
-    avoid="The value is never 0 for a calibrated detector, because overlaps vary around the score. It measures the "
-    "accuracy of single predictions, not bias. Missed objects do not count: egce and qgc count them.",
-    corrections=(
-        Correction(
-            "Table 2", "the error does not take a balanced view over all classes", "(97) averages over classes as (96)"
-        ),
-        Correction(
-            "detections on crowds",
-            "it is not said how they are treated",
-            "such detections are dropped, as everywhere; the authors' code gives them IoU 0",
-        ),
-        _CLASSES_CORRECTION,
-    ),
-)
+@detection_metric("laace", default_average="uniform", lenses=("class-wise",), combine=_over_classes, iou_threshold=0.0)
 def localization_aware_adaptive_calibration_error(
     matches: Matches, *, classes: str = "present", **data: Unpack[Matching]
 ) -> float:

@@ -106,7 +106,7 @@ class DetectionMetric(Protocol[P, R]):
 
 
 def detection_metric(
-    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", by_object: bool = False, **facts: Any
+    id: str, *, iou_threshold: float = 0.5, default_average: str = "micro", by_object: bool = False, **code: Any
 ) -> Callable[[Callable[Concatenate[Matches, P], R]], DetectionMetric[P, R]]:
     """Declare a metric of matched detections like any other metric; ``iou_threshold`` is its own default.
 
@@ -127,9 +127,12 @@ def detection_metric(
         functools.partial(read_matches, iou_threshold=iou_threshold),
     )
     return metric(  # type: ignore[return-value]
-        id, family="detection", front=front, data_type="matches", default_average=default_average, needs=("boxes",),
-        iou_threshold=iou_threshold, **{"lenses": DETECTION_LENSES, **facts},
-    )  # fmt: skip
+        id,
+        front=front,
+        default_average=default_average,
+        iou_threshold=iou_threshold,
+        **{"lenses": DETECTION_LENSES, **code},
+    )
 
 
 def no_value(matches: Matches, reason: str) -> float:

@@ -13,62 +13,15 @@ from calibrary.data.checks import Array
 from calibrary.data.matches import Flags
 from calibrary.metrics.detection.binned import DetectionCells, bins_of
 from calibrary.metrics.detection.front import BinnedMatching, Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import CellFacts, Correction
-from calibrary.metrics.machinery.literature import cited
 
-#: Facts that all three metrics share, and those of the two scores.
+#: What all three metrics declare.
 _GLOBAL: dict[str, Any] = {
-    "range_note": "this is the range of the mean; with reduction='sum' the value grows with the number of detections "
-    "and objects",
-    "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0),
-    "null": False,
-    "null_note": "missed objects have no confidence from which labels could be drawn",
-    "references": cited("conde2023"),
+    "range_with": lambda options, k: (0.0, math.inf if options.get("reduction") == "sum" else 1.0)
 }
-_SCORE: dict[str, Any] = {
-    **_GLOBAL,
-    "perfect": None,
-    "measures": "calibration and sharpness",
-    "proper": "strictly",
-    "cost": "O(V)",
-    "avoid": "Do not interpret the value as calibration alone: calibrated scores without sharpness and every missed "
-    "object increase it too.",
-}
-_MEAN_ONLY = Correction(
-    "range", "the range is [0, 1]", "this is true of the mean (the default); the equation is a sum: reduction='sum'"
-)
 _NOTHING = "there are neither detections nor objects"
 
 
-@detection_metric(
-    "egce",
-    coverage_note="the default 95% interval contained the true value in 79% of 200 samples of 100 images of a "
-    "calibrated detector, in 91% of a detector whose log odds are too low by 0.5, and in 94% or more "
-    "in the other 2 settings measured.",
-    advised={"detection": "7.6: it is recommended together with QGC or SGC, which measure another aspect"},
-    misses=True,
-    row=80,
-    cells=CellFacts("detection"),
-    equation="in words",
-    extra_options=("bins",),
-    **_GLOBAL,
-    cost="O(V log V)",
-    use="Use this error for over-confidence and missed objects together; its inventors recommend it with qgc or sgc.",
-    avoid="The value depends on confidence_threshold, and the mean falls if a detector adds many boxes of low "
-    "score: compare the sums as well.",
-    corrections=(
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "this is true of the mean (the default); the sum of section 7.6 is reduction='sum'",
-        ),
-        Correction(
-            "section 7.6",
-            "detections below 0.1 are discarded",
-            "if a true positive is discarded its object counts as missed, as in the authors' code",
-        ),
-    ),
-)
+@detection_metric("egce", extra_options=("bins",), **_GLOBAL)
 def expected_global_calibration_error(
     matches: Matches,
     *,
@@ -112,26 +65,7 @@ def expected_global_calibration_error(
     return _reduced(matches, float(cells.gap.sum()), float(weight.sum()), reduction)
 
 
-@detection_metric(
-    "qgc",
-    advised={"detection": "7.6: it is recommended beside EGCE; it is simpler than SGC and like the Brier score"},
-    parameter_free=True,
-    misses=True,
-    row=81,
-    **_SCORE,
-    cells=CellFacts("detection"),
-    equation="(99)",
-    use="Use this proper score for detectors: for given boxes, the optimal score of a box is its probability of being "
-    "correct.",
-    corrections=(
-        _MEAN_ONLY,
-        Correction(
-            "(99)",
-            "the confidence of a false negative is left open",
-            "the confidence is 0, so that each missed object adds 1 (authors' code)",
-        ),
-    ),
-)
+@detection_metric("qgc", **_GLOBAL)
 def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
     r"""Squared error of the scores, plus 1 for every missed object: a Brier score for detectors.
 
@@ -152,26 +86,7 @@ def quadratic_global_calibration(matches: Matches, *, reduction: str = "mean", *
     return _scored(matches, wrong**2, reduction)
 
 
-@detection_metric(
-    "sgc",
-    advised={"detection": "7.6: it is recommended beside EGCE; it is slightly more sensitive than QGC"},
-    parameter_free=True,
-    misses=True,
-    row=82,
-    **_SCORE,
-    cells=CellFacts("detection"),
-    equation="(100), (101)",
-    use="Use this proper score like qgc. It is a little more sensitive: a false alarm of score 0.9 costs "
-    "0.89 here and 0.81 in qgc.",
-    corrections=(
-        _MEAN_ONLY,
-        Correction(
-            "(101)",
-            "(101) adds the sum over false positives to the score",
-            "the sum is subtracted: as printed, confident false positives are rewarded and the value exceeds N",
-        ),
-    ),
-)
+@detection_metric("sgc", **_GLOBAL)
 def spherical_global_calibration(matches: Matches, *, reduction: str = "mean", **data: Unpack[Matching]) -> float:
     r"""Spherical loss of the scores, plus 1 for every missed object.
 

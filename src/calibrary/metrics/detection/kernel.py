@@ -13,8 +13,6 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.kernels import positive_width
 from calibrary.metrics.detection.front import Matching, detection_metric, no_value
-from calibrary.metrics.machinery.facts import CellFacts, Correction
-from calibrary.metrics.machinery.literature import cited
 
 #: The authors' bandwidths.
 BANDWIDTHS = (1e-3, 10**-2.5, 1e-2, 10**-1.5, 1e-1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -30,43 +28,7 @@ def _same_width(matches: Matches, *, bandwidth: Any = "loo-mle", **others: Any) 
     return {"bandwidth": _width(matches.score[order], matches.weights[order], _own_width(matches, bandwidth))}
 
 
-@detection_metric(
-    "l1cbod",
-    differentiable=True,
-    fixed=_same_width,
-    row=79,
-    link="option",
-    aliases=(
-        "detection_kde_error",
-        "l1_cbod",
-        "estimator of L1 calibration error for a binary object detector",
-    ),
-    cells=CellFacts("detection"),
-    cost="O(V^2) up to 3000 distinct scores, then about O(V), per bandwidth",
-    equation="(98)",
-    references=cited("popordanoska2024"),
-    use="Use this error in place of D-ECE (threshold link) or LAECE (identity link) to avoid bins.",
-    avoid="Rounded or saturated scores make the automatic bandwidth too small: pass bandwidth= there. Missed objects "
-    "do not count: egce and qgc count them.",
-    corrections=(
-        Correction(
-            "(98)",
-            "the arguments of k are in the opposite order of (67)-(70)",
-            "the density is evaluated at c_v, and its shape is set by c_u",
-        ),
-        Correction(
-            "bandwidth",
-            "the bandwidth maximises the leave-one-out likelihood",
-            "the same is done here; the authors' code adds -V log h, which outweighs the data: bandwidth='loo-authors'",
-        ),
-        Correction(
-            "identity link",
-            "the label is the matched overlap",
-            "every detection has its matched overlap; the authors' code uses it only for the first G detections "
-            "of an image with G objects",
-        ),
-    ),
-)
+@detection_metric("l1cbod", fixed=_same_width)
 def detection_kernel_calibration_error(
     matches: Matches,
     *,

@@ -11,35 +11,12 @@ from calibrary.data import Matches
 from calibrary.data.checks import Array, Indices, are_probabilities, as_array
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
-from calibrary.metrics.machinery.facts import CellFacts
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.runs import run_starts
 
 _AGGREGATIONS = ("mean", "iou", "best")
 
 
-@detection_metric(
-    "oce",
-    by_object=True,
-    aliases=("object-level calibration error",),
-    range=(0.0, 2.0),
-    range_note="a missed object costs 1; a higher cost needs confident boxes of the wrong class",
-    perfect=None,
-    tail="two-sided",
-    sign="lower is better; the error is 0 only if every object is found with certainty and in the right class",
-    null=False,
-    null_note="redrawn outcomes contain no information about missed objects",
-    cells=CellFacts("boxes"),
-    cost="O(overlapping pairs)",
-    equation="mean over objects of sum_k ([k = class] - mean score_k)^2, 1 if missed",
-    references=cited("park2026"),
-    use="Use this error to choose a score threshold or a method of suppressing boxes: duplicate boxes and missed "
-    "objects both count, unlike in D-ECE.",
-    avoid="The error does not measure calibration alone: like a Brier score it rewards certainty. Boxes that are on "
-    "no object cost nothing.",
-    status="emerging",
-    since="0.2",
-)
+@detection_metric("oce", by_object=True)
 def object_calibration_error(
     matches: Matches,
     *,

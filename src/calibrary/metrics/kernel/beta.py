@@ -12,8 +12,7 @@ from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
@@ -42,43 +41,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return (-0.4, 1.0) if options.get("debias") and options.get("norm") == 1 else (-0.25, 1.0)
 
 
-@metric(
-    "bkde",
-    differentiable=True,
-    aliases=(
-        "ECE-BKDE",
-        "beta kernel density estimator",
-        "beta kernel density calibration error",
-    ),
-    renamed={"p": "norm"},
-    square="yes",
-    costly=True,
-    slow_above=100_000,
-    slow_binary=True,
-    fixed=_same_width,
-    family="kernel",
-    row=54,
-    range=(-0.25, 1.0),
-    range_note="the range is [0, 1] with debias=False, [-0.4, 1] with norm=1 and debias=True, and [-1, 2] with "
-    "cross_term='label'",
-    range_with=_range,
-    sign="0 is perfect; larger is worse; small negative values occur by chance, because the bias is removed",
-    symmetric=True,
-    cells=CellFacts("smooth", (2e-10, 1e-13)),
-    cost="O(N log N), plus a kernel between grid points, for each width",
-    equation="(67), (68)",
-    references=cited("popordanoska2022"),
-    use="Use this error as a smooth squared calibration error with little bias, also near 0 and 1.",
-    avoid="Do not use bandwidth='loo-mle' with tied or rounded confidences: it then chooses the smallest width.",
-    corrections=(
-        Correction(
-            "(67)",
-            "the formula has the products y_i y_l of neighbouring labels",
-            "the products are (y_i - c)(y_l - c): as printed, the value for a calibrated model tends to E[c^2], "
-            "not to 0",
-        ),
-    ),
-)
+@metric("bkde", renamed={"p": "norm"}, fixed=_same_width, range_with=_range)
 def beta_kernel_calibration_error(
     view: Predictions,
     *,

@@ -11,27 +11,9 @@ import numpy as np
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.sums.called import CalledMatrix
 from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
-
-_ROOT = Correction(
-    "(71)",
-    "the mean over pairs is the metric itself",
-    "the mean over pairs is the square of the metric: squared=True returns it",
-)
-_DENSITY = Correction(
-    "section 5.1",
-    "kernel functions integrate to one",
-    "the kernels of (71), which weight pairs, do not: they are one at distance zero",
-)
-
-_TEST = Correction(
-    "hypothesis test",
-    "Table 2 lists no hypothesis test",
-    "the mean over pairs has a known null distribution, so there is a test",
-)
 
 
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
@@ -40,35 +22,7 @@ def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return 0.0, 2.0 if options.get("weighted") else 1.0
 
 
-@metric(
-    "mmce",
-    differentiable=True,
-    imbalance="keeps",
-    familiar=True,
-    aliases=(Alias("weighted MMCE", weighted=True),),
-    square="option",
-    family="kernel",
-    row=55,
-    fractional="binary",
-    range_note="with weighted=True the range is [0, sqrt(2 - 2 exp(-1/h))]",
-    range_with=_range,
-    sign="0 is perfect; larger is worse; for a calibrated model the pairs of a row with itself raise the "
-    "square by mean c (1 - c) / N",
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("smooth", (3e-7, 4e-9), bound="Laplace kernel"),
-    reads_cells=True,
-    cheap_draws=True,
-    stacks="weights",
-    cost="O(N log N)",
-    equation="(71), (72)",
-    references=cited("kumar2018"),
-    use="Use this error as a calibration error without bins that can also be a training loss; its inventors "
-    "use it for the top label.",
-    avoid="Do not use weighted=True as a calibration error: for a calibrated model it is 0 only if half of the labels "
-    "are 1.",
-    corrections=(_ROOT, _DENSITY, _TEST),
-)
+@metric("mmce", range_with=_range, stacks="weights")
 def maximum_mean_calibration_error(
     view: Predictions,
     *,
@@ -110,31 +64,7 @@ def maximum_mean_calibration_error(
     return _embedded(view, kernel, bandwidth, squared, weighted, weight_type)
 
 
-@metric(
-    "lkce",
-    imbalance="keeps",
-    square="option",
-    family="kernel",
-    row=56,
-    fractional="binary",
-    sound=True,
-    complete=True,
-    sign="0 is perfect; larger is worse; for a calibrated model the pairs of a row with itself raise the "
-    "square by mean c (1 - c) / N",
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("smooth", (1e-7, 2e-9), bound="Laplace kernel"),
-    reads_cells=True,
-    cheap_draws=True,
-    stacks="weights",
-    cost="O(N log N)",
-    equation="(71), (72)",
-    references=cited("blasiok2023"),
-    use="Use this error if you need a consistent error without bins or tuning: it is small exactly when the "
-    "model is close to calibrated.",
-    avoid="Do not judge a small sample by the value alone: its mean for a calibrated model is not zero; use the test.",
-    corrections=(_ROOT, _DENSITY, _TEST),
-)
+@metric("lkce", stacks="weights")
 def laplace_kernel_calibration_error(
     view: Predictions,
     *,

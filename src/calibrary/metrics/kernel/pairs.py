@@ -74,16 +74,8 @@ def same_width(usual: str) -> Callable[..., dict[str, Any]]:
     return fixed
 
 
-#: Catalogue facts that all metrics over pairs of whole predictions share.
-PAIR_FACTS: dict[str, Any] = {
-    "family": "kernel",
-    "lenses": ALL_LENSES,
-    "default_lens": "full",
-    "extra_options": PAIRS,
-    "symmetric": True,
-    "slow_above": 20_000,
-    "costly": True,
-}
+#: What all metrics over pairs of whole predictions declare.
+PAIR_METRIC: dict[str, Any] = {"lenses": ALL_LENSES, "default_lens": "full", "extra_options": PAIRS}
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import generator
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
@@ -72,37 +71,7 @@ def _smoothed_residuals() -> ReplicateForm:
     return ReplicateForm(prepare)
 
 
-@metric(
-    "smece",
-    spoken="smooth calibration error",
-    parameter_free=True,
-    familiar=True,
-    family="kernel",
-    row=52,
-    fractional="binary",
-    aliases=("smooth_ece", "smECE", "smooth_calibration_error"),
-    sound=True,
-    complete=True,
-    sign="0 is perfect; larger is worse; a calibrated model shows about N^(-1/3)",
-    symmetric=True,
-    residual_only=True,
-    cells=CellFacts("smooth", (2e-7, 7e-10), bound="smoothed residuals"),
-    reads_cells=True,
-    replicate=_smoothed_residuals(),
-    cost="O(N)",
-    equation="(66)",
-    references=cited("blasiok2024"),
-    use="Use this error if you need one number without any tuning. It is small exactly when the model is "
-    "close to calibrated.",
-    avoid="Do not infer a direction from this error, because it has no sign; report the mean residual as well.",
-    corrections=(
-        Correction(
-            "(66)",
-            "the error is a sum over G grid points, where G is not given",
-            "the error is the integral (grid=G gives the sum), and the kernel must be the reflected Gaussian density",
-        ),
-    ),
-)
+@metric("smece", replicate=_smoothed_residuals())
 def smooth_calibration_error_residual(
     view: Predictions,
     *,
@@ -275,30 +244,7 @@ def _next_width(here: Tried, before: Tried | None, low: float, high: float) -> f
     return math.sqrt(max(low, _SMALLEST**2) * high) if s <= 0.0 or math.log(s) in known else s
 
 
-@metric(
-    "lsece",
-    family="kernel",
-    row=62,
-    fractional="binary",
-    aliases=("logit_smoothed_ece", "LS-ECE"),
-    symmetric=True,
-    costly=True,
-    cells=CellFacts("smooth", (4e-9, 3e-11)),
-    reads_cells=True,
-    cost="O(N)",
-    equation="(83), (84)",
-    references=cited("chidambaram2024"),
-    use="Use this error as a continuous ECE on the scale of logits, where saturated predictions remain distinct.",
-    avoid="Do not use this error if confidences are rounded to exactly 0 or 1: those rows have no finite logit and "
-    "are treated separately.",
-    corrections=(
-        Correction(
-            "(83), (84)",
-            "the error is a Monte Carlo average over M smoothed logits",
-            "the error is the limit of that average, an ordinary integral",
-        ),
-    ),
-)
+@metric("lsece")
 def logit_smoothed_calibration_error(
     view: Predictions,
     *,

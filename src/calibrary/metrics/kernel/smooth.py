@@ -11,8 +11,7 @@ from calibrary.base.errors import RefusedError, undefined
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import CURVE_RULES, Kernel, copies, curve_bandwidth, density_kernel, smoothed_labels
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, Options, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, Options, metric
 
 #: Number of points of [0, 1] at which SKDE is integrated, and number of points per kernel width.
 _GRID, _PER_WIDTH = 1 << 14, 32
@@ -41,12 +40,6 @@ rng : int or Generator, optional
     cv=None,
     rng=None,
 )
-_DENOMINATOR = Correction(
-    "(63)",
-    "the curve is a kernel sum of the labels",
-    "the curve needs the sum of the kernels as its denominator (Nadaraya-Watson): as printed it estimates the mean "
-    "label times the density of c and reaches 3.3 on calibrated data",
-)
 
 
 class CurveOptions(Common, total=False):
@@ -60,25 +53,7 @@ class CurveOptions(Common, total=False):
     rng: Any
 
 
-@metric(
-    "msce",
-    square="yes",
-    costly=True,
-    family="kernel",
-    row=50,
-    fractional="binary",
-    sign="0 is perfect; larger is worse; with N rows and bandwidth h the value is biased upwards by about 1 / (N h)",
-    extra_options=_CURVE,
-    symmetric=True,
-    cells=CellFacts("smooth", (6e-10, 2e-12)),
-    reads_cells=True,
-    cost="O(N log N)",
-    equation="(63), (64)",
-    references=cited("galbraith2011"),
-    use="Use this error as a smooth counterpart of the squared ECE, if single bins would have too much influence.",
-    avoid="Do not compare data sets of very different size, because the bias, of order 1 / (N h), differs.",
-    corrections=(_DENOMINATOR,),
-)
+@metric("msce", extra_options=_CURVE)
 def mean_squared_calibration_error(
     view: Predictions, *, bandwidth: float | str = 0.08, **curve: Unpack[CurveOptions]
 ) -> float:
@@ -104,33 +79,7 @@ def mean_squared_calibration_error(
     return _average(view, bandwidth, curve, 2)
 
 
-@metric(
-    "sece",
-    family="kernel",
-    row=51,
-    fractional="binary",
-    aliases=(
-        "smooth_ece",
-        "smooth_ece_of_labels",
-    ),
-    sign="0 is perfect; larger is worse; on small samples even a calibrated model is far above 0",
-    extra_options=_CURVE,
-    symmetric=True,
-    costly=True,
-    cells=CellFacts("smooth", (2e-8, 5e-11)),
-    reads_cells=True,
-    cost="O(N log N)",
-    equation="(63), (65)",
-    references=cited("wang2023"),
-    use="Use this error as an ECE without bins for many thousands of predictions.",
-    avoid="Do not use this error with a few hundred rows or fewer: the default width is so narrow that the curve "
-    "follows single labels, and the value of a calibrated model is far from 0 (with a few dozen rows it is close to "
-    "mean |y - c|).",
-    corrections=(
-        _DENOMINATOR,
-        Correction("(65)", "the left side is printed SCE, which is the name of (82)", "the left side is SECE"),
-    ),
-)
+@metric("sece", extra_options=_CURVE)
 def smooth_label_calibration_error(
     view: Predictions, *, bandwidth: float | str = 0.01, **curve: Unpack[CurveOptions]
 ) -> float:
@@ -180,46 +129,7 @@ def _average(view: Predictions, bandwidth: float | str, given: Any, power: int) 
 # -- the kernel density version ---------------------------------------------------------------------
 
 
-@metric(
-    "skde",
-    renamed={"p": "norm"},
-    fractional="binary",
-    square="option",
-    costly=True,
-    family="kernel",
-    row=59,
-    aliases=(
-        "kde_ece",
-        "KDE",
-        "kernel density estimation",
-        "smoothed kernel density estimator",
-        "smoothed kernel density estimation",
-        "mix_n_match",
-    ),
-    cells=CellFacts("smooth", (8e-9, 2e-11)),
-    cost="O(N log N)",
-    equation="(78), (79)",
-    references=cited("zhang2020"),
-    use="Use this error as the smooth ECE of the Mix-n-Match paper, whose published values are comparable. "
-    "Data are reflected at 0 and 1.",
-    avoid="Do not use this error for tests, because its null distribution is unknown and it is biased. The "
-    "value changes if the two classes are exchanged, because the default width depends on the positives "
-    "only.",
-    corrections=(
-        Correction(
-            "(79)",
-            "y_i is inside the integral, '= y~(c)', without division by the density and without a denominator in the "
-            "curve",
-            "the error is the integral of |t - yhat(t)|^p times the density, divided by the integral of the "
-            "density over [0, 1]",
-        ),
-        Correction(
-            "bandwidth",
-            "the bandwidth is 1.06 sd N^(-1/5) (here bandwidth='normal')",
-            "the authors' code uses a kernel of standard deviation sd(c | y = 1) (2N)^(-1/5), 2.5 times wider",
-        ),
-    ),
-)
+@metric("skde", renamed={"p": "norm"})
 def kernel_density_calibration_error(
     view: Predictions,
     *,

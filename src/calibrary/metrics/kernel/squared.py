@@ -13,7 +13,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, pair_values
 from calibrary.metrics.kernel.pairs import (
-    PAIR_FACTS,
+    PAIR_METRIC,
     PairOptions,
     PairTestResult,
     Together,
@@ -31,26 +31,17 @@ from calibrary.metrics.kernel.pairs import (
     same_width,
     u_test,
 )
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Correction, calibration_test, metric
+from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.metrics.machinery.forms import ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
 from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
-_DISTANCE = Correction(
-    "(72), (73)",
-    "the distance between vectors is not stated",
-    "the distance is total variation, as the inventors use it",
-)
-_FACTS = {**PAIR_FACTS, "references": cited("widmann2019"), "fixed": same_width("laplace")}
+_SHARED = {**PAIR_METRIC, "fixed": same_width("laplace")}
 
 
 def _unbounded(options: Mapping[str, Any]) -> bool:
     return options.get("matrix") is not None or callable(options.get("kernel"))
-
-
-_USE = "Use this error to test or compare the calibration of whole probability vectors without bins."
 
 
 #: Largest number of rows for which the kernel between all pairs is stored.
@@ -89,37 +80,9 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
 
 @metric(
     "skce_b",
-    name="squared kernel calibration error, biased estimator",
-    preset_of=Alias("skce", estimator="b"),
-    section="5.3",
-    square="yes",
-    **_FACTS,
-    aliases=(
-        "SKCE-B",
-        "biased SKCE",
-        "biased squared kernel calibration error",
-    ),
-    range=(0.0, 2.0),
-    range_note="the range is [0, 2] with the identity matrix: the residuals of two certain and wrong predictions "
-    "of different classes have product 2",
     range_with=lambda options, k: (0.0, np.inf) if _unbounded(options) else (0.0, 2.0),
-    cells=CellFacts("smooth", (1e-8, 1e-9)),
-    reads_cells=True,
     replicate=_stored_kernel(distinct=False),
-    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
-    equation="(73), (74)",
-    use=_USE + " The value is never negative, so it is a size; for two classes it is twice the squared MMCE of the "
-    "same width.",
-    avoid="The value is biased upwards by the pairs of a row with itself; use skce_uq to compare or to test.",
-    corrections=(
-        _DISTANCE,
-        Correction(
-            "proper",
-            "the error is strictly proper",
-            "this is true of calibration errors (0 only for calibrated predictions), not of scores: predicting the "
-            "base rates gives 0",
-        ),
-    ),
+    **_SHARED,
 )
 def squared_kernel_calibration_error_b(
     view: Predictions,
@@ -156,42 +119,9 @@ def squared_kernel_calibration_error_b(
 
 @metric(
     "skce_uq",
-    coverage_note="the default 95% interval contained the true value in 87% of 300 samples of 100 rows of a model "
-    "whose log odds are too low by 0.5, and in 94% or more in the other 6 settings measured.",
-    unbiased=True,
-    imbalance="keeps",
-    many_classes="keeps",
-    preset_of=Alias("skce", estimator="uq"),
-    square="yes",
-    **_FACTS,
-    row=58,
-    aliases=(
-        "SKCE-UQ",
-        "unbiased quadratic SKCE",
-        "unbiased quadratic squared kernel calibration error",
-    ),
-    range=(-2.0, 2.0),
-    range_note="the range is [-2/(N-1), 2] with the identity matrix",
     range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
-    cells=CellFacts("smooth", (1e-8, 1e-9)),
-    reads_cells=True,
     replicate=_stored_kernel(distinct=True),
-    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K)",
-    equation="(73), (75)",
-    use=_USE + " The estimate is unbiased, and so is the difference between two models. Its test is the most powerful "
-    "of the SKCE tests.",
-    avoid="The cost is quadratic for three classes or more; above some 10^5 rows use two-class lenses, or skce_ul up "
-    "to 100 classes.",
-    corrections=(
-        Correction("range", "the range is [-eps, 1]", "the range is [-2/(N-1), 2]"),
-        _DISTANCE,
-        Correction(
-            "cost of the bootstrap",
-            "the cost is O(N^3 M)",
-            "the cost is O(N^2 M) for M draws by matrix products, and O(N M) for two classes",
-        ),
-    ),
+    **_SHARED,
 )
 def squared_kernel_calibration_error_uq(
     view: Predictions,
@@ -227,47 +157,7 @@ def squared_kernel_calibration_error_uq(
     return _estimate(view, estimator="uq", kernel=kernel, matrix=matrix, **options)
 
 
-@metric(
-    "skce_ul",
-    unbiased=True,
-    most_classes=100,
-    preset_of=Alias("skce", estimator="ul"),
-    square="yes",
-    **_FACTS,
-    row=57,
-    aliases=(
-        "SKCE-UL",
-        "unbiased linear SKCE",
-        "unbiased linear squared kernel calibration error",
-    ),
-    range=(-2.0, 2.0),
-    range_note="the range is [-2, 2] with the identity matrix",
-    range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0),
-    sign="a calibrated model shows 0 on average; negative values occur by chance, larger is worse",
-    weights="rows",
-    weights_note="consecutive rows form pairs, so a weight cannot mean a repeated row: the weight of a pair is the "
-    "product of its two weights",
-    order_free=False,
-    order_note="row 1 is paired with row 2, row 3 with row 4, ...: shuffle=True with rng= permutes the rows first",
-    cells=CellFacts("sample"),
-    cost="O(N K), plus the median width",
-    equation="(73), (76), (77)",
-    use=_USE + " The estimate takes linear time at a given width and is asymptotically normal: use it for very many "
-    "rows and up to 100 classes.",
-    avoid="The estimate uses about one pair in N and depends on row order: its test is much less powerful "
-    "than that of skce_uq on the same data. With hundreds of classes the normal approximation fails, as "
-    "the review warns: for a calibrated model with 1000 classes and 250 rows the median p-value is "
-    "0.99.",
-    corrections=(
-        Correction("range", "the range is [-eps, 1]", "the range is [-2, 2]"),
-        _DISTANCE,
-        Correction(
-            "(77)",
-            "z = SKCE / (sqrt(floor(N/2)) sigma)",
-            "the square root belongs in the numerator; as printed, the p-value is always 0.5",
-        ),
-    ),
-)
+@metric("skce_ul", range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0), **_SHARED)
 def squared_kernel_calibration_error_ul(
     view: Predictions,
     *,
@@ -315,26 +205,8 @@ def squared_kernel_calibration_error_ul(
 
 @metric(
     "skce",
-    coverage_note="the default 95% interval contained the true value in 87% of 300 samples of 100 rows of a model "
-    "whose log odds are too low by 0.5, and in 94% or more in the other 3 settings measured.",
-    unbiased=True,
-    section="5.3",
-    square="yes",
-    **_FACTS,
-    aliases=("SKCE",),
-    range=(-2.0, 2.0),
-    range_note="the range is [-2, 2] with the identity matrix, and [0, 2] with estimator='b'",
     range_with=lambda options, k: (-np.inf, np.inf) if options.get("matrix") is not None else (-2.0, 2.0),
-    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
-    weights_note="a row of weight 2 counts as the row repeated; with estimator='ul' the weight of a pair is the "
-    "product of its two weights",
-    order_note="with estimator='ul' the order matters, because row 1 is paired with row 2, row 3 with row 4, ...",
-    cost="O(N log N) for two classes with the Laplace kernel, else O(N^2 K); O(N K) with estimator='ul'",
-    equation="(73)-(76)",
-    use=_USE + " This is one metric with three estimators, which also have their own names: skce_uq, skce_ul, skce_b.",
-    avoid="The cost is quadratic for three classes or more; above some 10^5 rows use two-class lenses, or "
-    "estimator='ul' up to 100 classes.",
-    corrections=(_DISTANCE,),
+    **_SHARED,
 )
 def squared_kernel_calibration_error(
     view: Predictions,

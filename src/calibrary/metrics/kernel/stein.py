@@ -13,7 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
 from calibrary.metrics.kernel.pairs import (
-    PAIR_FACTS,
+    PAIR_METRIC,
     PairOptions,
     PairTestResult,
     Together,
@@ -31,8 +31,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
-from calibrary.metrics.machinery.declare import CellFacts, Correction, calibration_test, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
 OPERATORS = ("barker", "gibbs", "metropolis", "difference")
@@ -45,42 +44,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return -far, far
 
 
-@metric(
-    "kccsd",
-    coverage_note="the default 95% interval contained the true value in 86% of 300 samples of 100 rows of a model "
-    "whose log odds are too low by 0.5, and in 95% or more in the other 3 settings measured.",
-    unbiased=True,
-    square="yes",
-    fixed=same_width("gaussian"),
-    **PAIR_FACTS,
-    row=63,
-    aliases=("KCCSD", "kernel conditional Stein discrepancy"),
-    range=(-2.0, 2.0),
-    range_note="this is for two classes; for K classes the range is [-K(K-1)/(N-1), K(K-1)] with barker and "
-    "metropolis, and unbounded with difference",
-    range_with=_jumps,
-    sign="a calibrated model shows 0 on average; small negative values occur by chance, larger is worse",
-    cells=CellFacts("smooth", (1e-8, 7e-10)),
-    cost="O(N) for two classes at a given width, else O(N^2 K)",
-    equation="in words",
-    references=cited("glaser2023", "yang2018"),
-    use="Use this discrepancy for scores known only up to a factor: it uses ratios of a row's probabilities, never "
-    "their sum.",
-    avoid="With normalised probabilities the test of skce_uq has more power: use that for classifiers.",
-    corrections=(
-        Correction(
-            "range",
-            "the range is [0, 1]",
-            "a U-statistic can have small negative values, so the range is [-K(K-1)/(N-1), K(K-1)]",
-        ),
-        Correction(
-            "form",
-            "no equation is given, and the authors write that they did not analyse classification",
-            "the inventors' Langevin operator needs gradients in the outcome, which class labels do not have: "
-            "discrete Stein operators replace it, barker by default",
-        ),
-    ),
-)
+@metric("kccsd", fixed=same_width("gaussian"), range_with=_jumps, **PAIR_METRIC)
 def kernel_calibration_conditional_stein_discrepancy(
     view: Predictions,
     *,

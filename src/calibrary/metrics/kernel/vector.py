@@ -14,8 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
 from calibrary.metrics.kernel.beta import checked_power, curve_terms
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.laws.folded import folded_normal_mean
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.dirichlet import Rest, leave_one_out_rest, leave_one_out_shares
@@ -43,60 +42,11 @@ def _same_width(
 
 @metric(
     "dkde",
-    coverage_note="the default 95% interval contained the true value in 90% of 167 samples of 100 rows of a model "
-    "whose log odds are too low by 0.5, and in 92% or more in the other 3 settings measured.",
-    differentiable=True,
-    most_classes=10,
     renamed={"p": "norm"},
-    square="option",
-    costly=True,
     fixed=_same_width,
-    family="kernel",
-    row=53,
-    aliases=(
-        "DKDE",
-        "ECE-DKDE",
-        "ece_kde",
-        "ECE-KDE",
-        "Dirichlet kernel density calibration error",
-        "Dirichlet kernel density estimator",
-    ),
-    range=(0.0, 2.0),
-    range_note="the range is [0, 2], because two one-hot vectors have distance 2 in every power; with debias=True "
-    "values below 0 are possible, and with root=True the range is [0, 2^(1/norm)]",
     range_with=lambda options, k: (-0.4 * k if options.get("debias") else 0.0, 2.0),
     lenses=ALL_LENSES,
     default_lens="full",
-    symmetric=True,
-    slow_above=20_000,
-    slow_binary=True,
-    cells=CellFacts("smooth", (2e-8, 1e-11)),
-    cost="O(N) per width for two classes, else O(N^2 K) for all widths together",
-    equation="(69), (70)",
-    references=cited("popordanoska2022"),
-    use="Use this error for canonical calibration of few classes, where bins of the simplex would be empty.",
-    avoid="The value is biased upwards, strongly with many classes: use debias=True, or compare it with its value for "
-    "labels redrawn from the predictions.",
-    corrections=(
-        Correction("(69), range", "the range is [0, 1]", "the range is [0, 2]"),
-        Correction(
-            "(69), bias",
-            "the estimate is de-biased",
-            "(69) is a plug-in estimate; debias=True is the scheme that 5.2 mentions",
-        ),
-        Correction(
-            "de-biasing",
-            "a scheme for p = 1 and p = 2 is mentioned, without its equation",
-            "for p = 2 the scheme uses pairs of different neighbours, as in (67); for p = 1 it is twice the "
-            "plain value minus its mean over redrawn labels, as in (51)",
-        ),
-        Correction(
-            "bandwidth",
-            "the bandwidth is not stated here; for L1CBOD (7.5) it is by leave-one-out likelihood",
-            "leave-one-out likelihood fits the density and under-smooths the curve, so cross-validation is the "
-            "default and 'loo-mle' an option",
-        ),
-    ),
 )
 def dirichlet_kernel_calibration_error(
     view: Predictions,

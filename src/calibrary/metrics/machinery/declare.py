@@ -20,13 +20,16 @@ from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.moved import RenamedFields
 from calibrary.data import Data, as_data
 from calibrary.data.columns import names_columns, out_of_table
+from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import predictions
 from calibrary.data.views import Views
+from calibrary.metrics.machinery.cards import CODE_FACTS, facts_of, read_card
 from calibrary.metrics.machinery.entry import (
-    CLASSIFIER,
+    CODES,
     ENTRIES,
     FUNCTIONS,
     TESTS,
+    Code,
     Common,
     Entry,
     Front,
@@ -39,7 +42,6 @@ from calibrary.metrics.machinery.forms import of_stacks
 from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
-from calibrary.metrics.machinery.table2 import TABLE_2
 from calibrary.metrics.machinery.trust import Trust, enough_uncertain
 from calibrary.question import LOOKING, Question, question_of
 
@@ -84,30 +86,56 @@ class Metric(Protocol[P, R]):
 
 
 def metric(
-    id: str, *, family: str, front: Front = CLASSIFIER, **facts: Any
+    id: str,
+    *,
+    lenses: tuple[str, ...] = BINARY_LENSES,
+    default_lens: str = "top-label",
+    binary_lens: str = "binary",
+    default_average: str = "uniform",
+    iou_threshold: float = 0.5,
+    stacks: str = "",
+    combine_stacks: Callable[..., Any] | None = None,
+    **code_and_facts: Any,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Turn a function of one view into a metric, and enter it in the catalogue.
 
-    ``facts`` are the fields of :class:`Entry`. ``stacks="weights"`` says that the formula also reads a stack of
-    replicates with other labels or weights (see :mod:`calibrary.data.stacked`), and makes that its ``replicate`` form;
-    ``stacks="labels"`` that replicates may differ in their labels only. ``combine(values, views, average, options)``
-    replaces the weighted mean over the views of a lens that has several; ``combine_stacks`` does so for replicates, if
-    ``combine`` needs their views.
+    The facts of a metric are in its card, ``cards/<id>.toml``; a metric outside calibrary, which has no card, gives
+    them here (``family`` at least). Its lenses and the fields of :class:`Code` are declared here.
+
+    ``stacks="weights"`` says that the formula also reads a stack of replicates with other labels or weights (see
+    :mod:`calibrary.data.stacked`), and makes that its ``replicate`` form; ``stacks="labels"`` that replicates may
+    differ in their labels only. ``combine(values, views, average, options)`` replaces the weighted mean over the views
+    of a lens that has several; ``combine_stacks`` does so for replicates, if ``combine`` needs their views.
     """
+    names = {f.name for f in fields(Code)}
+    code = {name: value for name, value in code_and_facts.items() if name in names}
+    given = {name: value for name, value in code_and_facts.items() if name not in names}
+    seen = dict(zip(CODE_FACTS, (lenses, default_lens, binary_lens, default_average, iou_threshold), strict=True))
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
-        if id in ENTRIES:
+        if id in CODES.made or (given and id in ENTRIES):
             raise RefusedError(f"the catalogue already has a metric {id!r}")
-        if stacks := facts.pop("stacks", ""):
-            combine = facts.pop("combine_stacks", None)
-            facts["replicate"] = of_stacks(formula, stacks, facts.get("weights", "repetition"), combine)
-        entry = Entry(id=id, family=family, formula=formula, front=front, **_named(formula, facts))
-        ENTRIES[id] = entry
-        function = FUNCTIONS[id] = public(formula, entry, _computing(entry), front)
+        entry = _entry_of(id, formula, given, seen)
+        if stacks:
+            code["replicate"] = of_stacks(formula, stacks, entry.weights, combine_stacks)
+        CODES[id] = Code(formula, seen=seen, **code)
+        function = FUNCTIONS[id] = public(formula, entry, _computing(entry), entry.front)
         function.entry = entry  # type: ignore[attr-defined]
         return function  # type: ignore[return-value]
 
     return decorate
+
+
+def _entry_of(id: str, formula: Callable[..., Any], given: dict[str, Any], seen: dict[str, Any]) -> Entry:
+    """The entry of a metric: from the index, from the facts given in the decorator, or from the card."""
+    if id in ENTRIES:
+        entry = ENTRIES[id]
+        if any(getattr(entry, name) != value for name, value in seen.items()):  # the code is newer than the index
+            entry = ENTRIES[id] = replace(entry, **seen)
+        return entry
+    facts = {"name": _spelled(formula), **given} if given else facts_of(id, read_card(id))
+    entry = ENTRIES[id] = Entry(**{"id": id, **facts, **seen})
+    return entry
 
 
 def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
@@ -141,12 +169,9 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
     return call
 
 
-def _named(formula: Callable[..., Any], facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the metric's name and section in Table 2, or otherwise the name given, or the function's name."""
-    if facts.get("row") is not None:
-        row = TABLE_2[facts["row"]]
-        return {**facts, "name": row.name, "section": row.section}
-    return {"name": " ".join(_PROPER.get(word, word) for word in formula.__name__.split("_")), **facts}
+def _spelled(formula: Callable[..., Any]) -> str:
+    """The name of a metric that is not given: that of its function, in words."""
+    return " ".join(_PROPER.get(word, word) for word in formula.__name__.split("_"))
 
 
 #: Words in a function's name that are spelled differently in a metric's name.

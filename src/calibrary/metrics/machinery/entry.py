@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypedDict
+from importlib import import_module
+from typing import Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -14,10 +16,13 @@ from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.base.markup import element, html_table, markup
 from calibrary.base.moved import RenamedFields
+from calibrary.base.plain import as_plain
 from calibrary.data import Data, as_data
+from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.grouping import Groups
-from calibrary.metrics.machinery.facts import Alias, Facts
+from calibrary.metrics.machinery.cards import Declared, declared, index, indexed_facts
+from calibrary.metrics.machinery.facts import Alias, Facts, Options
 from calibrary.metrics.machinery.forms import CellForm, Direct, ReplicateForm
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.trust import Trust
@@ -110,10 +115,8 @@ CLASSIFIER = Front(("y_true", "y_prob"), _COMMON, _DOC_DATA, _DOC_COMMON)
 
 
 @dataclass(frozen=True)
-class Entry(Facts, RenamedFields):
-    """All facts about one metric, and how it is computed. ``catalogue["ece"]`` is an Entry.
-
-    Besides the facts (see :class:`~calibrary.metrics.machinery.facts.Facts`):
+class Code:
+    """What a metric is besides its facts: its formula, and what the decorator of the formula declares with it.
 
     Attributes
     ----------
@@ -122,28 +125,123 @@ class Entry(Facts, RenamedFields):
     fixed : ``fixed(view, **options)`` returns the options that must be chosen once on the original data and used in
         every resample, because repeated rows would distort the choice (a leave-one-out bandwidth); with
         ``redrawn=True`` only options that depend on the confidences alone, which redrawn labels do not change
+    range_with : ``range_with(options, n_classes)`` is the range with these options
     grouped : ``grouped(view, options)`` returns the groups in which the formula puts the rows, for a null distribution
         that needs them
     direct, replicate, cell_value : faster computations of the formula (see
         :mod:`calibrary.metrics.machinery.forms`): from plain arrays, for other weights or labels of the same rows,
         and from counts in cells
+    cell_kind : ``cell_kind(options)`` is the kind of :class:`~calibrary.metrics.machinery.facts.CellFacts` with these
+        options, or None if they do not change it
+    cell_edges : ``cell_edges(options)`` returns the bin edges, if the options ``edges`` and ``n_bins`` do not determine
+        them
+    extra_options : options that the metric passes on to one of its parts (a map, a grouping): names, shown in its
+        signature as None, or an :class:`Options` with their defaults and documentation
+    renamed : old names of options, each with the new name, or with the new name and new names for old values
     front : how data are passed to the public function
-    called : the name by which the metric was requested, if that name implies settings, which then apply wherever the
-        metric is computed
+    seen : the facts that the decorator declares: the lenses and other defaults
     """
 
-    formula: Callable[..., Any] = field(default=len, repr=False, compare=False)
-    combine: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
-    fixed: Callable[..., dict[str, Any]] | None = field(default=None, repr=False, compare=False)
-    range_with: Callable[[Mapping[str, Any], int], tuple[float, float]] | None = field(
-        default=None, repr=False, compare=False
-    )
-    grouped: Callable[[Any, Mapping[str, Any]], Groups] | None = field(default=None, repr=False, compare=False)
-    direct: Direct | None = field(default=None, repr=False, compare=False)
-    replicate: ReplicateForm | None = field(default=None, repr=False, compare=False)
-    cell_value: CellForm | None = field(default=None, repr=False, compare=False)
-    front: Front = field(default=CLASSIFIER, repr=False, compare=False)
+    formula: Callable[..., Any]
+    combine: Callable[..., Any] | None = None
+    fixed: Callable[..., dict[str, Any]] | None = None
+    range_with: Callable[[Mapping[str, Any], int], tuple[float, float]] | None = None
+    grouped: Callable[[Any, Mapping[str, Any]], Groups] | None = None
+    direct: Direct | None = None
+    replicate: ReplicateForm | None = None
+    cell_value: CellForm | None = None
+    cell_kind: Callable[[Mapping[str, Any]], str | None] | None = None
+    cell_edges: Callable[[Mapping[str, Any]], Array] | None = None
+    extra_options: tuple[str, ...] | Options = ()
+    renamed: Mapping[str, str | tuple[str, Mapping[Any, Any]]] = field(default_factory=dict)
+    front: Front = CLASSIFIER
+    seen: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry(Facts, RenamedFields):
+    """All facts about one metric, and how it is computed. ``catalogue["ece"]`` is an Entry.
+
+    Besides the facts (see :class:`~calibrary.metrics.machinery.facts.Facts`):
+
+    Attributes
+    ----------
+    called : the name by which the metric was requested, if that name implies settings, which then apply wherever the
+        metric is computed
+    own : code in place of that of the metric, for an entry that computes it otherwise
+    code : the formula and what is declared with it (:class:`Code`); its module is imported when it is first needed.
+        Each attribute of the code is an attribute of the entry too: ``entry.formula``
+    """
+
     called: Alias | None = None
+    own: Code | None = field(default=None, repr=False, compare=False)
+
+    @functools.cached_property
+    def code(self) -> Code:
+        """The formula and what is declared with it."""
+        if self.own is not None:
+            return self.own
+        return CODES[self.id] if not self.part else _code_of_field(self.id, self.part)
+
+    @property
+    def formula(self) -> Callable[..., Any]:
+        """The metric as a function of one view."""
+        return self.code.formula
+
+    @property
+    def combine(self) -> Callable[..., Any] | None:
+        """What replaces the weighted mean over views."""
+        return self.code.combine
+
+    @property
+    def fixed(self) -> Callable[..., dict[str, Any]] | None:
+        """The options that are chosen once on the original data."""
+        return self.code.fixed
+
+    @property
+    def range_with(self) -> Callable[[Mapping[str, Any], int], tuple[float, float]] | None:
+        """The range with given options."""
+        return self.code.range_with
+
+    @property
+    def grouped(self) -> Callable[[Any, Mapping[str, Any]], Groups] | None:
+        """The groups in which the formula puts the rows."""
+        return self.code.grouped
+
+    @property
+    def direct(self) -> Direct | None:
+        """The computation from plain arrays."""
+        return self.code.direct
+
+    @property
+    def replicate(self) -> ReplicateForm | None:
+        """The computation for other weights or labels of the same rows."""
+        return self.code.replicate
+
+    @property
+    def cell_value(self) -> CellForm | None:
+        """The computation from counts in cells."""
+        return self.code.cell_value
+
+    @property
+    def extra_options(self) -> tuple[str, ...] | Options:
+        """Options that the metric passes on to one of its parts."""
+        return self.code.extra_options
+
+    @property
+    def renamed(self) -> Mapping[str, str | tuple[str, Mapping[Any, Any]]]:
+        """Old names of options."""
+        return self.code.renamed
+
+    @property
+    def front(self) -> Front:
+        """How data are passed to the public function."""
+        return self.code.front
+
+    @property
+    def declared(self) -> Declared:
+        """What the code says about the metric, from the index; from the code itself if the index lacks the metric."""
+        return declared(self.id) or declared_by(self)
 
     def __repr__(self) -> str:
         return f"Entry({self.key!r}, name={self.title!r}, family={self.family!r})"
@@ -158,7 +256,7 @@ class Entry(Facts, RenamedFields):
             "value of a calibrated model": "depends on the data" if self.perfect is None else f"{self.perfect:g}",
             "when to use it": self.use,
             "when not to": self.avoid,
-            "function": f"calibrary.{self.function.__name__}",
+            "function": f"calibrary.{self.declared.function}",
         }
         rows = [(name, text) for name, text in facts.items() if text]
         return markup(element("p", self.meaning), html_table(("", ""), rows))
@@ -192,10 +290,15 @@ class Entry(Facts, RenamedFields):
         """The public function."""
         return FUNCTIONS[self.id]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain dictionaries, lists, numbers and text."""
+        options = {"extra_options": as_plain(self.extra_options), "renamed": as_plain(self.renamed)}
+        return {**super().to_dict(), **options}
+
     @property
     def meaning(self) -> Claim:
         """One line that says what the number tells you."""
-        return Claim((inspect.getdoc(self.formula) or self.name).splitlines()[0], "meaning", metric=self.id)
+        return Claim(self.declared.meaning, "meaning", metric=self.id)
 
     @property
     def of_plain_predictions(self) -> bool:
@@ -205,7 +308,7 @@ class Entry(Facts, RenamedFields):
     @property
     def has_test(self) -> bool:
         """Whether the metric has a hypothesis test of its own (a Monte Carlo test exists for any metric)."""
-        return not self.part and self.specialized({})[0].id in TESTS
+        return not self.part and (self.declared.default_preset or self.id) in TESTS
 
     @property
     def means_rows(self) -> bool:
@@ -215,7 +318,12 @@ class Entry(Facts, RenamedFields):
     @property
     def options(self) -> tuple[str, ...]:
         """The metric's own keyword arguments."""
-        return _options(self.id)
+        return tuple(self.option_defaults)
+
+    @functools.cached_property
+    def option_defaults(self) -> Mapping[str, Any]:
+        """The metric's own keyword arguments and those of its parts, each with its default."""
+        return self.declared.options
 
     def lens_for(self, data: Any, question: Question) -> Lens:
         """The lens to use on these data; "auto" depends on the number of classes."""
@@ -266,6 +374,8 @@ class Entry(Facts, RenamedFields):
             given = {**{name: _default(self.formula, name) for name in fixed}, **options}
             if all(same_setting(name, given[name], value) for name, value in fixed.items()):
                 kept = {name: value for name, value in options.items() if name not in fixed}
+                if not kept:
+                    return preset, kept
                 own = TESTS[preset.id].formula if preset.id in TESTS else preset.formula
                 foreign = set(kept) & set(self.options) - {*preset.options, *own_options(own)}
                 return (self, dict(options)) if foreign else (preset, kept)  # the formula refuses unknown options
@@ -279,7 +389,7 @@ class Entry(Facts, RenamedFields):
     @property
     def covered(self) -> bool:
         """Whether a table of all metrics already contains this metric under another name."""
-        return self.row is None and self.specialized({})[0] is not self
+        return self.row is None and bool(self.declared.default_preset)
 
     # -- settings that its name implies -----------------------------------------------------------
 
@@ -385,11 +495,20 @@ def _called(id: str, name: Alias) -> Entry:
     if not name.field:
         return replace(entry, called=name)
     # one number of the result: tests and the overall decision use the whole result only
-    of_field = None if entry.replicate is None else entry.replicate.of_field
     return replace(
         entry, called=name, fields=(), perfect=name.perfect,
-        better=entry.better if name.perfect is None else "perfect", combine=None, law="", overall={}, direct=None,
-        replicate=of_field and of_field(name.field), cell_value=None, formula=_field_of(entry.formula, name.field),
+        better=entry.better if name.perfect is None else "perfect", law="", overall={},
+    )  # fmt: skip
+
+
+@functools.cache
+def _code_of_field(id: str, name: str) -> Code:
+    """The code of one number of a result."""
+    code = CODES[id]
+    of_field = None if code.replicate is None else code.replicate.of_field
+    return replace(
+        code, combine=None, direct=None, replicate=of_field and of_field(name), cell_value=None,
+        formula=_field_of(code.formula, name),
     )  # fmt: skip
 
 
@@ -408,12 +527,6 @@ def _one_field(value: Any, field: str) -> Any:
     if hasattr(value, field):
         return getattr(value, field)
     return np.array([getattr(each, field) for each in value]) if isinstance(value, tuple) else value
-
-
-@functools.cache
-def _options(id: str) -> tuple[str, ...]:
-    entry = ENTRIES[id]
-    return tuple(dict.fromkeys((*own_options(entry.formula), *entry.extra_options)))
 
 
 def own_options(formula: Callable[..., Any]) -> tuple[str, ...]:
@@ -449,8 +562,89 @@ class Test(Protocol):
         """Run the test with its own null distribution."""
 
 
+T = TypeVar("T")
+
+
+class LazyTable(MutableMapping[str, T]):
+    """A value for every metric: those of the index are made when they are first needed, others are added."""
+
+    def __init__(self, ids: Callable[[], Mapping[str, Any]], make: Callable[[str], T | None]) -> None:
+        self._ids, self._make = ids, make
+        self.made: dict[str, T] = {}
+        self._added: set[str] = set()
+
+    def __getitem__(self, id: str) -> T:
+        if id in self.made:
+            return self.made[id]
+        if id not in self._ids():
+            raise KeyError(id)
+        value = self._make(id)  # None from an import, which adds the value itself
+        return self.made.setdefault(id, value) if value is not None else self.made[id]
+
+    def __setitem__(self, id: str, value: T) -> None:
+        self.made[id] = value
+        if id not in self._ids():
+            self._added.add(id)
+
+    def __delitem__(self, id: str) -> None:
+        del self.made[id]
+        self._added.discard(id)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.made or id in self._ids()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._ids(), *self.made)))
+
+    def __len__(self) -> int:
+        return len(self._ids()) + len(self._added)
+
+
+def _declaring(id: str) -> None:
+    """Import the module that declares a metric."""
+    import_module(index()[id]["code"]["module"])
+
+
+def _testing(id: str) -> None:
+    """Import the module that declares the test of a metric."""
+    import_module(index()[id]["code"]["test_module"])
+
+
+@functools.cache
+def _tested() -> dict[str, None]:
+    return dict.fromkeys(id for id, each in index().items() if each["code"].get("test"))
+
+
 #: Every metric by its id, in the order of declaration; the catalogue uses this table.
-ENTRIES: dict[str, Entry] = {}
-#: The public function of every metric, and the test of those that have one.
-FUNCTIONS: dict[str, Callable[..., Any]] = {}
-TESTS: dict[str, Test] = {}
+ENTRIES: LazyTable[Entry] = LazyTable(index, lambda id: Entry(**indexed_facts(id)))
+#: The code of every metric, its public function, and the test of those that have one.
+CODES: LazyTable[Code] = LazyTable(index, _declaring)
+FUNCTIONS: LazyTable[Callable[..., Any]] = LazyTable(index, _declaring)
+TESTS: LazyTable[Test] = LazyTable(_tested, _testing)
+
+
+def declared_by(entry: Entry, presets: Mapping[str, Alias | None] | None = None) -> Declared:
+    """What the code of a metric says about it, for the index; ``presets`` are the metrics that are presets."""
+    if presets is None:
+        presets = {each.id: each.preset_of for each in ENTRIES.values()}
+    code, test = CODES[entry.id], TESTS.get(entry.id)
+    doc = inspect.getdoc(code.formula) or ""
+    formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
+    extra = code.extra_options if isinstance(code.extra_options, Options) else dict.fromkeys(code.extra_options)
+    own = {name: inspect.signature(code.formula).parameters[name].default for name in own_options(code.formula)}
+    options = {**own, **{name: value for name, value in extra.items() if name not in own}}
+    special = (
+        id
+        for id, preset in presets.items()
+        if preset == entry.id and all(same_setting(name, options[name], v) for name, v in preset.settings.items())
+    )
+    return Declared(
+        code.formula.__module__,
+        FUNCTIONS[entry.id].__name__,
+        (doc or entry.name).splitlines()[0],
+        formula[1] if formula else "",
+        options,
+        "" if test is None else test.function.__name__,
+        "" if test is None else test.formula.__module__,
+        next(special, ""),
+    )

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
-
-from calibrary.base.plain import as_plain
-from calibrary.data.checks import Array
-from calibrary.data.lens import BINARY_LENSES
-from calibrary.metrics.machinery.table2 import SUBFAMILIES, TABLE_2, Table2Row
+from typing import Any, NamedTuple
 
 __all__ = [
+    "FAMILIES",
     "Alias",
     "CellFacts",
     "Correction",
     "Facts",
     "Options",
+    "Table2Row",
 ]
+
+
+#: The families of metrics, in the order in which tables list them.
+FAMILIES = ("point", "bin", "kernel", "curve", "cumulative", "detection")
 
 
 class Options(dict[str, Any]):
@@ -96,8 +97,6 @@ class CellFacts:
         (over-confident, calibrated, concentrated near 1, two decimals, rare events, atoms at 0 and 1)
     split : whether each label has its own mean confidence in a cell, although the kind is "order"
     by_rank : whether the metric's bins depend on the order of the rows, whatever its options
-    kind_with : ``kind_with(options)`` is the kind with these options, or None if they do not change it
-    edges : ``edges(options)`` returns the bin edges, if the options ``edges`` and ``n_bins`` do not determine them
     bound : the name of the proof that bounds the metric's error, a key of ``BOUNDS`` in ``scale/accuracy.py``
     absolute_gaps : whether the metric is a sum of absolute gaps, which changes by at most the weight that changes bins
     smallest_leaf : the option that gives the smallest number of predictions in a leaf
@@ -108,17 +107,34 @@ class CellFacts:
     measured: tuple[float, float] | None = None
     split: bool = False
     by_rank: bool = False
-    kind_with: Callable[[Mapping[str, Any]], str | None] | None = None
-    edges: Callable[[Mapping[str, Any]], Array] | None = None
     bound: str = ""
     absolute_gaps: bool = False
     smallest_leaf: str = ""
     class_shares_unless: str = ""
 
 
+class Table2Row(NamedTuple):
+    """A row of the review's Table 2: ``type``, ``range``, ``proper`` and ``test`` as printed, ``cites`` its numbers."""
+
+    id: str
+    name: str
+    family: str
+    section: str
+    type: str
+    range: str
+    proper: str
+    test: str
+    cites: tuple[int, ...]
+    pros: tuple[str, ...]
+    cons: tuple[str, ...]
+
+
+Row = Table2Row  # its name in 0.2, which pickles and imports may have
+
+
 @dataclass(frozen=True)
 class Facts:
-    """The facts of one metric.
+    """The facts of one metric: those of its card, and its lenses, which the decorator of its formula declares.
 
     Attributes
     ----------
@@ -128,8 +144,10 @@ class Facts:
         estimator, which has an id of its own because people use that name
     homonyms : names that people use for this metric and for another one: name -> what the other is called here
     row : number in the review's Table 2, or None
-    section : where the review describes the metric; "" for metrics newer than the review
-    family : "point", "bin", "kernel", "curve", "cumulative" or "detection"
+    section, subfamily : where the review describes the metric, and the sub-family in its Fig. 1 that the section
+        describes; "" and "newer than the review" for metrics newer than the review
+    table2 : the metric's row in the review's Table 2, with pros and cons; None for metrics without a row
+    family : one of :data:`FAMILIES`
     range, perfect : lowest and highest value; the value of a calibrated model as N grows (None: depends on data)
     range_note : how the range depends on options or the number of classes
     measures : what the number measures: "calibration", "bias" (calibration overall or in a part, with or without a
@@ -152,9 +170,6 @@ class Facts:
     data_type : the type of data that the formula uses, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses that the metric accepts; what "auto" means for K > 2 and K = 2
     default_average : how the views of a lens are combined by default
-    extra_options : options that the metric passes on to one of its parts (a map, a grouping): names, shown in its
-        signature as None, or an :class:`Options` with their defaults and documentation
-    renamed : old names of options, each with the new name, or with the new name and new names for old values
     needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order", "distributions")
     weights : "repetition" (a row of weight 2 is the row repeated), "rows" (weights enter means, but sizes count rows)
         or "none"
@@ -220,6 +235,8 @@ class Facts:
     family: str
     row: int | None = None
     section: str = ""
+    subfamily: str = "newer than the review"
+    table2: Table2Row | None = None
     aliases: tuple[str, ...] = ()
     preset_of: Alias | None = None
     homonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -239,12 +256,10 @@ class Facts:
     no_interval: str = ""
     coverage_note: str = ""
     data_type: str = "predictions"
-    lenses: tuple[str, ...] = BINARY_LENSES
+    lenses: tuple[str, ...] = ()
     default_lens: str = "top-label"
     binary_lens: str = "binary"
     default_average: str = "uniform"
-    extra_options: tuple[str, ...] | Options = field(default=(), hash=False)
-    renamed: Mapping[str, str | tuple[str, Mapping[Any, Any]]] = field(default_factory=dict, hash=False)
     needs: tuple[str, ...] = ()
     weights: str = "repetition"
     weights_note: str = ""
@@ -295,22 +310,18 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
+        from calibrary.base.plain import as_plain
+
         facts = {f.name: as_plain(getattr(self, f.name)) for f in fields(Facts)}
         return {
             **facts,
             "cells": None
             if self.cells is None
             else {"kind": self.cells.kind, "measured": as_plain(self.cells.measured)},
-            "subfamily": self.subfamily,
             "consistent": self.consistent,
             "table2": None if self.table2 is None else self.table2._asdict(),
             "presets": {str(a): as_plain(dict(a.settings)) for a in self.aliases if isinstance(a, Alias)},
         }
-
-    @property
-    def subfamily(self) -> str:
-        """The sub-family in the review's Fig. 1 that the metric's section describes."""
-        return SUBFAMILIES.get(self.section, "newer than the review")
 
     @property
     def place(self) -> str:
@@ -318,11 +329,6 @@ class Facts:
         if not self.section:
             return f"newer than the review: {self.equation}"
         return f"section {self.section}, {'equation ' if self.equation.startswith('(') else ''}{self.equation}"
-
-    @property
-    def table2(self) -> Table2Row | None:
-        """The metric's row in the review's Table 2, with pros and cons; None for metrics without a row."""
-        return None if self.row is None else TABLE_2[self.row]
 
     @property
     def consistent(self) -> bool:

@@ -12,14 +12,10 @@ from calibrary.data.checks import CHUNK, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_vectors
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
 from calibrary.metrics.point.skill import skill_of
-
-_SCALE_NOTE = "the range is [0, 1] for two classes and [0, 2/K] for more; with scale='sum' it is [0, 2]"
-
 
 #: Number of rows per block, the same as in the formula, so that the sums are added in the same order.
 _BLOCK = CHUNK // 2
@@ -62,42 +58,7 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
     return float(total) / float(p.size)
 
 
-@metric(
-    "bs",
-    sound=True,
-    complete=False,
-    differentiable=True,
-    label_noise="robust",
-    parameter_free=True,
-    familiar=True,
-    row=1,
-    fractional="rows",
-    aliases=(
-        "Brier",
-        "mean_squared_error",
-        "mean square error",
-        "MSE",
-        "quadratic_score",
-        Alias("scaled Brier score", skill=True),
-        Alias("index of prediction accuracy", skill=True),
-    ),
-    range=(0.0, 2.0),
-    range_note=_SCALE_NOTE,
-    sign="lower is better; the score is 0 only if every prediction is certain and correct",
-    proper="strictly",
-    symmetric=True,
-    cells=CellFacts("smooth", (3e-9, 8e-12)),
-    direct=_direct_brier,
-    equation="(5)",
-    references=cited("brier1950"),
-    use="Use this score to compare models on the same data: it rewards calibration and discrimination together.",
-    avoid="Do not interpret the score as calibration alone: a calibrated model whose probabilities are close to the "
-    "base rate scores badly.",
-    corrections=(
-        Correction("range", "the score always lies in [0, 1]", "this is true, but for K > 2 the maximum is 2/K"),
-    ),
-    **ROW_SCORE,
-)
+@metric("bs", direct=_direct_brier, **ROW_SCORE)
 def brier_score(
     view: Predictions,
     *,
@@ -137,54 +98,7 @@ def brier_score(
     return reduced(view, brier_rows(view, scale, soft_target), reduction)
 
 
-@metric(
-    "rbs",
-    advised={"few rows": "3.3: it is recommended beside binned and kernel metrics, whose variance is high there"},
-    sound=True,
-    complete=False,
-    label_noise="robust",
-    parameter_free=True,
-    aliases=(
-        "root mean-square error",
-        "root mean squared error",
-        "RMSE",
-    ),
-    measures="calibration and sharpness",
-    family="point",
-    row=2,
-    fractional="rows",
-    range=(0.0, math.sqrt(2.0)),
-    range_note="the range is [0, 1]; with scale='sum' it is [0, sqrt 2]",
-    perfect=None,
-    tail="two-sided",
-    sign="lower is better; the score is 0 only if every prediction is certain and correct",
-    proper="dataset",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    symmetric=True,
-    stacks="weights",
-    cells=CellFacts("smooth", (4e-9, 1e-11), bound="root of the Brier score"),
-    cost="O(NK)",
-    equation="square root of (5)",
-    references=cited("gruber2022"),
-    use="Use this score as a Brier score on the scale of probabilities; with scale='sum' it is an upper bound of the "
-    "canonical calibration error. The review recommends reporting it with binned and kernel errors if rows are few "
-    "and those errors are noisy.",
-    avoid="The score is not a mean over rows: for comparisons and tests use the Brier score instead.",
-    corrections=(
-        Correction(
-            "proper",
-            "the score is proper",
-            "the score orders models as the Brier score does, but the root of a mean is not a mean of row scores",
-        ),
-        Correction(
-            "upper bound",
-            "the root of (5) is an upper bound of the canonical calibration error",
-            "the bound holds only on the inventors' scale='sum': the prediction e1 with the label e2 (two unit "
-            "vectors) has error sqrt 2, and by default sqrt(BS) = sqrt(2/K)",
-        ),
-    ),
-)
+@metric("rbs", lenses=ALL_LENSES, default_lens="full", stacks="weights")
 def root_brier_score(
     view: Predictions, *, scale: str = "1/K", soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
@@ -217,27 +131,8 @@ def root_brier_score(
 
 @metric(
     "stratified_bs",
-    no_consistency="gives one number for each class",
-    imbalance="made",
-    section="3.3",
-    measures="calibration and sharpness",
-    family="point",
-    aliases=("stratified_brier",),
-    range=(0.0, 2.0),
-    range_note=_SCALE_NOTE + "; each class has one value",
-    perfect=None,
-    tail="two-sided",
-    sign="lower is better for each class",
-    proper="dataset",
     lenses=("full", "binary", "top-label", "rth", "within-top-r", "ranked", "partition"),
     default_lens="full",
-    cells=CellFacts("smooth", (3e-9, 9e-12)),
-    cost="O(NK)",
-    equation="(5) over the rows of one class",
-    references=cited("wallace2012"),
-    use="Use this score for imbalanced classes: in the overall average the Brier score of the rare class is hidden.",
-    avoid="Within one class the score rewards a high probability of that class, so never optimise it for one "
-    "class alone.",
 )
 def stratified_brier_score(view: Predictions, *, scale: str = "1/K", **common: Unpack[Common]) -> Array:
     r"""Brier score over the rows of each true class, so that errors in a rare class are visible.

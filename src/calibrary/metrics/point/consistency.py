@@ -14,9 +14,8 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data import Data, as_data
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import ENTRIES, CellFacts, Common, Correction, Entry, metric
+from calibrary.metrics.machinery.declare import ENTRIES, Common, Entry, metric
 from calibrary.metrics.machinery.entry import CLASSIFIER
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.point.row_scores import soft
 from calibrary.numerics.draw import generator
@@ -32,40 +31,7 @@ def _without_labels(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
     return as_data(y_true, y_prob, keywords)
 
 
-@metric(
-    "consistency",
-    section="3.13",
-    measures="consistency",
-    family="point",
-    front=replace(CLASSIFIER, read=_without_labels),
-    aliases=("consistency_calibration",),
-    range=(0.0, math.inf),
-    range_note="the range is that of the metric that is used",
-    sign="the error is 0 if every confidence equals the share of perturbed inputs for which the prediction "
-    "stays the same",
-    proper="no",
-    null=False,
-    null_note="the error does not use labels",
-    lenses=("full", "binary"),
-    default_lens="full",
-    needs=("consistency",),
-    no_consistency="is this metric itself",
-    cells=CellFacts("keys"),
-    cost="that of the metric that is used",
-    equation="(25)",
-    references=cited("tao2024b"),
-    use="Use this error to compare confidence with how often the predicted class stays the same under small changes "
-    "of the input.",
-    avoid="A stable prediction may still be wrong, because the error does not use labels. The value also "
-    "depends on the size of the perturbation.",
-    corrections=(
-        Correction(
-            "size of the noise",
-            "the size is not stated",
-            "no size is canonical; the authors tune it on validation data",
-        ),
-    ),
-)
+@metric("consistency", front=replace(CLASSIFIER, read=_without_labels), lenses=("full", "binary"), default_lens="full")
 def consistency_error(
     view: Predictions,
     *,

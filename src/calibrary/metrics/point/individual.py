@@ -9,49 +9,13 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 
 #: Largest number of values handled at a time: left-out models times evaluation rows.
 _CHUNK = 2**21
 
 
-@metric(
-    "eice",
-    no_consistency="compares confidences with a jackknife of the model and does not use labels",
-    imbalance="made",
-    family="point",
-    row=13,
-    range=(0.0, 1.5),
-    range_note="the range is about [0, 1]: the midpoint of an interval may lie outside [0, 1] unless clip=True",
-    sign="the value is 0 if every confidence is the midpoint of its jackknife interval",
-    proper="no",
-    null=False,
-    null_note="the error does not use the labels of the evaluated rows",
-    lenses=("binary", "top-label"),
-    needs=("model",),
-    cells=CellFacts("keys"),
-    cost="O(nN) for n left-out models",
-    equation="in words",
-    references=cited("wu2023"),
-    use="Use this error to ask how much the model's predictions would change if one training row were missing.",
-    avoid="Do not use it as a calibration error: it does not use the labels of the evaluated rows, and the "
-    "value of any stable model is about 0.",
-    corrections=(
-        Correction(
-            "proper",
-            "the error is a proper scoring rule",
-            "this is not a scoring rule: it does not use the labels of the evaluated rows",
-        ),
-        Correction(
-            "estimate",
-            "y is replaced by a jackknife estimate of y",
-            "y is replaced by the midpoint of an interval for the model's own probability, so the value does "
-            "not follow miscalibration: for logits times 0.25, 0.5, 1, 2, 4, EICE is 0.0013, 0.0019, 0.0024, "
-            "0.0024, 0.0023 and ECE is 0.132, 0.084, 0.052, 0.112, 0.214",
-        ),
-    ),
-)
+@metric("eice", lenses=("binary", "top-label"))
 def expected_individual_calibration_error(
     view: Predictions,
     *,

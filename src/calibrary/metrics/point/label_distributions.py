@@ -15,34 +15,12 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import Score, class_mean, reduced
 
-_FACTS: dict[str, Any] = {
-    "family": "point",
-    "fractional": "rows",
-    "lenses": ("full", "binary"),
-    "default_lens": "full",
-    "needs": ("distributions",),
-    "null": False,
-    "null_note": "the labels are shares of annotators, which are not single classes drawn from the predictions",
-    "cost": "O(NK)",
-    "references": cited("baan2022"),
-    "status": "emerging",
-    "since": "0.2",
-}
+_SHARED: dict[str, Any] = {"lenses": ("full", "binary"), "default_lens": "full"}
 
 
-@metric(
-    "dist_ce",
-    aliases=("DistCE", "human calibration error"),
-    sign="the error is 0 if every predicted row equals the panel's shares; larger is worse",
-    equation="mean over rows of half the sum of |human - predicted|",
-    use="Use this error if labels are shares because people disagree, and the model should predict these shares in "
-    "every row.",
-    avoid="With small panels the shares of a few annotators vary by chance, so even the true shares do not give 0.",
-    **_FACTS,
-)
+@metric("dist_ce", **_SHARED)
 def distribution_calibration_error(view: Predictions, *, reduction: str = "mean", **common: Unpack[Common]) -> Score:
     r"""Mean distance (total variation) between the shares of human answers and the predicted probabilities.
 
@@ -73,23 +51,7 @@ class EntropyDifference(NamedTuple):
     absolute: float
 
 
-@metric(
-    "ent_ce",
-    no_consistency="gives several numbers",
-    aliases=("EntCE", "entropy calibration error of label distributions"),
-    range=(-np.inf, np.inf),
-    range_note="the range is [-log K, log K], with the logarithm to the chosen base",
-    better="perfect",
-    tail="two-sided",
-    sign="a value of signed above 0 means that the model is less certain than people are; a value below 0 "
-    "means that it is more certain",
-    fields=(("signed", 0.0), ("absolute", 0.0)),
-    equation="mean of H(predicted) - H(human)",
-    use="Use this error to ask whether the model is as undecided as people are, whichever class it prefers.",
-    avoid="A value of 0 does not mean agreement: the same spread over other classes also gives 0. With small "
-    "panels the entropy of the shares is too small.",
-    **_FACTS,
-)
+@metric("ent_ce", **_SHARED)
 def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:
     r"""How much more undecided the predictions are than the annotators: the mean difference of entropies.
 
@@ -118,22 +80,7 @@ def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common
     return EntropyDifference(float(view.mean(difference)), float(view.mean(np.abs(difference))))
 
 
-@metric(
-    "rank_cs",
-    coverage_note="the default 95% interval contained the true value in 91% of 300 samples of 100 rows of a model "
-    "whose error changes its sign with the confidence, in 91% of a calibrated model, and in 93% or "
-    "more in the other 2 settings measured.",
-    aliases=("RankCS", "ranking calibration score"),
-    perfect=1.0,
-    better="higher",
-    tail="less",
-    sign="the score is 1 if the classes of every row are in the order of the votes; lower is worse",
-    equation="share of rows with argsort(human) = argsort(predicted)",
-    use="Use this score to ask whether the model ranks the classes in the order of the human votes.",
-    avoid="With many classes, the order of the classes without votes is arbitrary; classes with equal votes "
-    "are ranked by their column.",
-    **_FACTS,
-)
+@metric("rank_cs", **_SHARED)
 def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Share of rows in which the predicted order of the classes equals that of the human votes.
 

@@ -12,15 +12,11 @@ import scipy
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, soft
 from calibrary.metrics.point.skill import skill_of
-
-_LOG = {"range": (0.0, math.inf), "symmetric": True, **ROW_SCORE}
-_NO_1_OVER_K = "the loss has no factor 1/K in Lin et al., Mukhoti et al. and scikit-learn; scale='1/K' includes it"
 
 
 def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
@@ -45,42 +41,7 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
     return float(np.add.reduce(np.negative(likelihood, out=likelihood), 0, np.float64) / len(c)) + 0.0
 
 
-@metric(
-    "nll",
-    spoken="log loss",
-    sound=True,
-    complete=False,
-    differentiable=True,
-    label_noise="fragile",
-    parameter_free=True,
-    familiar=True,
-    row=3,
-    fractional="rows",
-    aliases=(
-        "log_loss",
-        "cross_entropy",
-        "binary cross-entropy",
-        "ignorance",
-        "logarithmic_score",
-        "logistic_loss",
-        "predictive deviance",
-        Alias("multinomial logistic loss", scale="1/K"),
-    ),
-    homonyms={"multinomial logistic loss": "the log loss without the factor 1/K, which is 'nll' here"},
-    sign="lower is better; the loss is 0 only if every prediction is certain and correct, and infinite if a "
-    "class of probability 0 occurs",
-    proper="strictly",
-    cells=CellFacts("smooth", (1e-8, 4e-11)),
-    direct=_direct_likelihood,
-    equation="(6); (7) with scale='1/K'",
-    references=cited("good1952", "roulston2002"),
-    use="Use this loss to compare models if certain and wrong predictions must count heavily; most classifiers are "
-    "trained with it.",
-    avoid="A single event of probability 0 makes the loss infinite; eps= hides that, so report how many rows were "
-    "clipped.",
-    corrections=(Correction("(7)", "the formula divides by NK, which at K = 2 is half of (6)", _NO_1_OVER_K),),
-    **_LOG,
-)
+@metric("nll", direct=_direct_likelihood, **ROW_SCORE)
 def negative_log_likelihood(
     view: Predictions,
     *,
@@ -140,32 +101,7 @@ def negative_log_likelihood(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "fl",
-    sound=True,
-    complete=False,
-    linear=True,
-    differentiable=True,
-    familiar=True,
-    row=4,
-    sign="lower is better; a calibrated model does not minimise it",
-    proper="no",
-    cells=CellFacts("smooth", (2e-8, 5e-11)),
-    equation="(8) without its 1/K",
-    references=cited("lin2017", "mukhoti2020"),
-    use="Use this loss to report the loss a network was trained with.",
-    avoid="Do not select models by this loss: it is improper, and its minimiser is less extreme than the true "
-    "probability (0.627 for q = 0.8).",
-    corrections=(
-        Correction("(8)", "the formula divides by NK, so that gamma = 0 does not give (6)", _NO_1_OVER_K),
-        Correction(
-            "class",
-            "the loss is usually only computed for the top-confidence class",
-            "(8) involves only the true class, and implementations compute it so",
-        ),
-    ),
-    **_LOG,
-)
+@metric("fl", **ROW_SCORE)
 def focal_loss(
     view: Predictions,
     *,
@@ -205,32 +141,7 @@ def focal_loss(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "dual_fl",
-    sound=True,
-    complete=False,
-    linear=True,
-    differentiable=True,
-    section="3.4",
-    renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})},
-    aliases=("dual_focal",),
-    sign="lower is better; a calibrated model does not minimise it",
-    proper="no",
-    cells=CellFacts("smooth", (2e-8, 6e-11)),
-    equation="(8) with factor (1 - c_y + c_j)^gamma",
-    references=cited("tao2023"),
-    use="Use this loss to report the loss a network was trained with.",
-    avoid="Do not select models by this loss, because it is improper.",
-    corrections=(
-        Correction(
-            "classes",
-            "the loss uses the two most confident classes",
-            "the loss uses the true class and the largest probability below it (authors' code); "
-            "definition='review' uses the two largest",
-        ),
-    ),
-    **_LOG,
-)
+@metric("dual_fl", renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})}, **ROW_SCORE)
 def dual_focal_loss(
     view: Predictions,
     *,
@@ -275,31 +186,7 @@ def dual_focal_loss(
     return reduced(view, _times(factor, surprise(limited(view.p_true, eps))), reduction)
 
 
-@metric(
-    "fcl",
-    sound=True,
-    complete=False,
-    differentiable=True,
-    section="3.4",
-    aliases=("focal_calibration",),
-    sign="lower is better; a calibrated model does not minimise it",
-    proper="no",
-    cells=CellFacts("smooth", (2e-8, 6e-11)),
-    equation="(8) + lam (5)",
-    references=cited("liang2024"),
-    use="Use this loss to report the loss a network was trained with.",
-    avoid="Do not select models by this loss: the Brier term moves the minimiser towards the true probability but "
-    "never reaches it.",
-    corrections=(
-        Correction(
-            "proper",
-            "adding the Brier score makes the focal loss strictly proper",
-            "no finite multiple makes it proper: for gamma = 2, q = 0.8 the minimiser is 0.701 at lam 1, 0.762 at 5, "
-            "0.797 at 100",
-        ),
-    ),
-    **_LOG,
-)
+@metric("fcl", **ROW_SCORE)
 def focal_calibration_loss(
     view: Predictions,
     *,
@@ -337,44 +224,7 @@ def focal_calibration_loss(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "ecd",
-    sound=False,
-    complete=False,
-    linear=True,
-    label_noise="fragile",
-    many_classes="keeps",
-    row=5,
-    aliases=("entropic_calibration",),
-    better="perfect",
-    sign="a value above 0 means over-confidence (more surprise than the predictions imply); a value below 0 "
-    "means under-confidence",
-    proper="no",
-    range_note="the value is never below -W((K-1)/e), where W is the Lambert function: -0.2785 for K = 2 and "
-    "-1.1010 for K = 10",
-    cells=CellFacts("smooth", (2e-8, 7e-11)),
-    equation="(9); for several classes from its definition",
-    references=cited("sumler2025"),
-    use="Use this difference for one signed number that shows over- or under-confidence without bins.",
-    avoid="A value of 0 does not mean that the model is calibrated: uniform predictions give 0 whatever the labels.",
-    corrections=(
-        Correction(
-            "range", "the value can be any real number", "the value is bounded below by -W((K-1)/e) and unbounded above"
-        ),
-        Correction(
-            "perfect value",
-            "a value of zero means perfectly calibrated",
-            "the value is also zero for c = 1/2 with any labels",
-        ),
-        Correction(
-            "proper",
-            "the absolute value is a proper scoring rule",
-            "|ECD| is not an average over rows; for a single row it is 0 at c = 1/2 for every true probability, so it "
-            "is not proper",
-        ),
-    ),
-    **{**_LOG, "range": (-math.inf, math.inf), "perfect": 0.0, "measures": "calibration"},
-)
+@metric("ecd", **ROW_SCORE)
 def entropic_calibration_difference(
     view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:

@@ -12,30 +12,11 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
 
-_IMPROPER = "Do not select models by it: it rewards predictions that are more extreme than the true probability."
-_LOSS = {"sign": "lower is better", "proper": "no", "symmetric": True, **ROW_SCORE}
 
-
-@metric(
-    "mae",
-    sound=True,
-    complete=False,
-    row=12,
-    fractional="rows",
-    aliases=("mean_absolute_deviation", "l1_error"),
-    homonyms={"MAE": "the maximum absolute error of a fitted curve, which is 'emax' here"},
-    range_note="the range is [0, 1] for two classes and [0, 2/K] for more",
-    cells=CellFacts("exact", (5e-16, 2e-16)),
-    equation="(16)",
-    references=cited("willmott2005"),
-    use="This error is easy to explain: K/2 times its value is the mean probability given to wrong classes.",
-    avoid=_IMPROPER + " The review considers it almost never worth reporting.",
-    **_LOSS,
-)
+@metric("mae", **ROW_SCORE)
 def mean_absolute_error(
     view: Predictions, *, soft_target: Any = None, reduction: str = "mean", **common: Unpack[Common]
 ) -> Score:
@@ -64,38 +45,7 @@ def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
     return "smooth" if options.get("norm", 1) != 1 else None
 
 
-@metric(
-    "pwe",
-    sound=True,
-    complete=False,
-    renamed={"p": "norm"},
-    measures="calibration and sharpness",
-    family="point",
-    row=14,
-    fractional="rows",
-    aliases=(
-        "pointwise_error",
-        "pointwise_lp",
-        Alias("total variation", norm=1),
-        Alias("Chebyshev norm", norm=math.inf),
-        Alias("Chebyshev", norm=math.inf),
-    ),
-    perfect=None,
-    tail="two-sided",
-    lenses=ALL_LENSES,
-    default_lens="full",
-    sign="lower is better",
-    proper="no",
-    symmetric=True,
-    cells=CellFacts("exact", (5e-16, 2e-16), kind_with=_kind_by_norm),
-    cost="O(NK)",
-    equation="(17)",
-    references=cited("leeuw2009"),
-    use="Use this error where a paper reports it: norm=1 is the mean absolute error, norm=2 the root Brier score.",
-    avoid="Only p = 2 corresponds to a proper score. The norm p = 1 rewards extreme predictions; p = inf "
-    "depends on a single row, and the review advises against it.",
-    corrections=(Correction("root", "the p-norm includes the root", "the cited package omits the root"),),
-)
+@metric("pwe", renamed={"p": "norm"}, lenses=ALL_LENSES, default_lens="full", cell_kind=_kind_by_norm)
 def pointwise_lp_error(
     view: Predictions, *, norm: float | str = 1.0, soft_target: Any = None, **common: Unpack[Common]
 ) -> float:
@@ -131,35 +81,7 @@ def pointwise_lp_error(
     return float(largest * view.mean(rows) ** (1.0 / power))
 
 
-@metric(
-    "l1eps",
-    label_noise="robust",
-    row=15,
-    fractional="rows",
-    aliases=(
-        "l1_eps",
-        "l1_epsilon",
-        "L1eps error",
-        "pseudo Huber",
-        "pseudo Huber loss",
-    ),
-    range=(0.0, math.sqrt(2.0)),
-    range_note="the range is [sqrt eps, sqrt(1 + eps)]",
-    range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))),
-    cells=CellFacts("smooth", (1e-10, 5e-13)),
-    equation="(18)",
-    references=cited("leeuw2009"),
-    use="Use this error as a differentiable approximation of the absolute error.",
-    avoid=_IMPROPER,
-    corrections=(
-        Correction(
-            "proper",
-            "Table 2 lists propriety as unknown",
-            "the error is not proper: for q = 0.8 the minimiser is 0.997",
-        ),
-    ),
-    **_LOSS,
-)
+@metric("l1eps", range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))), **ROW_SCORE)
 def l1eps_error(
     view: Predictions,
     *,
@@ -192,31 +114,7 @@ def l1eps_error(
     return reduced(view, class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target), reduction)
 
 
-@metric(
-    "hinge",
-    sound=True,
-    complete=False,
-    section="3.8",
-    fractional="rows",
-    aliases=("hinge_error", "mean hinge loss"),
-    range=(0.0, 2.0),
-    range_note="the range is [0, 1] by default and [0, 2] for the other variants",
-    cells=CellFacts("exact", (5e-16, 2e-16)),
-    equation="(19), (20)",
-    references=cited("gentile1998"),
-    use="Use this loss to compare with classifiers trained on margins; with default options it equals the mean "
-    "absolute error.",
-    avoid=_IMPROPER,
-    corrections=(
-        Correction(
-            "(20)",
-            "the mean of 1 - (2y - 1)c is the same as the l1 error and lies in [0, 1]",
-            "for y = 0 the term is 1 + c, so the range is [0, 2]; with the margin 2c - 1 the hinge loss is 2|y "
-            "- c|, and half of that is the l1 error",
-        ),
-    ),
-    **_LOSS,
-)
+@metric("hinge", **ROW_SCORE)
 def hinge_loss(
     view: Predictions,
     *,
@@ -282,20 +180,7 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     return mean_of_rows(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s), sample_weight, reduction)
 
 
-@metric(
-    "huber",
-    sound=True,
-    complete=False,
-    section="3.12",
-    fractional="rows",
-    range_note="the range is [0, 1 - eps] for eps <= 1/2",
-    cells=CellFacts("smooth", (2e-9, 9e-12)),
-    equation="in words",
-    references=cited("huber1964", "leeuw2009"),
-    use="Use this loss if small differences should count by their square and large ones by their absolute value.",
-    avoid="The loss is improper: its minimiser is not the true probability.",
-    **_LOSS,
-)
+@metric("huber", **ROW_SCORE)
 def huber_loss(
     view: Predictions,
     *,
@@ -329,25 +214,7 @@ def huber_loss(
     return reduced(view, class_mean(view, lambda e: _silf(e, eps, 1.0), soft_target), reduction)
 
 
-@metric(
-    "silf",
-    section="3.12",
-    fractional="rows",
-    aliases=("soft_insensitive_loss_function",),
-    cells=CellFacts("smooth", (2e-9, 9e-12)),
-    equation="in words",
-    references=cited("chu2004", "leeuw2009"),
-    use="Use this loss to ignore small differences and to be robust to large ones.",
-    avoid="The loss is improper: any prediction within (1 - beta) eps of certainty may score 0.",
-    corrections=(
-        Correction(
-            "shape",
-            "the loss is linear for medium errors and quadratic for large errors",
-            "the loss is quadratic for medium errors and linear for large ones",
-        ),
-    ),
-    **_LOSS,
-)
+@metric("silf", **ROW_SCORE)
 def soft_insensitive_loss(
     view: Predictions,
     *,
@@ -384,23 +251,7 @@ def soft_insensitive_loss(
     return reduced(view, class_mean(view, lambda e: _silf(e, eps, beta), soft_target), reduction)
 
 
-@metric(
-    "asymmetric_ls",
-    sound=True,
-    complete=False,
-    section="3.12",
-    fractional="rows",
-    aliases=("asymmetric_least_squares",),
-    range=(0.0, math.inf),
-    range_note="the range is [0, max(under, over)]",
-    cells=CellFacts("smooth", (4e-9, 1e-11)),
-    equation="in words",
-    references=cited("efron1991", "leeuw2009"),
-    use="Use this error if predictions that are too low cost more (or less) than predictions that are too high.",
-    avoid="The optimal prediction is not the probability q but the expectile u q / (u q + o (1 - q)), where u "
-    "is under and o is over.",
-    **{**_LOSS, "symmetric": False},
-)
+@metric("asymmetric_ls", **ROW_SCORE)
 def asymmetric_squared_error(
     view: Predictions,
     *,
@@ -436,29 +287,7 @@ def asymmetric_squared_error(
     return reduced(view, class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target), reduction)
 
 
-@metric(
-    "general_ls",
-    section="3.12",
-    measures="calibration and sharpness",
-    family="point",
-    fractional="binary",
-    aliases=("general_least_squares",),
-    range=(-math.inf, math.inf),
-    range_note="without W the range is [0, 1]; for a positive semi-definite W the value is not negative",
-    perfect=None,
-    tail="two-sided",
-    sign="lower is better",
-    proper="dataset",
-    lenses=("binary",),
-    default_lens="binary",
-    symmetric=True,
-    cells=CellFacts("smooth", (3e-9, 8e-12)),
-    cost="O(N) without W, else O(entries of W)",
-    equation="in words",
-    references=cited("aitken1936", "leeuw2009"),
-    use="Use this error if the errors of neighbouring rows (in time or space) are correlated.",
-    avoid="The error does not divide W by N, and the rows of W must be in the order of the data.",
-)
+@metric("general_ls", lenses=("binary",), default_lens="binary")
 def generalized_squared_error(view: Predictions, *, W: Any = None, **common: Unpack[Common]) -> float:
     r"""Squared errors with a weight for every pair of rows.
 

@@ -10,44 +10,11 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks, soft
 
 
-@metric(
-    "dss",
-    coverage_note="the default 95% interval contained the true value in 67 to 79% of samples of 500 rows of "
-    "over-confident models: a few wrong predictions close to certainty determine the value, and a sample without one "
-    "underestimates it.",
-    label_noise="fragile",
-    row=10,
-    aliases=("dawid_sebastiani",),
-    range=(-math.inf, math.inf),
-    sign="lower is better; the score of certain and correct predictions tends to -inf",
-    proper="strictly",
-    symmetric=True,
-    cells=CellFacts("smooth", (2e-7, 3e-10)),
-    equation="(14)",
-    references=cited("dawid1999"),
-    use="Use this score where only mean and variance matter, for example to compare classes with forecasts of counts "
-    "or real numbers.",
-    avoid="One class with probability exactly 0 makes the score infinite; with eps= the value depends on eps.",
-    corrections=(
-        Correction("sigma in (14)", "sigma is the variance", "sigma is the standard deviation"),
-        Correction(
-            "range",
-            "the score is non-negative",
-            "the score can be any real number; for certain and correct predictions it is -inf",
-        ),
-        Correction(
-            "proper",
-            "the score is not strictly proper",
-            "the score is strictly proper for Bernoulli and categorical outcomes",
-        ),
-    ),
-    **ROW_SCORE,
-)
+@metric("dss", **ROW_SCORE)
 def dawid_sebastiani_score(
     view: Predictions,
     *,
@@ -87,28 +54,7 @@ def dawid_sebastiani_score(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "nses",
-    coverage_note="the default 95% interval contained the true value in 68 to 86% of 400 samples of 500 rows: a few "
-    "wrong predictions close to certainty determine the value, and a sample without one underestimates it.",
-    sound=False,
-    complete=False,
-    label_noise="fragile",
-    row=11,
-    aliases=("nses_score", "normalized_squared_error_score"),
-    range=(0.0, math.inf),
-    better="perfect",
-    sign="a value above 1 means over-confidence; a value below 1 means under-confidence",
-    proper="no",
-    symmetric=True,
-    cells=CellFacts("smooth", (3e-7, 5e-10)),
-    equation="(15)",
-    references=cited("czado2009"),
-    use="Use this score to check the predicted variance: the value is 1 if squared errors are as large as predicted.",
-    avoid="A value of 1 does not mean that the model is calibrated (c = 1/2 always gives 1), and rows near "
-    "certainty dominate the mean.",
-    **{**ROW_SCORE, "perfect": 1.0, "measures": "calibration"},
-)
+@metric("nses", **ROW_SCORE)
 def normalized_squared_error_score(
     view: Predictions,
     *,

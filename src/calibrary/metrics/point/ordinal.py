@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,8 +9,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_vectors
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products
 from calibrary.metrics.point.skill import skill_of
@@ -33,29 +31,7 @@ def _direct_ranked(y: Any, p: Any, normalize: bool = True, **others: Any) -> flo
     return total / len(p) / (p.shape[1] - 1 if normalize else 1)
 
 
-@metric(
-    "rps",
-    direct=_direct_ranked,
-    sound=True,
-    complete=False,
-    differentiable=True,
-    familiar=True,
-    row=21,
-    fractional="rows",
-    aliases=("discrete_crps",),
-    range=(0.0, math.inf),
-    range_note="the range is [0, 1]; with normalize=False it is [0, K-1]",
-    sign="lower is better; the score is 0 only if every prediction is certain and correct",
-    proper="strictly",
-    symmetric=True,
-    needs=("order",),
-    cells=CellFacts("smooth", (3e-9, 8e-12)),
-    equation="(26)",
-    references=cited("epstein1969"),
-    use="Use this score for ordered classes (grades, stages, counts): a small error costs less than a large one.",
-    avoid="Do not use this score for classes without an order: the value depends on the order of the columns.",
-    **ROW_SCORE,
-)
+@metric("rps", direct=_direct_ranked, **ROW_SCORE)
 def ranked_probability_score(
     view: Predictions,
     *,
@@ -95,40 +71,7 @@ def ranked_probability_score(
     return reduced(view, rows if normalize else rows * (view.k - 1), reduction)
 
 
-@metric(
-    "sarps",
-    sound=True,
-    complete=False,
-    renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})},
-    row=22,
-    fractional="rows",
-    aliases=(
-        "sa_rps",
-        "squared absolute RPS",
-    ),
-    range=(0.0, math.inf),
-    range_note="the range is [0, 1]; with definition='review' it is [0, K-1]",
-    sign="lower is better; the score is 0 only if every prediction is certain and correct",
-    proper="no",
-    symmetric=True,
-    needs=("order",),
-    cells=CellFacts("smooth", (3e-9, 8e-12)),
-    equation="(27), corrected",
-    references=cited("galdran2023"),
-    use="Use this score for ordered classes if only the expected distance from the true class matters.",
-    avoid="The score is improper for K > 2: for three equally likely classes the prediction (0, 1, 0) scores 0.167 "
-    "and the true probabilities 0.204.",
-    corrections=(
-        Correction(
-            "(27)",
-            "the factor 1/(K-1) is outside the square",
-            "the factor is inside the square, because the range would otherwise be [0, K-1]; "
-            "definition='review' follows the review",
-        ),
-        Correction("proper", "Table 2 lists propriety as unknown", "the score is not proper for K > 2"),
-    ),
-    **ROW_SCORE,
-)
+@metric("sarps", renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})}, **ROW_SCORE)
 def squared_absolute_ranked_probability_score(
     view: Predictions,
     *,

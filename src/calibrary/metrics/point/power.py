@@ -10,8 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Alias, CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
@@ -20,41 +19,7 @@ from calibrary.metrics.point.skill import skill_of
 
 @metric(
     "pss",
-    spoken="spherical score",
-    sound=True,
-    complete=False,
-    linear=True,
-    row=17,
-    aliases=(
-        "pseudospherical_score",
-        Alias("spherical score", alpha=2.0),
-        Alias("SS", alpha=2.0),
-    ),
-    better="higher",
-    range_note="with form='loss' and alpha < 2 the value may exceed 1",
     range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
-    sign="higher is better; the score is 1 if every prediction is certain and correct; form='loss' reverses "
-    "the direction",
-    proper="strictly",
-    symmetric=True,
-    cells=CellFacts("smooth", (3e-9, 9e-12)),
-    equation="(22)",
-    references=cited("good1971", "gneiting2007"),
-    use="Use this score as a bounded proper score that depends on the direction of the probability vector.",
-    avoid="Unlike in most metrics here, a higher score is better.",
-    corrections=(
-        Correction(
-            "direction",
-            "a low score is good",
-            "in (22) a higher score is better; this is the sign of Gneiting and Raftery",
-        ),
-        Correction(
-            "limit",
-            "the score tends to the ignorance score as alpha -> 1",
-            "the score tends to 1; only (1 - PSS)/(alpha - 1) tends to NLL",
-        ),
-        Correction("range", "the score can have any non-negative value", "the range is [0, 1]"),
-    ),
     **ROW_SCORE,
 )
 def pseudo_spherical_score(
@@ -101,35 +66,7 @@ def pseudo_spherical_score(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "ps",
-    sound=True,
-    complete=False,
-    linear=True,
-    row=18,
-    aliases=("tsallis_score",),
-    range=(-1.0, 1.0),
-    range_note="the range is [-1, alpha - 1]; with form='unit' it is [0, 1]",
-    range_with=lambda options, k: (-1.0, max(1.0, float(options.get("alpha", 2.0)) - 1.0)),
-    sign="lower is better; the score is -1 if every prediction is certain and correct",
-    proper="strictly",
-    symmetric=True,
-    cells=CellFacts("smooth", (5e-9, 2e-11)),
-    equation="(23), corrected",
-    references=cited("selten1998", "gneiting2007"),
-    use="Use this family of proper scores around the Brier score: with a large alpha only confident rows count.",
-    avoid="Values for different alpha are not comparable; with form='unit' every range is [0, 1].",
-    corrections=(
-        Correction(
-            "(23)",
-            "the term is alpha c_ik",
-            "the term is alpha c_ik^(alpha-1): as printed, the score is improper unless alpha = 2 (for alpha = "
-            "3 and q = 0.7 the minimiser is 0.6)",
-        ),
-        Correction("range", "the range is [0, 1]", "the range is [-1, alpha - 1]"),
-    ),
-    **ROW_SCORE,
-)
+@metric("ps", range_with=lambda options, k: (-1.0, max(1.0, float(options.get("alpha", 2.0)) - 1.0)), **ROW_SCORE)
 def power_score(
     view: Predictions,
     *,
@@ -171,34 +108,7 @@ def power_score(
     return reduced(view, rows, reduction)
 
 
-@metric(
-    "pls",
-    sound=True,
-    complete=False,
-    linear=True,
-    aliases=("quadratic_score",),
-    row=19,
-    fractional="rows",
-    range=(-1.0, 1.0),
-    range_note="with form='unit' the range is [0, 1]",
-    sign="lower is better; the score is -1 if every prediction is certain and correct",
-    proper="strictly",
-    symmetric=True,
-    cells=CellFacts("smooth", (5e-9, 2e-11)),
-    equation="(23) at alpha = 2",
-    references=cited("gneiting2007"),
-    use="Use this score where a paper reports it; it orders models exactly as the Brier score does.",
-    avoid="This score adds no information to a Brier score: it is the Brier score, summed over classes, minus 1.",
-    corrections=(
-        Correction("range", "the range is [0, 1]", "the range is [-1, 1]"),
-        Correction(
-            "equivalence",
-            "the score is equivalent to the Brier score for two classes",
-            "for every K the score is the Brier score, summed over classes, minus 1",
-        ),
-    ),
-    **ROW_SCORE,
-)
+@metric("pls", **ROW_SCORE)
 def proper_linear_score(
     view: Predictions,
     *,

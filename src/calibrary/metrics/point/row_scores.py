@@ -47,18 +47,8 @@ def combine_rows(values: list[Any], views: Views, average: Any, options: dict[st
     return weights[weights > 0] @ stacked[weights > 0]
 
 
-#: Metric facts that all plain means of row scores share.
-ROW_SCORE: dict[str, Any] = {
-    "family": "point",
-    "combine": combine_rows,
-    "perfect": None,
-    "measures": "calibration and sharpness",
-    "smooth": True,
-    "tail": "two-sided",
-    "lenses": ALL_LENSES,
-    "default_lens": "full",
-    "cost": "O(NK)",
-}
+#: What all plain means of row scores declare.
+ROW_SCORE: dict[str, Any] = {"combine": combine_rows, "lenses": ALL_LENSES, "default_lens": "full"}
 
 
 #: Number of rows that BLAS multiplies with a vector at a time: four, or eight where registers are long.

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
-from calibrary.metrics.machinery.literature import cited
 from calibrary.metrics.point.row_scores import row_blocks
 
 #: Largest number of probabilities for which the classes in every row's set are stored.
@@ -82,33 +81,10 @@ def _ranked(p: Array) -> tuple[NDArray[np.intp], Array, Array]:
 
 @metric(
     "set_coverage",
-    no_consistency="gives several numbers",
-    family="point",
-    fractional="rows",
-    aliases=("prediction set coverage", "top set coverage"),
-    range=(-np.inf, np.inf),
-    range_note="coverage and claimed lie in [0, 1], size in [1, K] and gap in [-1, 1]",
-    perfect=None,
-    better="perfect",
-    tail="two-sided",
-    sign="a gap below 0 means that the sets contain the true class less often than they claim "
-    "(over-confident); a gap above 0 means more often",
-    fields=(("coverage", None), ("size", None), ("gap", 0.0)),
     lenses=("full", "ranked", "partition"),
     default_lens="full",
     binary_lens="full",
-    cells=CellFacts("exact", (4e-15, 3e-15)),
     replicate=_sets_found_once(),
-    cost="O(NK log K)",
-    equation="P(y in S), S the smallest top set with sum c >= level",
-    references=cited("romano2020"),
-    use="Use this coverage if decisions are made from a short list of classes: it shows whether the list "
-    "that claims 90% contains the true class in 90% of the rows, and how long the list is.",
-    avoid="Sets consist of whole classes, so they claim more than the level: compare coverage with claimed, "
-    "not with the level. A gap of 0 at one level does not mean that the model is calibrated: "
-    "set_coverage_curve shows all levels.",
-    status="emerging",
-    since="0.2",
 )
 def set_coverage(view: Predictions, *, level: float = 0.9, **common: Unpack[Common]) -> SetCoverage:
     r"""Coverage and mean size of the smallest sets of top classes that reach a level.

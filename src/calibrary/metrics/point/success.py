@@ -11,38 +11,13 @@ from calibrary.base.errors import RefusedCallError, RefusedError, undefined
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, everywhere, where
-from calibrary.metrics.machinery.declare import CellFacts, Common, Correction, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
 from calibrary.metrics.point.skill import skill_of
 
 # Pairs (confidence, correct) would count a wrong argmax with confidence below 1/2 as a success, so the lenses that form
 # such pairs are left out.
-_DECISION: dict[str, Any] = {
-    **ROW_SCORE,
-    "lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition"),
-    "proper": "proper",
-    "symmetric": True,
-    "cost": "O(NK), or O(NKA) with A acts",
-    "equation": "(13)",
-    "references": cited("gneiting2007"),
-    "use": "Use this rate to show how often decisions by the most probable class are right or wrong; with "
-    "cost= errors are weighted as in the application.",
-    "avoid": "The rate depends only on the decisions: for two classes, probabilities of 0.51 and 0.99 count the same.",
-    "corrections": (
-        Correction(
-            "direction",
-            "(13) is listed as misclassification loss",
-            "(13) is a reward, where 1 is best; the loss is 1 - SR",
-        ),
-        Correction(
-            "soundness",
-            "every proper scoring rule is sound (9.2)",
-            "strictly proper rules are sound, but this rule is not strictly proper: for an event that always "
-            "occurs, the prediction 0.51 has the best score and is 0.49 away from calibration",
-        ),
-    ),
-}
+_DECISION: dict[str, Any] = {**ROW_SCORE, "lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition")}
 
 
 def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
@@ -53,20 +28,7 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
     return (0.0, 1.0) if cost is None else (float(np.min(cost)), float(np.max(cost)))
 
 
-@metric(
-    "sr",
-    cells=CellFacts("exact", (0.0, 0.0)),
-    sound=False,
-    complete=False,
-    linear=True,
-    row=9,
-    aliases=("zero_one_score", "accuracy"),
-    better="higher",
-    range_note="with cost= the range is [1 - largest cost, 1 - smallest cost]",
-    range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]),
-    sign="higher is better; the rate is 1 if every decision is right",
-    **_DECISION,
-)
+@metric("sr", range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]), **_DECISION)
 def success_rate(
     view: Predictions,
     *,
@@ -105,19 +67,7 @@ def success_rate(
     return reduced(view, _success_rows(view, cost, cost_proportion), reduction)
 
 
-@metric(
-    "misclassification_loss",
-    cells=CellFacts("exact", (0.0, 0.0)),
-    sound=False,
-    complete=False,
-    linear=True,
-    section="3.6",
-    aliases=("zero_one_loss", "error_rate"),
-    range_note="with cost= the range is [smallest cost, largest cost]",
-    range_with=lambda options, k: _costs(options),
-    sign="lower is better; the loss is 0 if every predicted class is right",
-    **_DECISION,
-)
+@metric("misclassification_loss", range_with=lambda options, k: _costs(options), **_DECISION)
 def misclassification_loss(
     view: Predictions,
     *,
@@ -144,28 +94,7 @@ def misclassification_loss(
     return reduced(view, 1.0 - _success_rows(view, cost, cost_proportion), reduction)
 
 
-@metric(
-    "sf1",
-    differentiable=True,
-    measures="calibration and sharpness",
-    family="point",
-    row=20,
-    fractional="binary",
-    aliases=("soft_f1",),
-    better="higher",
-    perfect=None,
-    tail="two-sided",
-    sign="higher is better; the score rewards low confidence, not calibration",
-    proper="no",
-    stacks="weights",
-    cells=CellFacts("exact", (3e-15, 7e-15)),
-    equation="(24)",
-    references=cited("hendrycks2019"),
-    use="Use this score to ask whether low confidence identifies the errors. (With the top-label lens, errors are the "
-    "class of interest.)",
-    avoid="For a constant confidence c the score falls as c grows, whatever the accuracy: it is best at c = 0.",
-    corrections=(Correction("proper", "Table 2 lists propriety as unknown", "the score is not proper"),),
-)
+@metric("sf1", stacks="weights")
 def soft_f1_score(view: Predictions, **common: Unpack[Common]) -> float:
     r"""F1 score of "one minus confidence" as a detector of errors, without a threshold.
 

@@ -10,28 +10,9 @@ from calibrary.base.errors import RefusedError, undefined, warn
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.literature import cited
 
 
-@metric(
-    "field_rce",
-    family="bin",
-    fractional="binary",
-    aliases=("Field-RCE", "field-level relative calibration error"),
-    range=(0.0, np.inf),
-    needs=("groups",),
-    sign="the error is 0 if every field's predicted total equals its number of events; a value of 0.1 means "
-    "that totals are wrong by a tenth of the events on average",
-    cost="O(N)",
-    equation="sum_f N_f |mean y - mean c| / mean y / N",
-    references=cited("pan2020"),
-    use="Use this error for rates that differ by orders of magnitude (clicks, failures): an error counts as a "
-    "percentage of the field's own rate.",
-    avoid="The value is unreliable for fields with few events, whose noisy rate is the denominator; fields without "
-    "events are left out.",
-    status="emerging",
-    since="0.2",
-)
+@metric("field_rce")
 def field_relative_calibration_error(view: Predictions, *, groups: Any = None, **common: Unpack[Common]) -> float:
     r"""Mean over rows of the relative error of the predicted rate in each row's field.
 

@@ -19,7 +19,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups, group, nearest_windows
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords
 from calibrary.metrics.machinery.declare import metric
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.draw import shuffled
 
 
@@ -32,28 +31,7 @@ class GroupingLoss(NamedTuple):
     induced: float
 
 
-@metric(
-    "grouping_loss",
-    family="bin",
-    aliases=("GL", "glest"),
-    range=(-np.inf, np.inf),
-    range_note="the range is [0, 1/2]; by chance the value may lie slightly below 0",
-    sign="the loss is 0 if rows of equal confidence have equal event rates in all groups; larger is worse",
-    fields=(("loss", 0.0),),
-    needs=("groups",),
-    extra_options=BINNING,
-    no_interval="a bootstrap sample repeats rows, for which the correction for chance is too small: the interval "
-    "contained the true value in only 39 to 53% of simulated samples. Compare the value with those of shuffled groups",
-    cost="O(N log N)",
-    equation="sum_b,r n_br/N (h(p_b) - h(p_br)) minus two corrections",
-    references=cited("perez2023"),
-    use="Use this loss for a calibrated model whose probabilities are used for single cases: it shows "
-    "whether more features could distinguish rows of equal confidence.",
-    avoid="The value is a lower bound: groups that are unrelated to the outcome give 0. It is not a calibration "
-    "error, and recalibration cannot lower it.",
-    status="emerging",
-    since="0.2",
-)
+@metric("grouping_loss", extra_options=BINNING)
 def grouping_loss(
     view: Predictions,
     *,

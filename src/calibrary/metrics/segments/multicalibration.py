@@ -20,7 +20,6 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import Partition, columns_of, partitions
 from calibrary.metrics.machinery.declare import TestResult, calibration_test, metric
 from calibrary.metrics.machinery.entry import Averaged
-from calibrary.metrics.machinery.literature import cited
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import redrawn_labels
 from calibrary.numerics.laws.brownian import brownian_range_sf
@@ -31,35 +30,8 @@ _SIDE_BY_SIDE = 16
 #: Number of rows from which a compiled loop is faster than array operations.
 _MANY = 5000
 
-_FACTS: dict[str, Any] = {
-    "status": "emerging",
-    "since": "0.2",
-    "needs": ("by",),
-    "fractional": "binary",
-    "cost": "one sort, then one pass for each combination of columns",
-    "references": cited("guy2025", "hebert2018"),
-}
 
-
-@metric(
-    "multicalibration_error",
-    worst_case=True,
-    family="cumulative",
-    name="multicalibration error",
-    aliases=("MCE of segments", "multi-calibration error", "worst-segment calibration error"),
-    range=(0.0, math.inf),
-    range_note="the value is rarely above 1; it is infinite if an event to which a segment gives probability 0 "
-    "occurred",
-    sign="0 is perfect; the value is the worst segment's Kuiper error divided by its standard deviation, on "
-    "the scale of all rows",
-    symmetric=True,
-    equation="max over segments s of K_s / sd_s, times sd of all rows; K the range of the cumulative difference",
-    use="Use this error to ask whether the model is calibrated for everybody, or only on average. It shows the worst "
-    "segment among all intersections.",
-    avoid="With many small segments, the worst one has a large error by chance alone; "
-    "multicalibration_error_test has a valid p-value.",
-    **_FACTS,
-)
+@metric("multicalibration_error")
 def multicalibration_error(
     view: Predictions,
     *,
@@ -105,23 +77,7 @@ def multicalibration_error(
     return float(sigma.max()) * whole if whole else float(sigma.max())
 
 
-@metric(
-    "multiaccuracy_error",
-    coverage_note="the default 95% interval contained the true value in 88% of 300 samples of 100 rows of a model "
-    "whose log odds are too low by 0.5, and in 93% or more in the other 3 settings measured.",
-    measures="bias",
-    family="cumulative",
-    name="multiaccuracy error",
-    aliases=("multi-accuracy error",),
-    sign="0 is perfect; the value is the largest excess or deficit of events in any segment, divided by the "
-    "number of all rows",
-    symmetric=True,
-    equation="max over segments s of |sum over s of y - c| / N",
-    use="Use this error to ask whether events are as frequent as predicted in every segment. This is a weaker "
-    "requirement than calibration in every segment, and needs fewer rows.",
-    avoid="Within a segment, errors of opposite sign cancel: multicalibration_error detects them.",
-    **_FACTS,
-)
+@metric("multiaccuracy_error")
 def multiaccuracy_error(
     view: Predictions,
     *,

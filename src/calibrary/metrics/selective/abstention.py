@@ -20,43 +20,13 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, column, everywhere, inner, ratio, where
 from calibrary.grouping import group
 from calibrary.metrics.bins.bin_options import class_norm
-from calibrary.metrics.machinery.declare import CellFacts, Common, metric
-from calibrary.metrics.machinery.literature import cited
+from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.numerics.runs import run_lengths, run_starts
-
-EMERGING: dict[str, Any] = {"status": "emerging", "since": "0.2"}
-
-_RANKED: dict[str, Any] = {
-    "family": "cumulative",
-    "measures": "ranking",
-    "perfect": None,
-    "tail": "two-sided",
-    "cost": "O(N log N)",
-    **EMERGING,
-}
-
 
 # -- risk and coverage -------------------------------------------------------------------------------
 
 
-@metric(
-    "aurc",
-    fractional="binary",
-    name="area under the risk-coverage curve",
-    aliases=("selective risk",),
-    sign="lower is better, because the errors are then among the least confident answers; a random order "
-    "gives the error rate",
-    cells=CellFacts("order", (5e-8, 7e-9)),
-    equation="(1/N) sum_k errors among the k most confident / k",
-    references=cited("geifman2019", "traub2024"),
-    use="Use this area for abstention: it shows how often the answers are wrong if only the most confident ones are "
-    "given, averaged over all coverages.",
-    avoid="The value mixes accuracy and ranking, and the first few answers have the most weight: compare augrc, or "
-    "e_aurc for the ranking alone. The value contains no information about calibration: increasing transformations of "
-    "the confidences do not change it.",
-    **_RANKED,
-    stacks="weights",
-)
+@metric("aurc", stacks="weights")
 def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean error rate of the k most confident answers, over all k.
 
@@ -76,21 +46,7 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     return as_number(_risk_area(_Falling.of(view)))
 
 
-@metric(
-    "e_aurc",
-    fractional="binary",
-    name="excess area under the risk-coverage curve",
-    aliases=("excess AURC",),
-    sign="0 means the best possible order of these answers: every right one is more confident than every wrong one",
-    cells=CellFacts("order", (5e-8, 7e-9)),
-    equation="aurc minus that of the best order of the same answers",
-    references=cited("geifman2019"),
-    use="Use this area for the ranking part of aurc: it is the part that a better order of the confidences would save.",
-    avoid="The scale of the value still depends on the error rate (Traub et al.): for models of different accuracy "
-    "prefer auroc.",
-    **_RANKED,
-    stacks="weights",
-)
+@metric("e_aurc", stacks="weights")
 def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""How much of the area under the risk-coverage curve a better order of confidences would save.
 
@@ -108,22 +64,7 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     return as_number(np.maximum(_risk_area(_Falling.of(view)) - _risk_area(_Falling.best(view)), 0.0))
 
 
-@metric(
-    "augrc",
-    fractional="binary",
-    name="area under the generalized risk-coverage curve",
-    range=(0.0, 1.0),
-    range_note="the value is at most 1/2 + 1/(2N)",
-    sign="lower is better: the value is the mean share of answers that are given and wrong",
-    cells=CellFacts("order", (3e-8, 3e-9)),
-    equation="(1/N) sum_k errors among the k most confident / N",
-    references=cited("traub2024"),
-    use="Use this area for abstention in one number: the risk of an undetected error, averaged over coverages, with "
-    "equal weight for all answers.",
-    avoid="Like aurc, the value mixes accuracy and ranking and does not detect miscalibration.",
-    **_RANKED,
-    stacks="weights",
-)
+@metric("augrc", stacks="weights")
 def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean share of answers that are among the k most confident and wrong, over all k.
 
@@ -144,26 +85,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     return as_number(given_and_wrong.sum(axis=-1) / f.size.sum(axis=-1) ** 2)
 
 
-@metric(
-    "auroc",
-    smooth=True,
-    refit_errors={"": "logit"},
-    fractional="binary",
-    name="area under the ROC curve",
-    aliases=("AUC", "ROC AUC", "c-statistic", "concordance"),
-    better="higher",
-    sign="higher is better: the area is 1 if confidence separates right from wrong answers, and 1/2 if it is "
-    "unrelated to them",
-    symmetric=True,
-    cells=CellFacts("order", (4e-6, 2e-7)),
-    equation="P(c of a right answer > c of a wrong one), half for ties",
-    references=cited("hanley1982", "traub2024"),
-    use="Use AUROC to ask whether the confidence can decide which predictions to trust, whatever its scale.",
-    avoid="AUROC measures discrimination, not calibration: increasing transformations of the confidences do not "
-    "change it.",
-    **_RANKED,
-    stacks="weights",
-)
+@metric("auroc", stacks="weights")
 def area_under_roc_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Probability that a right answer has a higher confidence than a wrong one.
 
@@ -258,23 +180,7 @@ def _digammas(x: Array) -> Array:
 # -- errors of confidence that leaderboards and papers on language models print ----------------------
 
 
-@metric(
-    "rms_calibration_error",
-    family="bin",
-    fractional="binary",
-    aliases=("HLE calibration error", "BrowseComp calibration error", "rms_calib_error"),
-    combine=class_norm(2),
-    cells=CellFacts("counts"),
-    stacks="weights",
-    cost="O(N log N)",
-    equation="(28) with p = 2 over bins of bin_size answers",
-    references=cited("hendrycks2019", "phan2025"),
-    use="Use this error to compare with Humanity's Last Exam, BrowseComp and others that print a root mean square "
-    "error.",
-    avoid="tail='drop' understates over-confidence, because it leaves the most confident answers out. The value "
-    "depends on bin_size, and is not 0 for a calibrated model.",
-    **EMERGING,
-)
+@metric("rms_calibration_error", combine=class_norm(2), stacks="weights")
 def rms_calibration_error(
     view: Predictions, *, bin_size: float = 100, tail: str = "join", ties: str = "pool", **common: Unpack[Common]
 ) -> float:
@@ -339,25 +245,7 @@ def _cut_bins(view: Predictions, bin_size: float) -> tuple[Array, Array]:
     return run_lengths(start, view.n).astype(np.float64), np.add.reduceat(view.residual[order], start)
 
 
-@metric(
-    "rank_calibration_error",
-    coverage_note="the default 95% interval contained the true value in 88% of 121 samples of 500 rows of an "
-    "over-confident model: the bias of the error is not negligible there.",
-    family="bin",
-    fractional="binary",
-    aliases=("RCE", "rank-calibration error", "empirical RCE"),
-    cells=CellFacts("order", (0.002, 0.002)),
-    stacks="labels",
-    cost="O(N log N)",
-    sign="the error is 0 if bins of more confident answers always have a higher accuracy; larger is worse",
-    equation="mean |rank of the accuracy of its bin - rank of the confidence|, ranks in [0, 1]",
-    references=cited("huang2024"),
-    use="Use this error for confidences that are not probabilities, or for graded answers: does higher confidence "
-    "mean better answers?",
-    avoid="The value does not depend on the size of confidences. Noise alone reorders bins of similar accuracy, so "
-    "that with few answers the value is too high.",
-    **EMERGING,
-)
+@metric("rank_calibration_error", stacks="labels")
 def rank_calibration_error(view: Predictions, *, n_bins: int = 20, **common: Unpack[Common]) -> float:
     r"""Mean distance between the rank of an answer's confidence and the rank of the accuracy of its bin.
 
