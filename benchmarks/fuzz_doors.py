@@ -1,4 +1,4 @@
-"""The long attack on every door (``tests/doors.py``): saved files, states, tables, SQL, commands, threads and pages.
+"""The long attack on every door (``tests/doors.py``): files, states, tables, SQL, commands, threads, pages and servers.
 
     python benchmarks/fuzz_doors.py [--kind saved --minutes 10]
 
@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 import calibrary as cal  # noqa: E402
 import doors  # noqa: E402
+import doors_served  # noqa: E402
 
 FILE = ROOT / "benchmarks" / "fuzz_doors.json"
 GOALS = {
@@ -34,6 +35,8 @@ GOALS = {
     "command": 2_000,
     "threads": 500,
     "page": 2_000,
+    "app": 10_000,
+    "mcp": 10_000,
 }
 MOST_KEPT = 40
 #: Files that nobody keeps need no disk.
@@ -57,6 +60,8 @@ def save(kind: str, mine: dict[str, Any]) -> None:
 
 def one(kind: str, seed: int, folder: Path, driver: Any) -> str:
     """One case."""
+    if kind in doors_served.KINDS:
+        return doors_served.turn(kind, seed)
     if kind != "page":
         return doors.turn(kind, seed, folder)
     for at, fault in doors.page_turn(range(seed, seed + 1), folder, driver):
@@ -142,6 +147,10 @@ ABOUT = {
                 "the answers of one thread; filters, rcParams, environment, seeds and handlers as before"),
     "page": ("changed reports that are accepted, as pages and in a notebook, opened in Chromium",
              "no script but ours by its hash, no request, no handler, the verdict's text is seen unchanged"),
+    "app": ("requests of the app's page with other methods, paths, headers and bodies (`tests/doors_served.py`)",
+            "never a 5xx, refused without the token, no secret, nothing left, the right answer afterwards"),
+    "mcp": ("calls of an agent's tools with other arguments and paths, and lines that are no messages",
+            "a sentence or the right number, nothing outside of the folder, nothing left, the server goes on"),
 }  # fmt: skip
 
 
@@ -197,8 +206,9 @@ def main() -> None:
     if arguments.page:
         write_page()
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)) if arguments.kind != ["page"] else None
-    kinds = arguments.kind or [kind for kind in GOALS if kind != "page"]
+    if not {"page", "app", "mcp"} & set(arguments.kind or ()):  # those have processes of their own
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    kinds = arguments.kind or [kind for kind in GOALS if kind not in ("page", *doors_served.KINDS)]
     open_ = sum(run(kind, time.time() + 60.0 * arguments.minutes, GOALS[kind] + arguments.more) for kind in kinds)
     sys.exit(1 if open_ else 0)
 

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,21 @@ class Visitor:
     """An app that was started for a test; ``ask`` sends what the page would send unless headers say otherwise."""
 
     def __init__(self, folder: Path, *options: str, **environment: str) -> None:
-        self.folder = folder
+        self.folder, self._errors = folder, tempfile.TemporaryFile()  # noqa: SIM115
+        silent = [] if "BROWSER" in environment else ["--no-browser"]
         env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(folder)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "calibrary", "app", "--port", "0", "--no-browser", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**env, **environment},
+            [sys.executable, "-m", "calibrary", "app", "--port", "0", *silent, *options],
+            stdout=subprocess.PIPE, stderr=self._errors, text=True, env={**env, **environment},
         )  # fmt: skip
         self.url = self.process.stdout.readline().strip()
         self.port = int(re.search(r":(\d+)/", self.url)[1])
-        self.host, self.cookie = f"127.0.0.1:{self.port}", ""
+        self.host, self.key = f"127.0.0.1:{self.port}", ""
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> tuple[Any, bytes]:
         """The answer and its body; a header of None is left out, an underscore in its name is a hyphen."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
-        given: dict[str, str | None] = {"host": self.host, "cookie": self.cookie}
+        given: dict[str, str | None] = {"host": self.host, "x-calibrary-key": self.key}
         given |= {} if method == "GET" else {"origin": f"http://{self.host}"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in given.items() if value}
@@ -51,9 +53,8 @@ class Visitor:
             connection.close()
 
     def enter(self) -> Visitor:
-        """Open the address that was printed, and keep the cookie."""
-        answer, _ = self.ask("GET", self.url.split(str(self.port))[1])
-        self.cookie = answer.headers["set-cookie"].split(";")[0]
+        """Take the token from the address that was printed, as the page does."""
+        self.key = self.url.partition("#token=")[2]
         return self
 
     def drop(self, name: str, content: bytes) -> str:
@@ -98,10 +99,18 @@ class Visitor:
             found += [pid for pid, (parent, state) in processes().items() if parent in found and state != "Z"]
         return list(dict.fromkeys(found[1:]))
 
+    @property
+    def complaints(self) -> str:
+        """What the app wrote to standard error."""
+        self._errors.seek(0)
+        return self._errors.read().decode()
+
     def stop(self, how: int = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(60)
+        status = self.process.wait(60)
+        assert "Traceback" not in self.complaints, self.complaints
+        return status
 
 
 def processes() -> dict[int, tuple[int, str]]:

@@ -9,7 +9,7 @@
 # {"mcpServers": {"calibrary": {"command": "calibrary", "args": ["mcp", "/home/me/predictions"]}}}
 # ```
 #
-# Only files under the folders that are named can be read: paths and links that lead out of them, devices, pipes and files above
+# Only files under the folders that are named can be read: paths that lead out of them, links, devices, pipes and files above
 # `--most-mb` are refused before they are opened. Nothing is written. Below is a session of a real client.
 
 # %%

@@ -107,27 +107,46 @@ def test_two_files_are_two_models(app, file):
 # -- who may talk to it -----------------------------------------------------------------------------
 
 
-def test_the_token_gives_a_cookie_that_no_script_and_no_other_page_sends(app):
-    answer, page = app.ask("GET", app.url.split(str(app.port))[1], cookie=None)
+def test_the_page_has_no_secret_and_no_cookie_is_set(app):
+    answer, page = app.ask("GET", "/", x_calibrary_key=None)
     assert answer.status == 200
     assert b'id="file"' in page
-    cookie = answer.headers["set-cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=strict" in cookie
+    assert app.key.encode() not in page
+    assert app.url == f"http://127.0.0.1:{app.port}/#token={app.key}"  # what follows # is sent to no server
+    assert len(app.key) == 43
+    for path in ("/", "/enter", "/files", "/runs"):
+        assert "set-cookie" not in app.ask("GET", path)[0].headers
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", ["/", "/?token=", "/?token=x", "/files", "/runs", "/runs/x", "/runs/x/page"])
-def test_without_the_token_or_the_cookie_nothing_is_answered(app, path):
-    assert app.ask("GET", path, cookie=None)[0].status == 403
-    assert app.ask("GET", path, cookie=f"calibrary_{app.port}=x")[0].status == 403
+@pytest.mark.parametrize(
+    "path", ["/enter", "/files", "/runs", "/runs/x", "/runs/x/", "/runs/x/cancel", "/runs/x/page/x"]
+)
+def test_without_the_token_nothing_is_answered(app, path):
+    for key in (None, "x", app.key[:-1], app.key + "x", app.key.upper()):
+        assert app.ask("GET", path, x_calibrary_key=key)[0].status == 403
+    assert app.ask("GET", f"{path}?token={app.key}", x_calibrary_key=None)[0].status == 403
+    assert app.ask("GET", path, x_calibrary_key=None, cookie=f"calibrary_{app.port}={app.key}")[0].status == 403
+
+
+def test_the_page_of_a_report_needs_its_random_id(app, finished):
+    assert len(finished["id"]) == 32
+    assert app.ask("GET", f"/runs/{finished['id']}/page", x_calibrary_key=None)[0].status == 200
+    for id in ("x", finished["id"][:-1], finished["id"] + "x", "..", "%2e%2e"):
+        assert app.ask("GET", f"/runs/{id}/page", x_calibrary_key=None)[0].status == 404
+    assert app.ask("GET", f"/runs/{finished['id']}", x_calibrary_key=None)[0].status == 403
+    assert app.ask("DELETE", f"/runs/{finished['id']}", x_calibrary_key=None)[0].status == 403
+    for path in ("page", "report.json"):
+        for site in ("same-site", "cross-site"):  # another port of this machine is the same site
+            answer, _ = app.ask("GET", f"/runs/{finished['id']}/{path}", sec_fetch_site=site)
+            assert answer.status == 403
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/files"), ("POST", "/runs"), ("DELETE", "/files/x")])
-def test_without_the_cookie_nothing_is_changed(app, method, path):
-    assert app.ask(method, path, b"x", cookie=None)[0].status == 403
+def test_without_the_token_nothing_is_changed(app, method, path):
+    assert app.ask(method, path, b"x", x_calibrary_key=None)[0].status == 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}"])
@@ -146,7 +165,7 @@ def test_localhost_is_this_machine(app):
     {"origin": "https://127.0.0.1:{port}"}, {"origin": "http://127.0.0.1:{port}.evil.example"},
     {"sec_fetch_site": "cross-site"}, {"sec_fetch_site": "same-site"}, {"sec_fetch_site": "none"},
 ])  # fmt: skip
-def test_a_post_of_another_page_is_refused_also_with_the_cookie(app, headers):
+def test_a_post_of_another_page_is_refused_also_with_the_token(app, headers):
     given = {name: value and value.format(port=app.port) for name, value in headers.items()}
     for method, path in (("POST", "/files"), ("POST", "/runs"), ("POST", "/preview"), ("DELETE", "/files/x")):
         assert app.ask(method, path, b"{}", **given)[0].status == 403, path
@@ -225,7 +244,9 @@ def test_a_file_beyond_the_limit_is_refused_and_leaves_nothing(app):
 def test_an_incomplete_upload_leaves_no_file(app):
     (private,) = app.private
     with socket.create_connection(("127.0.0.1", app.port)) as line:
-        head = f"POST /files HTTP/1.1\r\nHost: {app.host}\r\nOrigin: http://{app.host}\r\nCookie: {app.cookie}\r\n"
+        head = (
+            f"POST /files HTTP/1.1\r\nHost: {app.host}\r\nOrigin: http://{app.host}\r\nX-Calibrary-Key: {app.key}\r\n"
+        )
         line.sendall(f"{head}X-File-Name: cut.csv\r\nContent-Length: 1000000\r\n\r\ny,p\n".encode())
         app.until(lambda: list(private.rglob("cut.csv")))
     app.until(lambda: not list(private.rglob("cut.csv")))
@@ -308,8 +329,7 @@ def test_a_report_that_waits_can_be_cancelled_and_deleted(app, file, long):
 
 def test_closing_the_tab_does_not_stop_a_report(app, file):
     id = app.measure(file, label="outcome", prob=["risk"])
-    fresh = app.ask("GET", app.url.split(str(app.port))[1], cookie=None)[0]  # the address is opened again
-    listed = json.loads(app.ask("GET", "/runs", cookie=fresh.headers["set-cookie"].split(";")[0])[1])["runs"]
+    listed = json.loads(app.ask("GET", "/runs")[1])["runs"]  # the address is opened again
     assert id in [run["id"] for run in listed]
     assert app.ended(id)["status"] == "done"
 
@@ -331,7 +351,7 @@ def test_nothing_is_left_behind(tmp_path, how):
         assert app.private == [private]  # a killed app could not remove its folder
         again = Visitor(tmp_path)
         assert private not in again.private
-        assert again.ask("GET", app.url.split(str(app.port))[1])[0].status == 403  # another token, another app
+        assert again.ask("GET", "/runs", x_calibrary_key=app.key)[0].status == 403  # another token, another app
         again.stop()
     assert app.private == []
 
@@ -355,16 +375,14 @@ def test_finished_reports_are_kept_where_the_user_said_so(tmp_path):
 def test_other_machines_need_a_password(tmp_path):
     app = Visitor(tmp_path, "--host", "0.0.0.0", "--i-know", CALIBRARY_APP_PASSWORD="correct horse battery")
     assert "token" not in app.url
-    answer, page = app.ask("GET", "/")
-    assert b'id="password"' in page
-    assert "set-cookie" not in answer.headers
+    answer, page = app.ask("GET", "/enter")
+    assert (answer.status, b'id="password"' in page) == (200, True)
     assert app.ask("GET", "/runs")[0].status == 403
     assert app.ask("POST", "/login", {"password": ""})[0].status == 403
     assert (
         app.ask("POST", "/login", {"password": "correct horse battery"}, origin="http://evil.example")[0].status == 403
     )
-    answer, _ = app.ask("POST", "/login", {"password": "correct horse battery"})
-    app.cookie = answer.headers["set-cookie"].split(";")[0]
+    app.key = json.loads(app.ask("POST", "/login", {"password": "correct horse battery"})[1])["token"]
     assert app.ask("GET", "/runs")[0].status == 200
     assert app.ask("GET", "/runs", host=f"evil.example:{app.port}")[0].status == 421
     app.stop()

@@ -329,9 +329,8 @@ def test_a_decompression_bomb_is_refused_with_a_sentence(source, tmp_path, bomb)
     (tmp_path / name).write_bytes(content)
     pid, told = source(job="preview", files=[str(tmp_path / name)])
     assert set(pid) == {"pid"}
-    if bomb == "_parquet":  # the text that all rows share is kept once, so that the file is read within the limit
-        first = told["result"]["first"][0]
-        assert (first[:2], len(first[2])) == (["0", "0.5"], 40)
+    if bomb == "_parquet":  # the column whose texts would unpack to 17 GB is shown without its values
+        assert told["result"]["first"][0] == ["0", "0.5", "…"]
         return
     assert set(told) == {"error"}
     assert name.removesuffix(".gz") in told["error"]

@@ -9,8 +9,8 @@ import pytest
 SIZES = {"wide": (1280, 1000), "narrow": (390, 844)}
 
 
-@pytest.fixture(scope="session")
-def driver():
+def _browser():
+    """A browser with a profile of its own."""
     selenium = pytest.importorskip("selenium.webdriver")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     service = shutil.which("chromedriver")
@@ -21,7 +21,19 @@ def driver():
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = selenium.Chrome(options=options, service=selenium.ChromeService(service))
+    return selenium.Chrome(options=options, service=selenium.ChromeService(service))
+
+
+@pytest.fixture(scope="session")
+def driver():
+    browser = _browser()
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def second_driver():
+    browser = _browser()
     yield browser
     browser.quit()
 

@@ -5,11 +5,15 @@ With CALIBRARY_SCREENSHOTS=folder every step leaves a picture there: wide, narro
 
 from __future__ import annotations
 
+import http.client
 import itertools
+import json
 import os
 import shutil
 import tempfile
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -126,7 +130,7 @@ def test_two_files_are_compared_and_two_reports_stand_side_by_side(driver, visit
 def test_a_whole_visit(driver, visited):
     app, folder = visited
     find, shown, chosen = seen_by(driver)
-    assert driver.execute_script("return location.search") == ""  # the token is in no address that could be copied
+    assert driver.execute_script("return location.search + location.hash") == ""  # no address has the token
     assert driver.execute_script("return document.cookie") == ""
     assert find("#file").get_attribute("type") == "file"
     pictured(driver, "1-empty")
@@ -185,6 +189,93 @@ def test_a_whole_visit(driver, visited):
         "predictions.csv"
     ] * 2
 
-    driver.get(f"http://127.0.0.1:{app.port}/")  # the tab is opened again: the cookie is enough, and nothing is lost
+    driver.get(f"http://127.0.0.1:{app.port}/")  # the tab is loaded again: it has kept the token
     Visitor.until(lambda: find("#headline").text == headline)
     assert find("#files b").text == "predictions.csv"
+
+
+# -- another user's server on another port of this machine --------------------------------------------
+
+#: What the page of an attacker tries; it sends home whatever it could read.
+ATTACK = Path(__file__).with_name("other_port.html").read_text()
+
+
+@pytest.fixture
+def attacker():
+    """A server on another port: it sends the page of the attack and writes down every request."""
+    heard, home = [], []
+
+    class Answer(BaseHTTPRequestHandler):
+        page = b""
+
+        def do_GET(self):
+            heard.append(f"{self.path}\n{self.headers}")
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(self.page)
+
+        def do_POST(self):
+            heard.append(f"{self.path}\n{self.headers}")
+            home.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Keep silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1], Answer, heard, home
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_on_another_port_gets_nothing_from_either_browser(driver, second_driver, attacker):
+    port, page, heard, home = attacker
+    with tempfile.TemporaryDirectory(prefix="cal") as folder:
+        app = Visitor(Path(folder)).enter()
+        try:
+            run = app.ended(app.measure(app.drop("secret.csv", table()), label="outcome", prob=["risk"]))
+            page.page = (
+                ATTACK.replace("PORT", str(app.port)).replace("RUN", run["id"]).encode()
+            )  # even if the attacker knew the report's id
+            second_driver.get(f"http://127.0.0.1:{app.port}/")  # without the token the page explains how to enter
+            Visitor.until(lambda: "#token=" in second_driver.find_element("css selector", "main").text)
+            for browser in (driver, second_driver):
+                browser.get(app.url)
+                names = Visitor.until(lambda browser=browser: browser.find_elements("css selector", "#files b"))
+                assert [name.text for name in names] == ["secret.csv"]
+                assert browser.execute_script("return [location.hash, document.cookie].join()") == ","
+                home.clear()
+                app_tab = browser.current_window_handle
+                browser.execute_script(f"open('http://127.0.0.1:{port}/')")  # the victim follows a link
+                got = dict(Visitor.until(lambda: home and home[0]))
+                assert len(got) == 22
+                for name, value in got.items():
+                    assert value.startswith(("refused: ", "opaque ")) or value in ("", "null", "sent"), (name, value)
+                assert got["get /files"] == "refused: TypeError"
+                assert got["blind /files"] == "refused: TypeError"
+                assert got["own storage"] == "null"
+                for handle in browser.window_handles:
+                    browser.switch_to.window(handle)
+                    if handle != app_tab:
+                        browser.close()
+                browser.switch_to.window(app_tab)
+            assert heard
+            assert not any(
+                app.key in request or run["id"] in request.replace(page.page.decode(), "") for request in heard
+            )
+            assert not any("cookie" in request.lower() for request in heard)
+            listed = json.loads(app.ask("GET", "/files")[1])["files"]
+            assert [file["name"] for file in listed] == ["secret.csv"]  # the attacker added nothing
+            assert len(json.loads(app.ask("GET", "/runs")[1])["runs"]) == 1
+            for request in heard:  # and what the browsers sent to the attacker opens nothing
+                headers = dict(line.split(": ", 1) for line in request.split("\n")[1:] if ": " in line)
+                line = http.client.HTTPConnection("127.0.0.1", app.port, timeout=60)
+                line.request("GET", "/files", headers={**headers, "Host": app.host})
+                assert line.getresponse().status == 403
+        finally:
+            driver.get("about:blank")
+            driver.get_log("browser")
+            app.stop()

@@ -7,8 +7,10 @@ import html
 import io
 import json
 import re
+import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -155,7 +157,7 @@ def test_labels_as_words_ask_which_one_is_meant(tmp_path):
     refused("--positive", path)
     assert value(path, "--positive", "ill") == pytest.approx(cal.brier_score(Y, P))
     path.write_text(csv_text({"y": [str(a + 1) for a in Y], "p": P}))
-    refused("--positive 2", path)
+    refused("--positive '2'", path)
     assert value(path, "--positive", "2") == pytest.approx(cal.brier_score(Y, P))
     path.write_text(csv_text({"y": ["yes" if a else "no" for a in Y], "p": P}))
     assert value(path) == pytest.approx(cal.brier_score(Y, P))
@@ -364,6 +366,77 @@ def test_percentages_and_logits_that_look_like_probabilities_are_warned_about(tm
     assert status == 0, err
     text = " ".join(err.split())
     assert (said in text) if said else ("was given, but" not in text)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_a_missing_value_of_a_category_is_missing(tmp_path, ending, chunks):
+    """Arrow's own conversion gives the last category for it."""
+    from calibrary.cli.read import read_predictions
+
+    labels = pa.chunked_array([pa.array(["no", "yes", None] * 20).dictionary_encode()] * chunks)
+    table = pa.table({"y": labels, "p": np.linspace(0.1, 0.9, 60 * chunks)})
+    path = tmp_path / f"p.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    else:
+        feather.write_feather(table, path, compression="uncompressed")
+    refused("column 'y' has", path, "--label", "y", "--prob", "p")
+    found = read_predictions(path, label="y", prob=["p"], drop_missing=True)
+    assert (found.n_dropped, found.y.tolist(), found.classes) == (20 * chunks, [0, 1] * 20 * chunks, ("no", "yes"))
+
+
+def _two_long_labels(n=8000):
+    return pa.table({"y": ["a" * 300_000, "b" * 300_000] * (n // 2), "p": np.linspace(0.1, 0.9, n)})
+
+
+def _nulls(n=1 << 28):
+    return pa.table({"y": pa.nulls(n), "p": pa.nulls(n)})
+
+
+def _runs(n=1 << 28):
+    run = pa.RunEndEncodedArray.from_arrays(pa.array([n], pa.int32()), pa.array([1.0]))
+    return pa.table({"y": run, "p": run})
+
+
+@pytest.mark.parametrize(("make", "ending"), [
+    (_two_long_labels, "parquet"), (_two_long_labels, "arrow"), (_nulls, "arrow"), (_runs, "arrow"),
+])  # fmt: skip
+def test_a_small_file_that_becomes_gigabytes_is_refused_before(tmp_path, make, ending):
+    """In a process that may take half a gigabyte more than its libraries."""
+    path = tmp_path / f"p.{ending}"
+    table = make()
+    if ending == "parquet":
+        pq.write_table(table, path, compression="zstd")
+    else:
+        if make is _two_long_labels:
+            table = table.set_column(0, "y", table.column("y").dictionary_encode())
+        with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as made:
+            made.write_table(table)
+    assert path.stat().st_size < 200_000
+    code = (
+        "import resource, sys\nimport pyarrow.parquet, pyarrow.compute, calibrary.cli.main\n"
+        "from calibrary.cli.read import read_predictions\n"
+        "before = int(open('/proc/self/statm').read().split()[5]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (before + (1 << 29),) * 2)\n"
+        "read_predictions(sys.argv[1], label='y', prob=['p'], positive='a' * 300_000)"
+    )
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("does not apply: Linux alone counts memory there")
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert re.search(r"(is small but unpacks|the texts of column 'y' of .* unpack) to more than 1 GiB", ended.stderr)
+
+
+def test_texts_that_rows_share_are_kept_once(tmp_path):
+    from calibrary.cli.files import open_table
+
+    pq.write_table(
+        pa.table({"y": ["a" * 3000, "b" * 3000] * 50, "p": np.linspace(0.1, 0.9, 100)}), tmp_path / "p.parquet"
+    )
+    values = open_table(tmp_path / "p.parquet").columns(["y"])["y"]
+    assert values[0] is values[2]
+    assert values.tolist() == ["a" * 3000, "b" * 3000] * 50
 
 
 def test_objects_of_other_packages_come_in():

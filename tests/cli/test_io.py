@@ -131,7 +131,7 @@ def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
         ("y,p\n1,0.5\n", {"label": "z"}, "no column is called 'z'"),
         ("label,p\n1,0.5\n", {"label": "lable"}, "did you mean 'label'"),
         ("y,p\n1,0.5\n", {"prob": ["q"]}, "no column, and no prefix"),
-        ("a,b\n1,0.5\n", {}, "name it with --label; the columns are a, b"),
+        ("a,b\n1,0.5\n", {}, "name it with --label; the columns are 'a', 'b'"),
         ("y,truth,p\n1,1,0.5\n", {}, "several columns may be the label"),
         ("y,x\n1,0.5\n", {}, "name it with --prob"),
         ("y,p\n1,50\n0,0.2\n1,70\n", {}, r"row 1: 50; row 3: 70.*mixed.*--percent"),

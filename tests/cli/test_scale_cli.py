@@ -180,7 +180,7 @@ def test_labels_name_the_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for names, said in (
         ("ill", "name each class once"),
         ("ill,ill", "name each class once"),
-        ("well,sick", "holds ill, which --labels does not name: well, sick"),
+        ("well,sick", "holds 'ill', which --labels does not name: 'well', 'sick'"),
         ("a,b,c", "names 3 classes .* and there is one probability column, of two classes"),
     ):
         with pytest.raises(InputError, match=said):

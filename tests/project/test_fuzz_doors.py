@@ -11,6 +11,7 @@ import pytest
 
 import calibrary as cal
 import doors
+import doors_served
 from calibrary.public import PUBLIC
 from paths import ROOT
 
@@ -29,6 +30,14 @@ FOUND = [("saved", 100221), ("saved", 110248), ("state", 5030), ("state", 12920)
 @pytest.mark.parametrize(("kind", "seed"), FOUND)
 def test_what_the_long_run_found_stays_mended(kind, seed, tmp_path):
     assert "sentence" in doors.turn(kind, seed, tmp_path)
+
+
+@pytest.mark.parametrize("kind", doors_served.KINDS)
+def test_no_request_gets_through(kind):
+    for package in ("starlette", "uvicorn", "mcp"):
+        pytest.importorskip(package)
+    seen = collections.Counter(doors_served.turn(kind, seed) for seed in range(60))
+    assert 10 < seen[f"{kind}: refused in a sentence"] < 60
 
 
 @pytest.mark.parametrize("kind", FEW)

@@ -15,9 +15,19 @@ const make = (tag, text, attributes = {}) => {
 const show = (id, shown = true) => { $(id).hidden = !shown; };
 const say = (id, text) => { $(id).textContent = text; show(id, Boolean(text)); };
 
+// The token comes after the # of the address, which is sent to no server; this tab keeps it and sends it as a header.
+const KEY = "x-calibrary-key";
+let key = new URLSearchParams(location.hash.slice(1)).get("token") || "";
+try {
+  if (key) sessionStorage.setItem(KEY, key);
+  else key = sessionStorage.getItem(KEY) || "";
+} catch { /* a frame may have no storage: the token then stays in this variable */ }
+if (location.hash) history.replaceState(null, "", location.pathname); // so that it does not stay in the history
+addEventListener("hashchange", () => location.reload()); // the address of a new app is opened in an old tab
+
 async function ask(path, method = "GET", body) {
-  const given = { method, credentials: "same-origin" };
-  if (body !== undefined) { given.body = JSON.stringify(body); given.headers = { "content-type": "application/json" }; }
+  const given = { method, credentials: "omit", headers: { [KEY]: key } };
+  if (body !== undefined) { given.body = JSON.stringify(body); given.headers["content-type"] = "application/json"; }
   let answer;
   try { answer = await fetch(path, given); } catch { throw new Error("The app does not answer: it has ended, or this machine is busy."); }
   const text = await answer.text();
@@ -45,7 +55,8 @@ function send(file) {
     const request = new XMLHttpRequest();
     entry.request = request;
     request.open("POST", "/files");
-    request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
+    request.setRequestHeader(KEY, key);
+    request.setRequestHeader("x-file-name", encodeURIComponent(file.name.toWellFormed ? file.name.toWellFormed() : file.name));
     request.upload.onprogress = (event) => { entry.share = event.total ? event.loaded / event.total : 0; drawFiles(); };
     request.onloadend = () => {
       let found = {};
@@ -233,7 +244,7 @@ function draw(run) {
   $("headline").textContent = run.headline;
   $("statements").replaceChildren(...run.statements.map((text) => make("li", text)));
   show("statements", run.status !== "done"); // the page of the report repeats them
-  if (run.status === "failed") say("trouble", run.error);
+  if (run.error) say("trouble", run.error); // also of a finished report that could not be stored
   if (run.status === "cancelled") say("trouble", "The report was cancelled, and nothing was stored.");
   if (run.status === "done") finish(run);
 }
@@ -259,7 +270,7 @@ async function printed(event) {
   link.classList.add("busy");
   link.textContent = "PDF is being printed …";
   try {
-    const answer = await fetch(link.href, { credentials: "same-origin" });
+    const answer = await fetch(link.href, { credentials: "omit" });
     if (!answer.ok) throw new Error((await answer.json()).error);
     const place = URL.createObjectURL(await answer.blob());
     const save = make("a", "", { href: place, download: "report.pdf" });
@@ -279,7 +290,7 @@ async function recent() {
     const row = make("li"), name = make("span", undefined, { class: "name" });
     row.dataset.name = run.names.join(", ");
     const when = new Date(run.asked * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    name.append(make("b", run.names.join(", ")), make("span", ` ${when}. ${run.status === "done" ? run.headline : run.status === "failed" ? run.error : run.status}`, { class: "hint" }));
+    name.append(make("b", run.names.join(", ")), make("span", ` ${when}. ${run.status === "done" ? run.error || run.headline : run.status === "failed" ? run.error : run.status}`, { class: "hint" }));
     const tick = make("input", undefined, { type: "checkbox", value: run.id, "aria-label": `Choose ${run.names.join(", ")}` });
     tick.onchange = () => show("beside", document.querySelectorAll("#runs input:checked").length === 2);
     const open = make("button", "Show", { type: "button" }), away = make("button", "Delete", { type: "button" });
@@ -309,7 +320,6 @@ function besideEachOther() {
 
 // -- actions of the user ------------------------------------------------------------------------------
 function begin() {
-  if (location.search) history.replaceState(null, "", "/"); // so that the token does not stay in the history
   $("file").onchange = () => { take($("file").files).then(() => { $("file").value = ""; }); };
   const drop = $("drop");
   for (const name of ["dragenter", "dragover"]) document.addEventListener(name, (event) => { event.preventDefault(); drop.classList.add("over"); });
@@ -334,8 +344,8 @@ function begin() {
 function login() {
   $("login").onsubmit = async (event) => {
     event.preventDefault();
-    try { await ask("/login", "POST", { password: $("password").value }); location.replace("/"); } catch (error) { say("wrong", error.message); }
+    try { location.replace(`/#token=${(await ask("/login", "POST", { password: $("password").value })).token}`); } catch (error) { say("wrong", error.message); }
   };
 }
 
-if (document.getElementById("login")) login(); else begin();
+if (document.getElementById("login")) login(); else if (key) begin(); else location.replace("/enter");

@@ -1,5 +1,7 @@
 """Child processes that do the work: one for each job, with limits; a child is ended together with all its own children.
 
+They compute the reports of the app and the tools of ``calibrary mcp``.
+
 A child runs the command line. It takes its job as one line of JSON and answers with lines of JSON: its progress, its
 result, or an error. On Linux one process loads the libraries in advance and is copied for each job, so that no job
 waits for the libraries; on other systems every job starts a new process.
@@ -13,7 +15,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -91,8 +93,8 @@ class WorkProcess:
 class Children:
     """The child processes of one app: the process that is copied, and its copies that have a job."""
 
-    def __init__(self, folder: Path, limits: AppLimits, copies: bool | None = None) -> None:
-        self.limits = limits
+    def __init__(self, folder: Path, limits: AppLimits, copies: bool | None = None, loads: Sequence[str] = ()) -> None:
+        self.limits, self._loads = limits, loads
         self._folder = folder
         self._copies = (sys.platform == "linux") if copies is None else copies
         self._source: asyncio.Task[tuple[asyncio.subprocess.Process, socket.socket]] | None = None
@@ -106,7 +108,7 @@ class Children:
     async def _loaded(self) -> tuple[asyncio.subprocess.Process, socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            process = await self._new_process(str(theirs.fileno()), pass_fds=[theirs.fileno()])
+            process = await self._new_process(str(theirs.fileno()), *self._loads, pass_fds=[theirs.fileno()])
         return process, ours
 
     async def _new_process(self, *words: str, **how: Any) -> asyncio.subprocess.Process:
@@ -121,8 +123,9 @@ class Children:
         }
         limits = [str(self.limits.memory), str(int(self.limits.seconds) + 1)]
         command = [sys.executable, "-m", _PROGRAM, *limits, *words]
-        own = {"cwd": self._folder, "env": environment, "limit": _LONGEST_LINE, "start_new_session": True, **how}
-        return await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL, **own)
+        nothing = dict.fromkeys(("stdin", "stdout", "stderr"), asyncio.subprocess.DEVNULL)
+        own = {"cwd": self._folder, "env": environment, "limit": _LONGEST_LINE, "start_new_session": True}
+        return await asyncio.create_subprocess_exec(*command, **{**nothing, **own, **how})
 
     async def take(self) -> WorkProcess:
         """A child that waits for its job."""
@@ -135,7 +138,11 @@ class Children:
             self.prepare()
             assert self._source is not None
             source = self._source
-            _, jobs = await source
+            try:
+                _, jobs = await source
+            except OSError as error:
+                self._source = None if self._source is source else self._source
+                raise StoppedError(f"no process could be started for the work: {error.strerror or error}") from None
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
@@ -174,7 +181,10 @@ class Children:
         for child in self._at_work:
             child.stop()
         if self._source is not None:
-            process, jobs = await self._source
+            try:
+                process, jobs = await self._source
+            except OSError:  # it could not be started
+                return
             jobs.close()
             with suppress(ProcessLookupError):
                 process.kill()

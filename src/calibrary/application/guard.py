@@ -1,18 +1,20 @@
-"""Access control of the app: only this machine's browser, with the token in the printed address, may use it.
+"""Access control of the app: only a page with the token of the printed address may use it.
 
 Every request is checked. Its Host header must name the app, so that another host name for the same address (DNS
-rebinding) gets no answer. A request that changes something must come from the app's own page. The cookie, which only
-that page sends, must be the one that was set for the token or the password. The headers of every answer forbid other
-pages to show, read or store it.
+rebinding) gets no answer. A request that changes something must come from the app's own page. The token must be in a
+header, which the page sets: it is written after the # of the address, which browsers send to no server, and is kept in
+the page's session storage. There is no cookie, because browsers send the cookies of a host to all its ports, on which
+other users may listen. The page and the files of a report, which a frame or a link opens without headers, have the
+report's random id in their address instead. The headers of every answer forbid other pages to show, read or store it.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any
 
@@ -25,8 +27,12 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOCAL = ("127.0.0.1", "localhost")
 #: HTTP methods that change nothing.
 _SAFE = ("GET", "HEAD")
-#: Paths that need no cookie: the first page with its style sheet and script, and the login.
-_OPEN = ("/", "/login", "/app.css", "/app.js")
+#: The header that holds the token.
+KEY = "x-calibrary-key"
+#: Paths that need no token: the first page with its style sheet and script, and how to enter.
+_OPEN = ("/", "/enter", "/login", "/app.css", "/app.js")
+#: The page and the files of a report: their address has the report's id, which only the page with the token knows.
+_OF_REPORT = re.compile(r"/runs/[^/]+/(page|report\.[^/]+)")
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self' "
@@ -51,21 +57,16 @@ _HEADERS = {
 
 @dataclass
 class Secrets:
-    """The secrets that give access: the token in the address, or a password, and then the cookie."""
+    """The secrets that give access: the token, and the password that a page exchanges for the token."""
 
     password: str | None = None
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def knows_token(self, given: str) -> bool:
-        """Whether the text is the token; if there is a password, the token gives no access."""
-        return self.password is None and _same(given, self.token)
+        return _same(given, self.token)
 
     def knows_password(self, given: str) -> bool:
         return self.password is not None and _same(given, self.password)
-
-    def has_cookie(self, given: str) -> bool:
-        return _same(given, self.cookie)
 
 
 def _same(given: str, true: str) -> bool:
@@ -89,11 +90,6 @@ class Address:
 
     def is_our_origin(self, origin: str) -> bool:
         return origin.startswith("http://") and self.is_ours(origin.removeprefix("http://"))
-
-    @property
-    def cookie_name(self) -> str:
-        """The name of the cookie, which contains the port: browsers send the cookies of all ports of a host."""
-        return f"calibrary_{self.port}"
 
 
 def _is_ip(text: str) -> bool:
@@ -124,9 +120,12 @@ class Guard:
             await _answer(send, *refused, self._security_headers(scope["path"]))
             return
 
+        known = self._has_token(headers)
+
         async def protected(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 own = self._security_headers(scope["path"])
+                own |= {} if known else {"connection": "close"}  # a stranger holds no connection
                 message["headers"] = [*message.get("headers", []), *((k.encode(), v.encode()) for k, v in own.items())]
             await send(message)
 
@@ -147,20 +146,15 @@ class Guard:
                 return 403, "This request does not come from the page of the app."
             if headers.get("sec-fetch-site", "same-origin") != "same-origin":
                 return 403, "This request comes from another page."
-        elif headers.get("sec-fetch-site") == "cross-site" and scope["path"] != "/":
-            return 403, "This request comes from another page."
-        if scope["path"] not in _OPEN and not self.has_cookie(headers):
-            return 403, "The address must contain the app's token: open the address that was printed."
+        elif headers.get("sec-fetch-site") in ("cross-site", "same-site") and scope["path"] != "/":
+            return 403, "This request comes from another page."  # another port of this machine is the same site
+        is_open = scope["path"] in _OPEN or (scope["method"] in _SAFE and _OF_REPORT.fullmatch(scope["path"]))
+        if not is_open and not self._has_token(headers):
+            return 403, "The app's token is missing: open the address that was printed."
         return None
 
-    def has_cookie(self, headers: dict[str, str]) -> bool:
-        """Whether the browser sent the cookie that the app had set."""
-        try:
-            sent = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            return False
-        found = sent.get(self.address.cookie_name)
-        return found is not None and self.known.has_cookie(found.value)
+    def _has_token(self, headers: dict[str, str]) -> bool:
+        return self.known.knows_token(headers.get(KEY, ""))
 
 
 async def _answer(send: Send, status: int, sentence: str, headers: dict[str, str]) -> None:

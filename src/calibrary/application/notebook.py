@@ -91,7 +91,7 @@ def app(data: Any = None, *, height: int = 900) -> AppFrame:
     server = AppServer(local)
     thread = threading.Thread(target=server.run_until_stopped, args=(listener,), daemon=True, name="calibrary app")
     thread.start()
-    # notebooks are usually opened at localhost, and a browser sends no cookies to a frame from another host name
+    # notebooks are usually opened at localhost, and some browsers give a frame from another host name no storage
     return AppFrame(server, local.url, local.url.replace("127.0.0.1", "localhost", 1), thread, height)
 
 

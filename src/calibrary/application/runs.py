@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -31,6 +33,8 @@ FORMS = {
 #: Seconds that printing a page as PDF may take.
 _PRINTING = 330.0
 _FACTS = "run.json"
+#: The id of a report: a random word.
+_ID = re.compile(r"[\w-]{16,64}")
 
 
 class RefusedRunError(ValueError):
@@ -90,7 +94,7 @@ class AppRuns:
         names = _distinct_names([file.name for file in files])
         for file, name in zip(files, names, strict=True):
             _link_or_copy(file.path, inputs / name)
-        run = AppRun(secrets.token_urlsafe(12), made, tuple(names), options)
+        run = AppRun(secrets.token_urlsafe(24), made, tuple(names), options)
         self.runs[run.id] = run
         task = asyncio.create_task(self._compute(run))
         self._tasks.add(task)
@@ -123,13 +127,14 @@ class AppRuns:
             run.status, began = "running", time.monotonic()
             try:
                 await self._run_child(run)
-            except StoppedError as error:
+            except (StoppedError, OSError) as error:
                 _failed(run, str(error))
             finally:
                 run.child, run.seconds, run.left = None, time.monotonic() - began, None
                 shutil.rmtree(run.folder / "inputs", ignore_errors=True)
-        if run.status == "done":
-            self._keep(run)
+            if run.status == "running":
+                self._keep(run)
+                run.status = "done"
 
     async def _run_child(self, run: AppRun) -> None:
         job = {"job": "report", "folder": str(run.folder), "files": list(run.names), "options": run.options}
@@ -152,16 +157,29 @@ class AppRuns:
             if name in said:
                 setattr(run, name, tuple(said[name]))
         if "result" in said:
-            run.status, run.done = "done", 1.0
+            run.done = 1.0
 
     def _keep(self, run: AppRun) -> None:
-        """Move a finished report to the user's folder, if there is one."""
-        if self.kept is not None:
-            place = self.kept / f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(run.asked))}-{secrets.token_hex(4)}"
-            shutil.copytree(run.folder, place)
+        """Move a finished report to the user's folder, if there is one: whole, or not at all with an error."""
+        if self.kept is None:
+            return
+        name = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(run.asked))}-{secrets.token_hex(4)}"
+        part = self.kept / f".{name}.part"
+        facts = {**run.shown(), "status": "done", "options": run.options}
+        try:
+            part.mkdir()
+            for file in run.folder.glob("report.*"):
+                write_atomically(part / file.name, file.read_bytes())
+            write_atomically(part / _FACTS, json.dumps(facts).encode())
+            part.rename(self.kept / name)
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            reason = (error.strerror or str(error)).lower()
+            run.error = f"this report could not be stored in {self.kept} ({reason}): download it before the app ends"
+            print(f"calibrary: {run.error}", file=sys.stderr)
+        else:
             shutil.rmtree(run.folder, ignore_errors=True)
-            run.folder = place
-            write_atomically(place / _FACTS, json.dumps({**run.shown(), "options": run.options}).encode())
+            run.folder = self.kept / name
 
     async def file(self, run: AppRun, form: str) -> Path:
         """The file of a report in one of the formats; the PDF is printed when it is first requested."""
@@ -195,12 +213,16 @@ def _failed(run: AppRun, why: str) -> None:
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
     """Distinct names for the files of one report, because the name of a file is the name of its model."""
-    own: list[str] = []
+    own: dict[str, None] = {}
+    count: dict[str, int] = {}
     for name in names:
         stem, dot, ending = name.partition(".")
-        tried = [name, *(f"{stem}-{k}{dot}{ending}" for k in range(2, len(names) + 2))]
-        own.append(next(t for t in tried if t not in own))
-    return own
+        given = name
+        while given in own:
+            count[name] = count.get(name, 1) + 1
+            given = f"{stem}-{count[name]}{dot}{ending}"
+        own[given] = None
+    return list(own)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
@@ -214,15 +236,18 @@ def _link_or_copy(source: Path, target: Path) -> None:
 def _stored_runs(kept: Path | None) -> dict[str, AppRun]:
     """The reports stored in the user's folder by an earlier app, by their ids."""
     found: dict[str, AppRun] = {}
-    for facts in sorted(kept.glob(f"*/{_FACTS}")) if kept is not None else []:
+    for facts in sorted(kept.glob(f"[!.]*/{_FACTS}")) if kept is not None else []:
         try:
             known = json.loads(facts.read_bytes())
+            numbers = float(known["asked"]), float(known["seconds"])
+            if not known["names"] or not all(map(math.isfinite, numbers)) or not _ID.fullmatch(str(known["id"])):
+                raise ValueError("its id, names or times are not those of a report")
             run = AppRun(
                 str(known["id"]), facts.parent, tuple(map(str, known["names"])), dict(known["options"]), "done", 1.0,
                 None, str(known["headline"]), tuple(map(str, known["statements"])), "", str(known["command"]),
-                str(known["python"]), tuple(map(str, known["notes"])), float(known["asked"]), float(known["seconds"]),
+                str(known["python"]), tuple(map(str, known["notes"])), *numbers,
             )  # fmt: skip
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             print(f"calibrary: {facts} is not a finished report and is ignored: {error}", file=sys.stderr)
             continue
         found[run.id] = run

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import threading
+from asyncio import Transport
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +19,9 @@ from urllib.parse import quote, unquote
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from calibrary.application.children import Children, StoppedError
 from calibrary.application.folder import PrivateFolder
@@ -27,9 +29,14 @@ from calibrary.application.guard import LOCAL, Address, Guard, Secrets
 from calibrary.application.limits import MOST_JSON, PREVIEW_SECONDS, AppLimits
 from calibrary.application.runs import FORMS, AppRun, AppRuns, RefusedRunError
 from calibrary.application.uploads import TooLargeError, UploadedFile, Uploads, megabytes
+from calibrary.base.markup import element
 
 #: The largest number of simultaneous connections; further requests get status 503.
 _MOST_CONNECTIONS = 200
+#: The largest number of connections of one client that have sent no whole request; a further one closes the oldest.
+_MOST_HALF_OPEN = 50
+#: Seconds in which the headers of a request, and the body of one that is not a file, must arrive.
+_HEADER_SECONDS, _BODY_SECONDS = 10.0, 30.0
 #: The number of previews that are computed at a time.
 _PREVIEWS = 2
 #: Seconds after a wrong password before the next password is checked.
@@ -64,7 +71,13 @@ class LocalApp:
     def url(self) -> str:
         """The address that opens the app."""
         place = f"http://{self.address.names[0]}:{self.address.port}/"
-        return place if self.known.password is not None else f"{place}?token={self.known.token}"
+        return place if self.known.password is not None else f"{place}#token={self.known.token}"
+
+    def written_address(self) -> Path:
+        """A private page that leads to the app: a command that opens it shows no other user the token."""
+        page = self.folder.path / "open.html"
+        page.write_bytes(element("meta", http_equiv="refresh", content=f"0;url={self.url}").encode())
+        return page
 
     def close(self) -> None:
         """Remove the private folder with all files and reports in it."""
@@ -88,7 +101,8 @@ class LocalApp:
 
         return Starlette(
             routes=[
-                route("/", self.page),
+                route("/", _static("app.html", "text/html")),
+                route("/enter", self.enter),
                 route("/app.css", _static("app.css", "text/css; charset=utf-8")),
                 route("/app.js", _static("app.js", "text/javascript; charset=utf-8")),
                 route("/login", self.login, "POST"),
@@ -110,41 +124,32 @@ class LocalApp:
                 RefusedRunError: _sentence(409),
                 NotFoundError: _sentence(404),
                 StoppedError: _sentence(422),
+                OSError: _sentence(507),
                 ClientDisconnect: _sentence(400),
             },
         )
 
     # -- pages ---------------------------------------------------------------------------------------
 
-    async def page(self, request: Request) -> Response:
-        """The page of the app for a visitor with the token or the cookie; otherwise the login or an explanation."""
-        by_token = self.known.knows_token(request.query_params.get("token", ""))
-        if not by_token and not self.guard.has_cookie(dict(request.headers)):
-            name, status = ("login.html", 200) if self.known.password is not None else ("closed.html", 403)
-            return Response(_resource(name), status, media_type="text/html")
-        answer = Response(_resource("app.html"), media_type="text/html")
-        return self._with_cookie(answer) if by_token else answer
+    async def enter(self, _: Request) -> Response:
+        """What a page without the token shows: the login, or an explanation."""
+        name, status = ("login.html", 200) if self.known.password is not None else ("closed.html", 403)
+        return Response(_resource(name), status, media_type="text/html")
 
     async def login(self, request: Request) -> Response:
-        """Set the cookie if the password is right; after a wrong password all logins wait for a second."""
+        """The token in exchange for the password; after a wrong password all logins wait for a second."""
         given = await _json(request)
         async with self._guessing:
             if not self.known.knows_password(str(given.get("password", ""))):
                 await asyncio.sleep(_AFTER_WRONG_PASSWORD)
-                return JSONResponse({"error": "This is not the password."}, 403)
-        return self._with_cookie(JSONResponse({}))
-
-    def _with_cookie(self, answer: Response) -> Response:
-        answer.set_cookie(
-            self.address.cookie_name, self.known.cookie, httponly=True, samesite="strict", path="/", max_age=None
-        )
-        return answer
+                return AsciiJson({"error": "This is not the password."}, 403)
+        return AsciiJson({"token": self.known.token})
 
     # -- files ---------------------------------------------------------------------------------------
 
     async def listed_files(self, _: Request) -> Response:
         listed = [_about(file) for file in self.uploads.files.values()]
-        return JSONResponse({"files": listed, "most": self.limits.file_bytes})
+        return AsciiJson({"files": listed, "most": self.limits.file_bytes})
 
     async def add_file(self, request: Request) -> Response:
         """Store a file that is sent as the body of a request, piece by piece."""
@@ -155,11 +160,11 @@ class LocalApp:
             found = await self.uploads.add(name, request.stream(), size)
         except OSError as error:
             raise TooLargeError(f"the file cannot be stored: {(error.strerror or str(error)).lower()}") from error
-        return JSONResponse(_about(found), 201)
+        return AsciiJson(_about(found), 201)
 
     async def remove_file(self, request: Request) -> Response:
         self.uploads.remove(self._file(request.path_params["id"]).id)
-        return JSONResponse({})
+        return AsciiJson({})
 
     async def preview(self, request: Request) -> Response:
         """The first rows of files and guesses for their columns, both from a child process that reads the files."""
@@ -173,46 +178,52 @@ class LocalApp:
         if "fault" in answer:
             print(answer.get("traceback", ""), end="", flush=True)
         failed = answer.get("error") or answer.get("fault")
-        return JSONResponse({"error": failed} if failed else answer["result"], 422 if failed else 200)
+        return AsciiJson({"error": failed} if failed else answer["result"], 422 if failed else 200)
 
     # -- reports -------------------------------------------------------------------------------------
 
     async def listed_runs(self, _: Request) -> Response:
         newest = sorted(self.runs.runs.values(), key=lambda run: -run.asked)
-        return JSONResponse({"runs": [run.shown() for run in newest], "kept": str(self.kept or "")})
+        return AsciiJson({"runs": [run.shown() for run in newest], "kept": str(self.kept or "")})
 
     async def ask_run(self, request: Request) -> Response:
         asked = await _json(request)
         options = asked.get("options")
         run = self.runs.ask(self._chosen(asked), options if isinstance(options, dict) else {})
-        return JSONResponse(self._shown(run), 202)
+        return AsciiJson(self._shown(run), 202)
 
     async def one_run(self, request: Request) -> Response:
-        return JSONResponse(self._shown(self._run(request)))
+        return AsciiJson(self._shown(self._run(request)))
 
     async def cancel_run(self, request: Request) -> Response:
         run = self._run(request)
         self.runs.cancel(run)
-        return JSONResponse(self._shown(run))
+        return AsciiJson(self._shown(run))
 
     async def delete_run(self, request: Request) -> Response:
         self.runs.delete(self._run(request))
-        return JSONResponse({})
+        return AsciiJson({})
 
     async def report_page(self, request: Request) -> Response:
         """The page of a report, which is sandboxed: its script cannot send requests to this server."""
-        run = self._finished(request)
-        return FileResponse(await self.runs.file(run, "html"), media_type=FORMS["html"])
+        return Response(await self._content(self._finished(request), "html"), media_type=FORMS["html"])
 
     async def download(self, request: Request) -> Response:
         form = request.path_params["form"]
         if form not in FORMS:
             raise NotFoundError(f"a report has no format {form[:20]!r}: {', '.join(FORMS)}")
         run = self._finished(request)
-        path = await self.runs.file(run, form)
+        content = await self._content(run, form)
         stem = re.sub(r"[^\w.-]+", "_", run.names[0].partition(".")[0]) or "report"
         named = f"attachment; filename=\"report.{form}\"; filename*=UTF-8''{quote(f'{stem}-report.{form}')}"
-        return FileResponse(path, media_type=FORMS[form], headers={"content-disposition": named})
+        return Response(content, media_type=FORMS[form], headers={"content-disposition": named})
+
+    async def _content(self, run: AppRun, form: str) -> bytes:
+        """A file of a report; somebody may have deleted it meanwhile."""
+        try:
+            return await asyncio.to_thread((await self.runs.file(run, form)).read_bytes)
+        except FileNotFoundError:
+            raise NotFoundError("this report is no longer stored: its files were deleted") from None
 
     # -- files and reports by their ids --------------------------------------------------------------
 
@@ -221,7 +232,7 @@ class LocalApp:
 
     def _file(self, id: object) -> UploadedFile:
         found = self.uploads.files.get(str(id))
-        if found is None:
+        if found is None or not found.path.exists():
             raise NotFoundError("this file is no longer stored: upload it again")
         return found
 
@@ -229,6 +240,8 @@ class LocalApp:
         named = asked.get("files")
         if not isinstance(named, list) or not named:
             raise NotFoundError("no file was chosen: upload one")
+        if len(set(map(str, named))) < len(named):
+            raise NotFoundError("the same file was chosen twice: choose each file once")
         return [self._file(id) for id in named]
 
     def _run(self, request: Request) -> AppRun:
@@ -250,11 +263,10 @@ def _about(file: UploadedFile) -> dict[str, Any]:
 
 async def _json(request: Request) -> dict[str, Any]:
     """The body of a request as a JSON object; an empty one if it is anything else."""
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_JSON:
-            raise TooLargeError(f"the request has more than {megabytes(MOST_JSON)}")
+    try:
+        body = await asyncio.wait_for(_small_body(request), _BODY_SECONDS)
+    except TimeoutError:
+        raise TooLargeError(f"the request took longer than {_BODY_SECONDS:g} s to arrive") from None
     try:
         found = json.loads(body or b"{}")
     except (ValueError, RecursionError):
@@ -262,11 +274,30 @@ async def _json(request: Request) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+async def _small_body(request: Request) -> bytes:
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST_JSON:
+            raise TooLargeError(f"the request has more than {megabytes(MOST_JSON)}")
+    return body
+
+
+class AsciiJson(JSONResponse):  # type: ignore[misc]
+    """JSON in which every other letter is escaped, so that half a character of a file is sent as it is."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False).encode()
+
+
 def _sentence(status: int) -> Callable[[Request, Exception], Response]:
     """A handler that answers with the message of the error and this status."""
 
     def answer(_: Request, error: Exception) -> Response:
-        return JSONResponse({"error": str(error)}, status, headers={"connection": "close"})
+        said = (
+            f"the app's files cannot be used: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+        )
+        return AsciiJson({"error": said}, status, headers={"connection": "close"})
 
     return answer
 
@@ -310,22 +341,50 @@ def address_of(host: str, port: int) -> Address:
     return Address(port, tuple(dict.fromkeys(own)) if anywhere else (named,), anywhere)
 
 
+class TimedProtocol(H11Protocol):  # type: ignore[misc]
+    """HTTP in which a client must send the headers of its first request soon, and may hold few connections before."""
+
+    def connection_made(self, transport: Transport) -> None:
+        super().connection_made(transport)
+        self._due = self.loop.call_later(_HEADER_SECONDS, self._close_if_half_open)
+        ours = [c for c in self.connections if isinstance(c, TimedProtocol) and c._is_half_open(self.client)]
+        if len(ours) > _MOST_HALF_OPEN:
+            min(ours, key=lambda c: c._due.when()).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._due.cancel()
+        super().connection_lost(exc)
+
+    def _is_half_open(self, client: tuple[str, int] | None) -> bool:
+        known = self.client and client and self.client[0] == client[0]
+        return bool(known) and self.cycle is None and not self.transport.is_closing()
+
+    def _close_if_half_open(self) -> None:
+        if self.cycle is None:
+            self.transport.abort()
+
+
+class _Server(uvicorn.Server):  # type: ignore[misc]
+    """uvicorn's server, for which a second Ctrl-C is the same as the first: the files are removed in any case."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self.should_exit = True
+
+
 class AppServer:
     """The web server of one app; at its end it waits at most a second for open connections."""
 
     def __init__(self, app: LocalApp) -> None:
         config = uvicorn.Config(
             app.guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False,
-            proxy_headers=False, limit_concurrency=_MOST_CONNECTIONS, timeout_graceful_shutdown=1,
+            proxy_headers=False, limit_concurrency=_MOST_CONNECTIONS, timeout_graceful_shutdown=1, http=TimedProtocol,
         )  # fmt: skip
-        self.served, self._server = app, uvicorn.Server(config)
+        self.served, self._server = app, _Server(config)
 
     def run_until_stopped(self, listener: socket.socket) -> None:
         """Answer requests until Ctrl-C, the end of the terminal or :meth:`stop`; then remove the private folder."""
-        if threading.current_thread() is threading.main_thread():
-            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-                if hasattr(signal, name):  # after the end uvicorn raises the signal again, for this harmless handler
-                    signal.signal(getattr(signal, name), lambda *_: self.stop())
+        if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, self._server.handle_exit)  # uvicorn handles the other signals
         try:
             self._server.run(sockets=[listener])
         finally:

@@ -107,7 +107,7 @@ class Uploads:
             )
         if self._written + more > self.limits.all_bytes:
             raise TooLargeError(f"all files together have more than {megabytes(self.limits.all_bytes)}: remove some")
-        if shutil.disk_usage(self.folder.path).free < more + _FREE:
+        if self.folder.free() < more + _FREE:
             raise TooLargeError("the disk is nearly full: remove files, or set TMPDIR to a folder on a larger disk")
 
 

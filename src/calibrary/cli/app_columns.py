@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
-from calibrary.cli.files import Columns, FileTable, kind_of_table, open_table
+from calibrary.cli.files import KINDS, Columns, FileTable, kind_of_table, open_table
 from calibrary.cli.large import is_state
 from calibrary.cli.logs import log_of
 from calibrary.cli.read import guessed_columns, words_of
@@ -95,9 +95,7 @@ def _beginning(path: Path) -> tuple[FileTable, list[str], int | None]:
     if kind == "parquet":
         return _of_parquet(path, table), names, -1
     if kind == "csv" and b"\n" in head and head[:2] != b"\x1f\x8b":
-        part = path.with_name(f"beginning{path.suffix}")
-        part.write_bytes(head[: head.rindex(b"\n") + 1])
-        return replace(open_table(part), name=path.name), names, -1
+        return KINDS["csv"].open(path.name, head[: head.rindex(b"\n") + 1]), names, -1
     return table, names, None
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +19,8 @@ from calibrary.base.errors import extra
 #: other users can see the arguments of a command.
 PASSWORD = "CALIBRARY_APP_PASSWORD"
 _SHORTEST_PASSWORD = 12
+#: The largest number of minutes of a report: a year.
+_MOST_MINUTES = 525_600.0
 _LOCAL = ("127.0.0.1", "localhost")
 
 Host = Annotated[str, typer.Option("--host", help="Address to listen on; any other than 127.0.0.1 needs --i-know.")]
@@ -67,6 +71,8 @@ class AppCommand:
     def serve(self) -> None:
         """Start the app, print its address, and answer requests until Ctrl-C."""
         password = self.password
+        if not self.minutes <= _MOST_MINUTES:
+            raise ValueError(f"--minutes {self.minutes}: pass a number of minutes of at most {_MOST_MINUTES:,.0f}")
         with extra("app", "calibrary app"):
             from calibrary.application.server import AppServer, LocalApp, address_of, listening
         from calibrary.application.limits import AppLimits
@@ -77,14 +83,30 @@ class AppCommand:
         limits = AppLimits(most, 4 * most, self.memory_mb * 1_000_000, self.minutes * 60.0)
         listener = listening(self.host, self.port)
         address = address_of(self.host, listener.getsockname()[1])
+        _on_signals(_stopped)  # from here on, the end removes the private folder
         app = LocalApp(address, limits=limits, password=password, kept=self.keep)
-        print(app.url, flush=True)
-        print("The app runs until Ctrl-C. Nothing leaves this machine.", file=sys.stderr)
-        if password is not None:
-            print("Others can reach this address, and the connection is not encrypted.", file=sys.stderr)
-        if not self.no_browser:
-            webbrowser.open(app.url)
-        AppServer(app).run_until_stopped(listener)
+        try:
+            print(app.url, flush=True)
+            print("The app runs until Ctrl-C. Nothing leaves this machine.", file=sys.stderr)
+            if password is not None:
+                print("Others can reach this address, and the connection is not encrypted.", file=sys.stderr)
+            if not self.no_browser:  # the command that opens a browser may wait until the browser is closed
+                page = app.written_address().as_uri()
+                threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+            AppServer(app).run_until_stopped(listener)
+        finally:
+            _on_signals(signal.SIG_IGN)
+            app.close()
+
+
+def _on_signals(handler: Any) -> None:
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), handler)
+
+
+def _stopped(*_: object) -> None:
+    raise SystemExit(0)
 
 
 def app(

@@ -1,11 +1,11 @@
 """The computations of the app, in a separate process: one job as a line of JSON, answers as lines of JSON.
 
-A ``job`` is ``preview`` (of files), ``report`` (the same as ``calibrary report``) or ``pdf`` (print a report). Limits
-of memory and time are set before any file is read.
+A ``job`` is ``preview`` (of files), ``report`` (the same as ``calibrary report``), ``pdf`` (print a report) or ``tool``
+(one of ``calibrary mcp``). Limits of memory and time are set before any file is read.
 
 ``python -m calibrary.cli.app_work MEMORY SECONDS`` reads its job from standard input and answers on standard output.
-If the number of a socket is given as a third argument, the process loads the libraries, waits, and copies itself for
-every job that it receives through the socket, so that jobs need not load the libraries.
+If the number of a socket is given as a third argument, the process loads the libraries and the modules that are named
+after it, waits, and copies itself for every job that it receives through the socket, so that jobs need not load them.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def one_job(jobs: IO[str], answers: IO[str], memory: int, seconds: int) -> None:
 
 def copied(jobs: socket.socket, memory: int, seconds: int) -> None:
     """Copy this process for each connection that the app sends through the socket, until the app has ended."""
-    _load()
+    _load(sys.argv[4:])
     if not select.select([jobs], [], [], 0)[0]:  # no job is waiting yet
         _make_a_small_report()
     gc.collect()
@@ -145,11 +145,13 @@ def _end_with(parent: int) -> None:
         os._exit(0)
 
 
-def _load() -> None:
+def _load(more: list[str]) -> None:
     """Load the libraries of a job before a user waits for it."""
     from importlib import import_module
 
     for name in ("calibrary.cli.app_columns", "calibrary.plots", "calibrary.reporting", *_LIBRARIES):
+        import_module(name)
+    for name in more:
         import_module(name)
     with suppress(ModuleNotFoundError):
         import_module(_OPTIONAL)
@@ -175,7 +177,22 @@ def done(job: dict[str, Any], speaker: Speaker) -> None:
             trace = traceback.format_exc()
             speaker.say(fault=f"this is a fault of calibrary, please report it: {error!r}", traceback=trace)
         else:
-            speaker.say(error=in_words_of_the_page(sentence))
+            speaker.say(error=_in_words_of(job, sentence))
+
+
+def _in_words_of(job: dict[str, Any], sentence: str) -> str:
+    if job["job"] != "tool":
+        return in_words_of_the_page(sentence)
+    from calibrary.cli.server import in_words_of_a_tool
+
+    return in_words_of_a_tool(sentence)
+
+
+def _tool(job: dict[str, Any], speaker: Speaker) -> None:
+    from calibrary.cli.server import computed
+
+    os.chdir(job["folder"])  # in which the tool finds its files, by the names that the client gave
+    speaker.say(result=computed(job))
 
 
 def _preview(job: dict[str, Any], speaker: Speaker) -> None:
@@ -413,7 +430,7 @@ def in_words_of_the_page(sentence: str) -> str:
     return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _FIELDS.get(found[1], found[0]), sentence)
 
 
-JOBS = {"preview": _preview, "report": _report, "pdf": _pdf}
+JOBS = {"preview": _preview, "report": _report, "pdf": _pdf, "tool": _tool}
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,7 @@ from typing import Any
 #: The positions of fields in the tables of Arrow's format.
 _HEADER_TYPE, _HEADER = 1, 2
 _DICTIONARY_DATA = 1
-_BUFFERS, _COMPRESSION = 2, 3
+_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 #: The types of message that hold a batch.
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
@@ -39,7 +39,8 @@ def _size(metadata: memoryview, body: Any) -> int:
     batch = _batch(metadata)
     if batch is None:
         return 0
-    plain = len(body) if body is not None else 0
+    # a column of nulls, or of one repeated value, has no buffers, but its rows need eight bytes each
+    plain = max(len(body) if body is not None else 0, 8 * _rows(metadata, batch) * _count(metadata, batch, _NODES))
     start = _place(metadata, batch, _BUFFERS)
     if not start or not _place(metadata, batch, _COMPRESSION):
         return plain
@@ -52,6 +53,17 @@ def _size(metadata: memoryview, body: Any) -> int:
         unpacked = _number(content, "<q", offset) if length >= 8 else -1
         total += unpacked if unpacked >= 0 else length
     return max(total, plain)
+
+
+def _rows(metadata: memoryview, batch: int) -> int:
+    place = _place(metadata, batch, _LENGTH)
+    return _number(metadata, "<q", place) if place else 0
+
+
+def _count(metadata: memoryview, batch: int, field: int) -> int:
+    """The number of entries of a vector."""
+    place = _place(metadata, batch, field)
+    return _number(metadata, "<I", _follow(metadata, place)) if place else 0
 
 
 def _batch(metadata: memoryview) -> int | None:

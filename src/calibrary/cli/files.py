@@ -51,6 +51,9 @@ _MOST_MARKS = 10_000_000
 #: The number of rows of a JSON file that are searched for the names of its columns.
 _NAMING_ROWS = 1000
 
+#: Dictionaries of fewer characters need not be checked: so many rows do not fit into a small file.
+_SHORT_TEXTS = 1 << 12
+
 DELIMITERS = ",\t;|"
 
 
@@ -247,17 +250,26 @@ def _open_parquet(name: str, content: Path | bytes) -> FileTable:
     import pyarrow.parquet as pq
 
     with as_arrow(content) as file:
-        names = tuple(pq.ParquetFile(file).schema_arrow.names)
+        schema = pq.ParquetFile(file).schema_arrow
+    names = tuple(schema.names)
 
     def read(wanted: Sequence[str]) -> Columns:
+        # a text that many rows share is kept once: two labels of a megabyte in a file of 2 kB could become gigabytes
+        texts = [name for name in wanted if schema.names.count(name) == 1 and _is_plain_text(schema.field(name).type)]
         with as_arrow(content) as file:
-            opened = pq.ParquetFile(file)
+            opened = pq.ParquetFile(file, read_dictionary=texts)
             if not is_large(content):
                 _refuse_unpacked(name, _parquet_bytes(opened.metadata, wanted))
             table = opened.read(columns=list(wanted), use_threads=is_large(content))
         return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)
+
+
+def _is_plain_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
@@ -334,14 +346,36 @@ def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
             )
         if pa.types.is_decimal(values.type):
             values = values.cast(pa.float64())
+        _refuse_long_texts(name, column, values)
         found[column] = _as_numpy(values)
     return found
+
+
+def _refuse_long_texts(name: str, column: str, values: Any) -> None:
+    """Refuse texts that many rows share and that would need too much memory if each row had its own."""
+    import pyarrow as pa
+
+    size = 0
+    for chunk in values.chunks if pa.types.is_dictionary(values.type) else ():
+        lengths = (
+            [len(text or "") for text in chunk.dictionary.to_pylist()] if _is_plain_text(chunk.dictionary.type) else []
+        )
+        if lengths and len(lengths) * max(lengths) > _SHORT_TEXTS:
+            codes = np.asarray(chunk.indices.fill_null(0))
+            size += int(np.asarray(lengths, dtype=np.int64)[codes].sum())
+    if size > sources.MOST_BYTES:
+        raise InputError(
+            f"the texts of column {column!r} of {name} unpack to more than {in_gib(sources.MOST_BYTES)}: are they "
+            "labels? save short ones"
+        )
 
 
 def _as_numpy(values: Any) -> Any:
     """The values of a column. Numbers are taken from the buffer, because Arrow's own conversion would import pandas."""
     import pyarrow as pa
 
+    if pa.types.is_dictionary(values.type):
+        return _of_dictionary(values)
     plain = pa.types.is_integer(values.type) or pa.types.is_float32(values.type) or pa.types.is_float64(values.type)
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) and plain else values
     if plain and not values.null_count and isinstance(whole, pa.Array):
@@ -351,6 +385,19 @@ def _as_numpy(values: Any) -> Any:
         cells[:] = values.to_pylist()  # integers stay integers; a missing one is None
         return cells
     return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+
+
+def _of_dictionary(values: Any) -> NDArray[Any]:
+    """The values of a column that stores each text once: rows share their texts, and a missing one is None."""
+    import pyarrow as pa
+
+    if not _is_plain_text(values.type.value_type):
+        return np.asarray(_as_numpy(values.cast(values.type.value_type)))
+    parts = [np.empty(0, dtype=object)]
+    for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
+        words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        parts.append(words[np.asarray(chunk.indices.fill_null(len(words) - 1))])
+    return np.concatenate(parts)
 
 
 def _beyond_exact(values: Any) -> bool:

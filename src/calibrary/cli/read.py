@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted
+from calibrary.base.text import in_sentence
 from calibrary.cli.files import Columns, FileTable, open_table
 from calibrary.cli.logs import log_of
 from calibrary.cli.sources import InputError
@@ -473,9 +474,7 @@ def label_column(names: Names, label: str | None, notes: list[str]) -> str:
         return required_column(names, label)
     found = [name for name in names if name.lower() in _LABEL_NAMES]
     if len(found) != 1:
-        what = (
-            "no column looks like the label" if not found else f"several columns may be the label ({', '.join(found)})"
-        )
+        what = "no column looks like the label" if not found else f"several columns may be the label ({_some(found)})"
         raise InputError(f"{what}: name it with --label; the columns are {_some(names)}")
     notes.append(f"label column guessed: {found[0]}")
     return found[0]
@@ -562,8 +561,11 @@ def _prefix(name: str) -> str:
 
 
 def _some(names: Iterable[str], most: int = 12) -> str:
+    """Some names of a file in quotes, so that nobody takes them for words of this program."""
     listed = list(names)
-    return ", ".join(listed[:most]) + (f", ... ({len(listed)} in all)" if len(listed) > most else "")
+    return ", ".join(in_sentence(name) for name in listed[:most]) + (
+        f", ... ({len(listed)} in all)" if len(listed) > most else ""
+    )
 
 
 # -- values -----------------------------------------------------------------------------------------
@@ -718,7 +720,7 @@ def _named_labels(
     distinct, member = _factor(values)
     others = [word for word in distinct if word not in names]
     if others:
-        raise InputError(f"column {label!r} holds {_some(others, 4)}, which --labels does not name: {', '.join(names)}")
+        raise InputError(f"column {label!r} holds {_some(others, 4)}, which --labels does not name: {_some(names)}")
     return _positions(distinct, member, names), names
 
 
@@ -784,5 +786,5 @@ def _positive_label(distinct: list[str], positive: str | None, label: str, notes
         return found[0]
     raise InputError(
         f"column {label!r} holds the labels {_some(distinct)}: say to which one the probabilities refer, "
-        f"e.g. --positive {distinct[-1]}"
+        f"e.g. --positive {in_sentence(distinct[-1])}"
     )
