@@ -20,7 +20,7 @@ COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
 .PHONY: help demo test test-quick test-torch test-plain fuzz engines dbt lint oldest bench study tutorials integrations docs wheel \
-  release-check claims clean
+  release-check claims new-metric clean
 
 help:
 	@echo "make demo          evaluate the embedded data and write demo/report.html"
@@ -29,6 +29,7 @@ help:
 	@echo "make test-torch    run the tests that need PyTorch"
 	@echo "make test-plain    run golden values and common tests without numba"
 	@echo "make lint          check style, types and the direction of imports"
+	@echo "make new-metric    write everything that a new metric changes, and list what is left to write"
 	@echo "make docs          build the documentation into site/ and check its links"
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
 	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
@@ -68,6 +69,9 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	@$(BIN)/python tests/skips.py
 	$(PYTEST) $(BIN)/python -m pytest -n auto
+
+new-metric: $(VENV)/.test
+	$(BIN)/python scripts/new_metric.py
 
 test-quick: $(VENV)/.test
 	$(PYTEST) $(BIN)/python -m pytest -n auto --quick tests

@@ -157,8 +157,9 @@ def test_list_explain_recommend():
     assert "ecce_mad" in listed.stdout
     assert "ecce_r" in listed.stdout
     told = run("explain", "KS")
-    assert "when to use:" in told.stdout
-    assert "erratum" in told.stdout
+    assert "\nWhen to use\n" in told.stdout
+    assert "erratum" not in told.stdout
+    assert "\nErrata\nerratum, " in run("explain", "KS", "--all").stdout
     advised = run("recommend", "--task", "binary", "--goal", "compare")
     assert "1. bs" in advised.stdout
 

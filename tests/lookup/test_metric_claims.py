@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections import Counter
 from importlib.resources import files
 
@@ -18,9 +19,10 @@ import pytest
 import calibrary as cal
 import definitions
 from calibrary.base.claims import Claim, KnownTruth, Sentence, holds
-from calibrary.base.numbers import percent
+from calibrary.base.numbers import number, percent
 from calibrary.cli import catalogue as explained
-from calibrary.lookup.study_findings import finding
+from calibrary.lookup.measured_coverage import coverage_words
+from calibrary.lookup.study_findings import finding, numbers_by_size, remarks
 from calibrary.metrics.machinery.declare import Alias
 from definitions import DEFINITIONS
 
@@ -168,7 +170,15 @@ def propriety(entry, told):
     return found in (told["stated"], "strictly proper")  # which is proper too
 
 
+def in_the_review(entry):
+    row = f"row {entry.row} of Table 2, " if entry.row else ""
+    return f"Lane (2025), arXiv:2504.18278: {row}{entry.place}"
+
+
 def has_its_test(entry, told):
+    named = re.match(r"calibrary\.(\w+): (.+)", told["stated"])
+    if bool(named) != entry.has_test or (named and not inspect.getdoc(getattr(cal, named[1])).startswith(named[2])):
+        return False
     if not simple(entry) or entry.costly:
         return True
     if told["stated"].startswith("none"):
@@ -269,7 +279,7 @@ def line_of(entry):
             return stated[line.removeprefix("erratum, ")]
         homonyms = explained._also(entry)
         declared = {
-            "formula": explained.formula_of(entry), "in the review": entry.place,
+            "formula": explained.formula_of(entry), "in the review": in_the_review(entry),
             "newer than the review": entry.equation,
             "family": f"{entry.family}, {entry.subfamily}" if entry.section else entry.family, "when to use": entry.use,
             "caution": entry.avoid, "distance from calibration": entry.robustness, "cost": entry.cost,
@@ -398,17 +408,69 @@ def test_what_explain_says_of_every_metric_is_a_claim_that_holds(part):
     assert {"meaning", "declared", "values lie in the range", "ideal", "turns", "tested", "coverage"} <= set(made)
 
 
-def test_nothing_is_printed_by_explain_but_claims(capsys, monkeypatch):
-    """A line that is no claim would be a fact that nothing holds to the truth."""
+#: The headings of an explanation in their order; the last four are shown by --all.
+HEADINGS = (
+    "When to use", "Caution", "How to judge a value", "Formula", "Options", "Evidence", "Names", "References", "Errata",
+)  # fmt: skip
+
+
+def page_of(id, capsys, monkeypatch, **options):
+    """The blocks of an explanation, which blank lines separate, each a list of lines."""
     from rich.console import Console
 
     monkeypatch.setattr(explained, "out", Console(width=100_000, emoji=False, highlight=False, color_system=None))
-    for id in [*list(cal.catalogue)[::9], "calibration slope", "ECE-DEBIAS"]:
-        explained.explain(id)
-        entry, printed = cal.catalogue[id], capsys.readouterr().out.splitlines()
-        told = [f"{name}: {claim}" for name, claim in explained.facts_of(entry).items()]
-        assert printed[0].startswith(f"{entry.name} ({entry.id})")
-        assert printed[1:] == [entry.meaning, *told]
+    explained.explain(id, **options)
+    return [block.splitlines() for block in capsys.readouterr().out.strip().split("\n\n")]
+
+
+@pytest.mark.parametrize("id", [*list(cal.catalogue)[::9], "calibration slope", "ECE-DEBIAS", "skce_uq"])
+def test_nothing_is_printed_by_explain_but_claims_and_the_study(id, capsys, monkeypatch):
+    """A line that is no claim and no number of the study would be a fact that nothing holds to the truth."""
+    entry, facts = cal.catalogue[id], explained.facts_of(cal.catalogue[id])
+    head, *blocks = page_of(id, capsys, monkeypatch, everything=True)
+    assert head[:2] == [f"{entry.name} ({entry.id})", entry.meaning]
+    headings = [block[0] for block in blocks]
+    assert headings == [heading for heading in HEADINGS if heading in headings]
+    claims = {*facts.values(), *(f"{name}: {claim}" for name, claim in facts.items())}
+    heads, rows = numbers_by_size(entry.id)
+    study = {*remarks(entry.id), f"The study's numbers are those of {entry.id} with its default options."}
+    printed = [line for block in [head[2:], *(block[1:] for block in blocks)] for line in block]
+    others = [line for line in printed if line not in claims | study]
+    table = [heads, *rows] if rows else []
+    assert [line.split() for line in others] == [" ".join(cells).split() for cells in table]
+    told = {name for name in facts if not name.startswith("study, ")}
+    assert {name for name in told if any(line in (facts[name], f"{name}: {facts[name]}") for line in printed)} == told
+
+
+def test_explain_is_a_page_that_begins_with_when_to_use_the_metric(capsys, monkeypatch):
+    head, *blocks = page_of("ece", capsys, monkeypatch)
+    assert [block[0] for block in blocks[:-1]] == list(HEADINGS[:5])
+    assert len([line for block in (head, *blocks) for line in block]) < 30
+    assert blocks[-1] == ["calibrary explain ece --all adds evidence, names, references and errata"]
+    every = " ".join(line for block in page_of("ece", capsys, monkeypatch, everything=True) for line in block)
+    assert "in the review: Lane (2025), arXiv:2504.18278: row 23 of Table 2, section 4.2" in every
+
+
+def test_the_numbers_of_the_study_at_the_rows_of_the_user():
+    heads, rows = numbers_by_size("cis", 500)
+    assert [row[0] for row in rows] == ["100", "500", "1,000", "10,000"]
+    found = finding("cis", 500)
+    assert dict(zip(heads, rows[1], strict=True)) == {
+        "rows": "500",
+        "a calibrated model shows": f"1 ± {number(found.null_deviation)}",
+        "errors it detects": percent(found.power),
+        "errors its test detects": percent(found.test_power),
+        "models in the right order": percent(found.across),
+        "of equal confidences": percent(found.orders),
+    }
+    assert found.test_power > found.power, "the test of intercept and slope detects more than the slope alone"
+    first = next(iter(remarks("cis")))
+    assert first == "The study's numbers are those of the slope alone, cis.slope, except for the test."
+
+
+def test_a_coverage_is_told_once():
+    for entry in cal.catalogue.values():
+        assert coverage_words(entry).count("contained the true value") <= 1, entry.id
 
 
 def test_a_line_that_is_false_is_caught():

@@ -369,7 +369,7 @@ def test_a_homonym_is_one_of_the_metric_s_own_names(entry):
 def explained(name):
     from typer.testing import CliRunner
 
-    result = CliRunner().invoke(app, ["explain", name], env={"COLUMNS": "5000"})
+    result = CliRunner().invoke(app, ["explain", name, "--all"], env={"COLUMNS": "5000"})
     assert result.exit_code == 0
     return " ".join(result.stdout.split())  # whatever the width of the terminal
 

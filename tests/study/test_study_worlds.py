@@ -12,6 +12,7 @@ from scipy import integrate, stats
 
 import calibrary as cal
 from calibrary import study
+from calibrary.base import numbers as written
 from calibrary.lookup import study_findings as findings
 from calibrary.study.measures import Field, Readings, spearman
 from calibrary.study.panel import Number, binary_panel, left_out, studied
@@ -449,8 +450,12 @@ def test_explain_and_report_quote_the_study():
 
     from calibrary.cli.main import app
 
-    said = CliRunner().invoke(app, ["explain", "ece"]).output
-    assert sum(line.startswith("study, ") for line in said.splitlines()) == 3
+    said = CliRunner().invoke(app, ["explain", "ece", "--n", "300"], env={"COLUMNS": "200"}).output
+    shown = [line.split() for line in said.splitlines()]
+    for n in (100, 300, 1000, 10_000):
+        found = findings.finding("ece", n)
+        shares = [written.percent(share) for share in (found.power, found.across, found.orders)]
+        assert [f"{n:,}", written.number(found.null_mean), *shares] in shown
     y, p = study.World("wide", "temperature 0.6").sample(300, rng=0)
     page = cal.report(y, p, metrics=["ece", "smece"], n_resamples=20).to_html()
     assert html.escape(findings.finding("smece", 300).sentence) in page

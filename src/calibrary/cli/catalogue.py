@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,7 @@ import calibrary as cal
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.formula import readable
 from calibrary.cli.sources import InputError
-from calibrary.metrics.machinery.cards import Listed, listed_metrics
+from calibrary.metrics.machinery.cards import Listed, declared, listed_metrics
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
 
 if TYPE_CHECKING:  # a list of metrics is read from the index of the cards alone
@@ -99,8 +99,16 @@ def _wanted(
     )
 
 
-def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")]) -> None:
-    """Explain a metric: what it measures, when to use it and when not: `calibrary explain ece`."""
+def explain(
+    id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")],
+    n: Annotated[
+        int | None, typer.Option(min=1, help="Your number of rows: what the study found at this size.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also the evidence, the names, the references and the errata.")
+    ] = False,
+) -> None:
+    """Explain a metric: what it measures, when to use it and how to judge a value: `calibrary explain ece --n 500`."""
     from calibrary.lookup import catalogue
     from calibrary.lookup.curve_names import curve_named
 
@@ -108,11 +116,67 @@ def explain(id: Annotated[str, typer.Argument(help="Metric id or alias, or the n
     if curve is not None:
         _explain_curve(curve)
         return
-    e = catalogue[id]
-    out.print(f"[bold]{plain(e.name)}[/] ({e.id})" + (f", row {e.row} of Table 2" if e.row else ""), highlight=False)
+    e, facts = catalogue[id], facts_of(catalogue[id])
+    out.print(f"[bold]{plain(e.name)}[/] ({e.id})", highlight=False)
     out.print(plain(e.meaning), highlight=False)
-    for name, claim in facts_of(e).items():
-        out.print(f"[dim]{plain(name)}:[/] {plain(claim)}", highlight=False)
+    for name in _NAMED:
+        if name in facts:
+            out.print(plain(facts[name]), highlight=False)
+    for heading, names in sections(facts, everything).items():
+        out.print(f"\n[bold]{heading}[/]", highlight=False)
+        for name in names:
+            label = "" if name.lower() == heading.lower() else f"[dim]{plain(name)}:[/] "
+            out.print(f"{label}{plain(facts[name])}", highlight=False)
+        if heading == _JUDGE:
+            _print_study(e, n)
+    if not everything:
+        out.print(
+            f"\n[dim]calibrary explain {e.id} --all adds evidence, names, references and errata[/]", highlight=False
+        )
+
+
+#: The lines about the name that was typed, and the heading under which the study's numbers stand.
+_NAMED, _JUDGE = ("this name", "a preset"), "How to judge a value"
+#: The sections of an explanation and the lines of each; those after the options are shown by ``--all``.
+_SECTIONS = {
+    "When to use": ("when to use",),
+    "Caution": ("caution",),
+    _JUDGE: ("ideal", "range", "interpretation"),
+    "Formula": ("formula",),
+    "Options": ("options", "lenses", "needs", "weights"),
+    "Evidence": (
+        "test", "interval", "proper score", "distance from calibration", "in the review", "newer than the review",
+        "pros in Table 2", "cons in Table 2", "family", "cost", "since",
+    ),
+    "Names": ("also called", "names with settings", "ambiguous names"),
+    "References": ("references",),
+}  # fmt: skip
+_SHORT = tuple(_SECTIONS)[:5]
+
+
+def sections(facts: Mapping[str, Claim], everything: bool) -> dict[str, list[str]]:
+    """The headings of an explanation, each with the names of its lines."""
+    found = {heading: [name for name in names if name in facts] for heading, names in _SECTIONS.items()}
+    found["Errata"] = [name for name in facts if name.startswith("erratum, ")]
+    return {heading: names for heading, names in found.items() if names and (everything or heading in _SHORT)}
+
+
+def _print_study(e: Entry, n: int | None) -> None:
+    """What the study found at several numbers of rows, as a table, and what it says besides."""
+    from calibrary.lookup.study_findings import numbers_by_size, remarks
+
+    heads, rows = numbers_by_size(e.id, n)
+    if rows:
+        table = Table(box=None, pad_edge=False)
+        for head in heads:
+            table.add_column(head, justify="right")
+        for row in rows:
+            table.add_row(*row)
+        out.print(table)
+    if rows and e.settings:
+        out.print(f"The study's numbers are those of {e.id} with its default options.", highlight=False)
+    for remark in remarks(e.id):
+        out.print(plain(remark), highlight=False)
 
 
 def facts_of(e: Entry) -> dict[str, Claim]:
@@ -155,7 +219,7 @@ def _known(e: Entry) -> dict[str, str]:
 
     return {
         "formula": formula_of(e),
-        "in the review": e.place if e.section else "",
+        "in the review": f"{_REVIEW}: {_row_of(e)}{e.place}" if e.section else "",
         "newer than the review": "" if e.section else e.equation,
         "family": f"{e.family}, {e.subfamily}" if e.section else e.family,
         "also called": ", ".join(a for a in e.aliases if not isinstance(a, Alias)),
@@ -184,9 +248,18 @@ def _known(e: Entry) -> dict[str, str]:
     }
 
 
+#: The review that the catalogue covers, by its author, year and preprint.
+_REVIEW = "Lane (2025), arXiv:2504.18278"
+
+
+def _row_of(e: Entry) -> str:
+    return f"row {e.row} of Table 2, " if e.row else ""
+
+
 def _test(e: Entry) -> str:
     if e.has_test:
-        return "a test of its own"
+        own = declared(e.declared.default_preset) or e.declared
+        return f"calibrary.{own.test}: {own.test_meaning}"
     return "a Monte Carlo test with redrawn labels" if e.null else f"none: {e.null_note}"
 
 

@@ -63,8 +63,7 @@ def coverage_words(entry: Entry) -> str:
     if found is None:
         return "the coverage of its default interval was not measured"
     many = f"{found.settings} settings" if found.settings > 1 else "one setting"
-    sentence = (
+    return (
         f"the default 95% interval contained the true value in {percent(found.mean)} of {found.samples:,} samples of "
         f"{many}, and in {percent(found.worst)} of {found.worst_samples:,} in the worst setting ({found.at})"
     )
-    return f"{sentence}; {entry.coverage_note}" if entry.coverage_note else sentence

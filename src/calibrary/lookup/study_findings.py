@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -247,6 +247,50 @@ def lines(metric: str) -> dict[str, str]:
     return found_lines
 
 
+#: A model gains by misreporting its probabilities if its number falls below this share of the honest one.
+_GAINS = 0.9
+#: The columns of the study's numbers, and how each is taken from a finding.
+_AT_N: dict[str, Callable[[Finding], str]] = {
+    "a calibrated model shows": lambda f: _shown_by_calibrated(f),
+    "errors it detects": lambda f: "" if f.power is None else percent(f.power),
+    "errors its test detects": lambda f: "" if f.test_power is None else percent(f.test_power),
+    "models in the right order": lambda f: "" if f.across is None else percent(f.across),
+    "of equal confidences": lambda f: "" if f.orders is None else percent(f.orders),
+}
+
+
+def numbers_by_size(metric: str, n: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """The study's numbers on a metric at 100, 1,000, 10,000 and ``n`` rows: heads and rows of a table without gaps."""
+    sizes = sorted({100, 1000, 10_000, *([] if n is None else [n])})
+    found = [finding(metric, size) for size in sizes]
+    columns = {head: [cell(each) for each in found] for head, cell in _AT_N.items()}
+    told = {head: cells for head, cells in columns.items() if any(cells)}
+    kept = [i for i in range(len(sizes)) if any(cells[i] for cells in told.values())]
+    return ["rows", *told], [[f"{sizes[i]:,}", *(cells[i] for cells in told.values())] for i in kept]
+
+
+def _shown_by_calibrated(found: Finding) -> str:
+    if found.null_deviation is not None:
+        return f"{found.ideal:g} ± {number(found.null_deviation)}"
+    return "" if found.null_mean is None else number(found.null_mean)
+
+
+def remarks(metric: str) -> Iterator[str]:
+    """What the study's numbers on a metric mean, and what it found besides."""
+    name = _main_number(metric)
+    if name not in stored()["numbers"]:
+        return
+    field = name.partition(".")[2]
+    if field:
+        yield f"The study's numbers are those of the {field} alone, {name}, except for the test."
+    rare = finding(metric, 1000).rare
+    if rare is not None:
+        yield f"Where 5% are positive, it detects {percent(rare)} of the errors on 1,000 rows."
+    ratio = stored()["numbers"][name].get("lie")
+    if ratio is not None and ratio < _GAINS:
+        yield f"A model can cut this number to {percent(ratio)} by misreporting its probabilities."
+
+
 def _calibrated_claim(metric: str, known: list[tuple[int, Finding]], text: str) -> Claim:
     """The value of calibrated models, in the metric's range; a distance from the perfect value is never negative."""
     if known[0][1].null_deviation is None:
@@ -269,9 +313,9 @@ def _of_calibrated(known: list[tuple[int, Finding]]) -> str:
 
 def _false_report(ratio: float | None) -> str:
     """A sentence that a model gains by misstating its probabilities, if the study showed it."""
-    if ratio is None or ratio >= 0.9:
+    if ratio is None or ratio >= _GAINS:
         return ""
-    return f"; misstated probabilities can lower its error to {number(ratio)} times that of the true probabilities"
+    return f"; a model can cut this number to {percent(ratio)} by misreporting its probabilities"
 
 
 def _each(known: list[tuple[int, Finding]], field: str) -> str:

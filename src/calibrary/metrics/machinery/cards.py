@@ -42,7 +42,8 @@ class Declared:
     module, function : where the formula is defined, and the name of its public function
     meaning, formula : the first line of its documentation, and its formula in TeX
     options : its options and those of its parts, each with its default
-    test, test_module : the public function of its hypothesis test and the module of that function; empty without one
+    test, test_module, test_meaning : the public function of its hypothesis test, the module of that function and the
+        first line of its documentation; empty without one
     default_preset : the preset that the metric is with its default options, if any
     """
 
@@ -53,6 +54,7 @@ class Declared:
     options: Mapping[str, Any] = field(default_factory=dict)
     test: str = ""
     test_module: str = ""
+    test_meaning: str = ""
     default_preset: str = ""
 
 

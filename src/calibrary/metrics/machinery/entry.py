@@ -646,5 +646,6 @@ def declared_by(entry: Entry, presets: Mapping[str, Alias | None] | None = None)
         options,
         "" if test is None else test.function.__name__,
         "" if test is None else test.formula.__module__,
+        "" if test is None else (inspect.getdoc(test.formula) or "").partition("\n")[0],
         next(special, ""),
     )
