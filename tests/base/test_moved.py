@@ -20,6 +20,8 @@ from same import assert_same
 
 #: Every module of 0.2, with the classes it defined, which pickles name by that path.
 MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
+#: Modules that were new in 0.3 and have moved since.
+SINCE_0_3 = {"calibrary.metrics.machinery.literature", "calibrary.metrics.machinery.table2"}
 PICKLES = REFERENCE / "pickles_0_2"
 TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
 
@@ -44,7 +46,7 @@ def test_every_old_module_path_finds_the_classes_it_had(path):
 
 @pytest.mark.parametrize("old", sorted(MOVED))
 def test_a_module_is_one_object_under_both_paths(old):
-    assert old in MODULES
+    assert old in MODULES or old in SINCE_0_3
     module = imported(old)
     assert module is importlib.import_module(MOVED[old])
     assert module.__name__ == module.__spec__.name == MOVED[old]

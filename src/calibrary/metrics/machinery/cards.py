@@ -202,7 +202,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class _Printed:
+class Table2Row:
     """What Table 2 prints about a metric."""
 
     type: str
@@ -212,6 +212,9 @@ class _Printed:
     cites: tuple[int, ...]
     pros: tuple[str, ...]
     cons: tuple[str, ...]
+
+
+Row = Table2Row  # its name in 0.2, which imports may have
 
 
 def read_cards(folder: Path = CARDS) -> dict[str, dict[str, Any]]:
@@ -316,10 +319,10 @@ def works(folder: Path = CARDS) -> dict[str, Work]:
 
 
 @functools.cache
-def table2(folder: Path = CARDS) -> dict[str, _Printed]:
+def table2(folder: Path = CARDS) -> dict[str, Table2Row]:
     """What Table 2 prints about each metric that has a row."""
     rows = _written(folder, "table2").items()
-    return {id: _Printed(**_typed(_Printed, row, f"table2.toml: {id}")) for id, row in rows}
+    return {id: Table2Row(**_typed(Table2Row, row, f"table2.toml: {id}")) for id, row in rows}
 
 
 def subfamilies() -> dict[str, str]:
