@@ -202,7 +202,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Table2Row:
+class _Printed:
     """What Table 2 prints about a metric."""
 
     type: str
@@ -319,10 +319,10 @@ def works(folder: Path = CARDS) -> dict[str, Work]:
 
 
 @functools.cache
-def table2(folder: Path = CARDS) -> dict[str, Table2Row]:
+def table2(folder: Path = CARDS) -> dict[str, _Printed]:
     """What Table 2 prints about each metric that has a row."""
     rows = _written(folder, "table2").items()
-    return {id: Table2Row(**_typed(Table2Row, row, f"table2.toml: {id}")) for id, row in rows}
+    return {id: _Printed(**_typed(_Printed, row, f"table2.toml: {id}")) for id, row in rows}
 
 
 def subfamilies() -> dict[str, str]:
