@@ -355,6 +355,43 @@ def written(path, records):
 RUN = "samples_t_2026-11-16T10-00-00.0.jsonl"
 
 
+def test_a_copy_of_a_file_under_a_browsers_name_is_another_run(tmp_path):
+    written(tmp_path / RUN, questions())
+    written(tmp_path / RUN.replace(".jsonl", " (1).jsonl"), questions())
+    with pytest.raises(LogError, match="has 2 runs of task t "):
+        read_log(tmp_path)
+
+
+def test_a_packed_file_beside_the_samples_is_said_to_be_left_out(tmp_path):
+    written(tmp_path / RUN, questions())
+    packed = tmp_path / "samples_u_2026-11-16T10-00-00.0.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"{}\n"))
+    assert read_log(tmp_path).notes == (f"{packed} left out: it is not a file of samples",)
+
+
+def test_fewer_log_likelihoods_than_options_are_refused(tmp_path):
+    records = list(questions())
+    records[3]["filtered_resps"].pop()
+    with pytest.raises(LogError, match="line 4 has 3 log-likelihoods for 4 requests: check that the line is whole"):
+        read_log(written(tmp_path / RUN, records))
+
+
+def test_a_zip_file_that_lists_fewer_members_than_its_end_records_is_refused(tmp_path):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}}))
+        for i, each in enumerate(known()):
+            packed.writestr(f"samples/q{i}_epoch_1.json", json.dumps(each))
+    assert brier(read_log(path)) == pytest.approx(RIGHT_BRIER)
+    whole = bytearray(path.read_bytes())
+    end = whole.rfind(b"PK\x05\x06")
+    for at in (end + 8, end + 10):
+        whole[at : at + 2] = (42).to_bytes(2, "little")
+    path.write_bytes(whole)
+    with pytest.raises(LogError, match="its list has 41 members and its end says 42: it is damaged"):
+        read_log(path)
+
+
 def labels(path, records, **options):
     """The labels that are read, which must be the known ones."""
     records = list(records)

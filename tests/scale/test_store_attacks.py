@@ -551,6 +551,8 @@ def test_where_is_answered_or_refused_in_our_words(place: str) -> None:  # noqa:
     assert store.window(where={"site": [None, "A"]}).n == sites[None].n + sites["A"].n
     assert store.window(where={"site": ("A",)}).n == sites["A"].n
     assert store.window(where={"site": np.str_("B")}).n == sites["B"].n
+    assert store.window(where={"site": np.array(["A", "B"])}).n == sites["A"].n + sites["B"].n
+    assert store.window(where={"site": pd.Series(["A"], index=[7])}).n == sites["A"].n
     assert store.window(where={"site": "Z"}).n == 0
     for given, words in (
         ({"site": []}, r"where\['site'\] is empty"),
@@ -564,6 +566,17 @@ def test_where_is_answered_or_refused_in_our_words(place: str) -> None:  # noqa:
         with pytest.raises(RefusedError, match=words) as error:
             store.window(where=given)  # type: ignore[arg-type]
         assert "\n" not in str(error.value)
+
+
+def test_a_folder_in_place_of_a_file_and_a_number_in_place_of_a_name_are_refused(tmp_path: Path) -> None:
+    store = three_days(tmp_path)
+    with pytest.raises(RefusedError, match="by=5 is not a name"):
+        store.window(by=5)  # type: ignore[arg-type]
+    file = Path(store.files()[0])
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(SavedFileError, match="is a folder where the store has a file"):
+        store.window("all")
 
 
 def test_where_chooses_numbers_dates_and_truth_values(tmp_path: Path) -> None:

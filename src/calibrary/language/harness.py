@@ -17,7 +17,7 @@ from calibrary.language.log import Log, LogError, fields
 from calibrary.language.stream import MOST_SIZE, UnreadableError, parsed
 
 NORMALIZED = ("none", "length")
-_NAME = re.compile(r"samples_(?P<task>.+?)_(?P<run>\d{4}-\d{2}-\d{2}T[\d.:-]+)\.jsonl")
+_NAME = re.compile(r"samples_(?P<task>.+?)_(?P<run>\d{4}-\d{2}-\d{2}T[\d.:-]+).*\.jsonl")
 #: A log-likelihood above 0 by no more than this has a rounding error.
 _ROUNDING = 1e-6
 
@@ -259,6 +259,9 @@ def _options(record: dict[str, Any], where: str) -> tuple[Any, list[str]]:
         raise LogError(f"{where} contains a log-likelihood that is not a number")
     if scores.max() > _ROUNDING:
         raise LogError(f"{where} contains the log-likelihood {scores.max():g}: pass logarithms, which are at most 0")
+    asked = len(_arguments(record))
+    if asked and asked != len(scores):
+        raise LogError(f"{where} has {len(scores)} log-likelihoods for {asked} requests: check that the line is whole")
     texts = _texts(record, len(scores))
     if texts and len(scores) == 2 * len(texts):  # mutual information: the options again, without the question
         scores = scores[: len(texts)]
@@ -284,10 +287,8 @@ def _pair(response: Any) -> Any:
 
 def _texts(record: dict[str, Any], n: int) -> list[str]:
     """The texts of the options, as sent to the model."""
-    arguments = record.get("arguments")
-    each = list(arguments.values()) if isinstance(arguments, dict) else arguments if isinstance(arguments, list) else []
     texts = []
-    for one in each:
+    for one in _arguments(record):
         parts = list(one.values()) if isinstance(one, dict) else one if isinstance(one, list) else []
         if len(parts) > 1 and isinstance(parts[1], str):
             texts.append(parts[1].strip())
@@ -295,6 +296,12 @@ def _texts(record: dict[str, Any], n: int) -> list[str]:
     if 2 * len(choices) == n and len(texts) == n:
         return texts[: len(choices)]
     return texts if len(texts) == n else []
+
+
+def _arguments(record: dict[str, Any]) -> list[Any]:
+    """What was sent to the model: one request for each option, or two."""
+    sent = record.get("arguments")
+    return list(sent.values()) if isinstance(sent, dict) else sent if isinstance(sent, list) else []
 
 
 def _choices(record: dict[str, Any]) -> list[str]:

@@ -29,11 +29,11 @@ def log_kind(path: Path) -> str:
 
 
 def _samples_in(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files of samples below a folder, and files of that name that are no files of samples."""
+    """The files of samples below a folder, and files of that name that are no files of samples, or packed ones."""
     found: tuple[list[Path], list[Path]] = ([], [])
-    for path in sorted(folder.rglob("samples_*.jsonl")):
+    for path in sorted(folder.rglob("samples_*.jsonl*")):
         with path.open("rb") as file:
-            found[0 if is_samples(file.read(4096)) else 1].append(path)
+            found[0 if path.suffix == ".jsonl" and is_samples(file.read(4096)) else 1].append(path)
     return found
 
 

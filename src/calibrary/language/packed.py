@@ -5,6 +5,7 @@ Nothing is written to disk and no member name is used as a path. Sizes are limit
 
 from __future__ import annotations
 
+import os
 import sys
 import zipfile
 import zlib
@@ -22,6 +23,9 @@ _ZSTANDARD = 93
 #: zstandard's window: memory that a compressed file may require besides its output.
 _MOST_WINDOW = 1 << 27
 
+#: The end of a zip file with the longest comment.
+_LONGEST_END = (1 << 16) + 100
+
 #: Names and contents of the members whose name begins with a given text, in the order of the file.
 Members = Callable[[str], Iterator[tuple[str, bytes]]]
 
@@ -38,6 +42,11 @@ def opened(path: Path) -> Iterator[Members]:
             ) from None
         with packed:
             listed = packed.infolist()
+            said = _entries(file)
+            if said != len(listed):
+                raise UnreadableError(
+                    f"its list has {len(listed):,} members and its end says {said:,}: it is damaged, copy it again"
+                )
             total, stored = sum(info.file_size for info in listed), max(path.stat().st_size, 1)
             if total > max(_MOST_TOTAL, _MOST_RATIO * stored):
                 raise UnreadableError(
@@ -51,6 +60,18 @@ def opened(path: Path) -> Iterator[Members]:
                         yield info.filename, _content(packed, file, info)
 
             yield members
+
+
+def _entries(file: IO[bytes]) -> int:
+    """The number of members that the end of a zip file records, which ``zipfile`` does not compare with its list."""
+    file.seek(max(file.seek(0, os.SEEK_END) - _LONGEST_END, 0))
+    end = file.read()
+    at = end.rfind(b"PK\x05\x06")
+    few = int.from_bytes(end[at + 10 : at + 12], "little")
+    if few < 0xFFFF:
+        return few
+    at = end.rfind(b"PK\x06\x06")  # the record of a zip file with more members
+    return int.from_bytes(end[at + 32 : at + 40], "little") if at >= 0 else few
 
 
 def _content(packed: zipfile.ZipFile, file: IO[bytes], info: zipfile.ZipInfo) -> bytes:

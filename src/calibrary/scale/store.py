@@ -578,6 +578,8 @@ def _of_span(now: Snapshot, span: str | int, end: Any) -> list[StoredFile]:
 
 
 def _columns(by: str | Sequence[str] | None, kind: StoreKind) -> tuple[str, ...]:
+    if not isinstance(by, str | Sequence | None):
+        raise RefusedCallError(f"by={in_sentence(by, 40)} is not a name: pass the names of columns, by=['site']")
     names = kind.by if by is None else (by,) if isinstance(by, str) else tuple(by)
     for name in names:
         if name not in (DAY, *kind.by):
@@ -595,6 +597,7 @@ def _chosen(where: Mapping[str, Any] | None, kind: StoreKind) -> dict[str, list[
     found = {}
     for name, given in (where or {}).items():
         argument = f"where[{name!r}]"
+        given = list(given) if getattr(given, "ndim", 0) == 1 else given  # an array or a Series
         values = [canonical(v, argument) for v in (given if isinstance(given, list | tuple | set) else [given])]
         if not values:
             raise RefusedError(f"{argument} is empty: name at least one value, or leave the column out")

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from calibrary.base.errors import RefusedError, extra, first_line
 from calibrary.base.files import create_atomically, write_atomically
+from calibrary.base.saved import SavedFileError
 
 
 class Folder(Protocol):
@@ -61,7 +62,10 @@ class LocalFolder:
         self.root, self.name = root, str(root)
 
     def read(self, name: str) -> bytes:
-        return (self.root / name).read_bytes()
+        place = self.root / name
+        if place.is_dir():
+            raise SavedFileError(f"{place} is a folder where the store has a file: restore the file")
+        return place.read_bytes()
 
     def write(self, name: str, content: bytes) -> None:
         place = self.root / name
