@@ -67,8 +67,8 @@ from calibrary.cli.shared import (
 from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
 from calibrary.cli.sources import InputError
 from calibrary.cli.waiting import waiting
-from calibrary.evaluation import FAMILIES
 from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.facts import FAMILIES
 
 if TYPE_CHECKING:
     from calibrary.inference.draw.resampling import WorkDone

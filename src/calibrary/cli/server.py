@@ -229,7 +229,7 @@ class ChildCalls:
         return called  # type: ignore[return-value]
 
 
-class StrictTool(Tool):
+class StrictTool(Tool):  # type: ignore[misc]
     """A tool that refuses an argument that it does not have, instead of ignoring it."""
 
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
