@@ -352,6 +352,16 @@ def test_one_column_has_one_role(tmp_path, options, said, monkeypatch):
     refused(said, path, *options)
 
 
+@pytest.mark.parametrize("role", ["weight", "group", "id", "others"])
+def test_an_empty_name_is_no_column(tmp_path, role):
+    from calibrary.cli.read import read_predictions
+
+    path = tmp_path / "p.csv"
+    path.write_text(csv_text(columns()))
+    with pytest.raises(ValueError, match="no column is called ''"):
+        read_predictions(path, **{role: [""] if role == "others" else ""})
+
+
 @pytest.mark.parametrize(("cells", "option", "said"), [
     ([0.2, 0.7, 1.0], "--percent", "--percent was given, but no value of p is above 1"),
     ([0.2, 0.7, 1.0], "--logits", "--logits was given, but every value of p lies in [0, 1]"),

@@ -158,7 +158,8 @@ class Guard:
 
 
 async def _answer(send: Send, status: int, sentence: str, headers: dict[str, str]) -> None:
-    own = {**headers, "content-type": "text/plain; charset=utf-8", "connection": "close"}
+    size = str(len(sentence.encode()))
+    own = {**headers, "content-type": "text/plain; charset=utf-8", "content-length": size, "connection": "close"}
     sent = [(name.encode(), value.encode()) for name, value in own.items()]
     await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": sentence.encode()})

@@ -176,7 +176,8 @@ def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     notes = list(table.notes)
     names = list(table.names)
     label = label_column(names, how.label, notes)
-    beside = [c for c in (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others) if c]
+    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others)
+    beside = [name for name in named if name is not None]
     for name in beside:
         required_column(names, name)
     beside = [*beside, *(name for name in _own(table) if name not in beside)]

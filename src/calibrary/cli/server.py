@@ -409,7 +409,7 @@ class Tools:
             raise InputError("prob is the column of each of several files: name the columns of one file in models")
         data = read_predictions(
             [self._file(path) for path in paths], label=label, id=id_column, scorer=scorer, prob=prob, models=models,
-            others=[unit] if unit else [], weight=weight, positive=positive, percent=percent, logits=logits,
+            others=[] if unit is None else [unit], weight=weight, positive=positive, percent=percent, logits=logits,
             drop_missing=drop_missing,
         )  # fmt: skip
         if len(data.models) < 2:
@@ -460,7 +460,9 @@ class Tools:
         self, file: str, label: str | None, prob: list[str] | None, unit: str | None, scorer: str | None, **how: Any
     ) -> tuple[PredictionFile, Any, list[str]]:
         """The predictions of a file, the units of its rows, and notes about guessed columns."""
-        data = read_predictions(file, label=label, prob=prob, scorer=scorer, others=[unit] if unit else [], **how)
+        data = read_predictions(
+            file, label=label, prob=prob, scorer=scorer, others=[] if unit is None else [unit], **how
+        )
         column = unit or data.unit
         return data, data.others[column] if column else None, _notes_of(data)
 
