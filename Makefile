@@ -4,7 +4,7 @@
 # nothing it installs can hide what those two are missing. .ci/run runs demo, test, lint, oldest, test-plain, docs and
 # test-torch.
 # It does not run the following, because they take long or need more: engines (Java, Postgres), integrations (large packages),
-# fuzz (ten minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
+# fuzz (twenty minutes), tutorials, wheel, bench, study. `make release-check` runs the first five of them too.
 PYTHON ?= python3
 PYTHONS ?= $(PYTHON)
 VENV := .venv
@@ -32,7 +32,7 @@ help:
 	@echo "make new-metric    write everything that a new metric changes, and list what is left to write"
 	@echo "make docs          build the documentation into site/ and check its links"
 	@echo "make oldest        run the common tests on the oldest numpy, scipy and numba declared"
-	@echo "make fuzz          attack it with awkward data and files for a quarter of an hour; goes on where it ended"
+	@echo "make fuzz          attack it with awkward data, files, logs and stores for twenty minutes; goes on where it ended"
 	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
 	@echo "make dbt           run the dbt project of examples/dbt; make engines does it too"
 	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, Inspect and lm-eval"

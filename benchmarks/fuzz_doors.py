@@ -1,16 +1,18 @@
-"""The long attack on every door (``tests/doors.py``): files, states, tables, SQL, commands, threads, pages and servers.
+"""The long attack on every door (``tests/doors.py``): files, states, tables, SQL, commands, threads, pages, servers;
+and on logs and stores that were made from known rows (``tests/oracle_logs.py``, ``tests/oracle_stores.py``).
 
     python benchmarks/fuzz_doors.py [--kind saved --minutes 10]
 
 ``benchmarks/fuzz_doors.json`` keeps, for each kind, the next seed, the counts of every outcome and each violation with
 its seed, so that a run goes on where the last one ended. It fails while a violation is open. The goals are 10^5 saved
-files, 2*10^4 tables (two for each case) and 2,000 pages in a browser.
+files, 2*10^4 tables (two for each case), 2,000 pages in a browser, 10^4 logs and 10^4 histories of stores.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import sys
 import tempfile
@@ -25,6 +27,9 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 import calibrary as cal  # noqa: E402
 import doors  # noqa: E402
 import doors_served  # noqa: E402
+import oracle  # noqa: E402
+import oracle_logs  # noqa: E402
+import oracle_stores  # noqa: E402
 
 FILE = ROOT / "benchmarks" / "fuzz_doors.json"
 GOALS = {
@@ -37,6 +42,17 @@ GOALS = {
     "page": 2_000,
     "app": 10_000,
     "mcp": 10_000,
+    "log": 10_000,
+    "words": 10_000,
+    "store": 10_000,
+    "writers": 40,
+}
+#: Cases with known answers.
+KNOWN = {
+    "log": oracle_logs.log_turn,
+    "words": oracle_logs.words_turn,
+    "store": oracle_stores.store_turn,
+    "writers": oracle_stores.writers_turn,
 }
 MOST_KEPT = 40
 #: The title of the last section of ATTACKS.md, which is written by hand.
@@ -64,6 +80,8 @@ def one(kind: str, seed: int, folder: Path, driver: Any) -> str:
     """One case."""
     if kind in doors_served.KINDS:
         return doors_served.turn(kind, seed)
+    if kind in KNOWN:
+        return oracle.turn(KNOWN[kind], seed, folder / "known")
     if kind != "page":
         return doors.turn(kind, seed, folder)
     for at, fault in doors.page_turn(range(seed, seed + 1), folder, driver):
@@ -153,6 +171,12 @@ ABOUT = {
             "never a 5xx, refused without the token, no secret, nothing left, the right answer afterwards"),
     "mcp": ("calls of an agent's tools with other arguments and paths, and lines that are no messages",
             "a sentence or the right number, nothing outside of the folder, nothing left, the server goes on"),
+    "log": ("logs of lm-evaluation-harness and Inspect made from known answers, records and bytes changed",
+            "the right rows, accuracy and Brier score; another number with a note or a warning; one sentence"),
+    "words": ("texts that state a confidence", "the right number, or NaN with a warning"),
+    "store": ("histories of stores made from known rows, files and calls changed, kills, a second writer, a reader",
+              "the right rows, events and Brier score by day and segment, or one sentence"),
+    "writers": ("two processes that write to one store, one of them killed, beside a reader", "the same"),
 }  # fmt: skip
 
 
@@ -175,6 +199,30 @@ def surroundings(busy: dict[str, Any]) -> list[str]:
     ]
 
 
+def known_answers() -> list[str]:
+    """How the cases with known answers ended, by mutation."""
+    lines = [
+        "### Known answers",
+        "",
+        "Every case is made from known rows, and the right numbers are computed from them with numpy. Another number "
+        "without a note, a warning or a refusal is a violation, and so is an error that is not ours. *Right* cases "
+        "gave the right numbers (with a note or a warning where one is due), *said* ones those of another reading with "
+        "a note or a warning.",
+        "",
+        "| kind | mutation | cases | right | said | refused |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for kind in KNOWN:
+        counts: dict[str, dict[str, int]] = {}
+        for outcome, count in kept()["kinds"][kind]["outcomes"].items():
+            name, _, end = outcome.rpartition(": ")
+            counts.setdefault(name, {})[end] = count
+        for name, ends in sorted(counts.items()):
+            each = " | ".join(f"{ends.get(end, 0):,}" for end in ("right", "said", "refused"))
+            lines.append(f"| {kind} | {name.replace('|', ' ')} | {sum(ends.values()):,} | {each} |")
+    return [*lines, ""]
+
+
 def write_page() -> None:
     """The second half of ATTACKS.md: kinds and counts, and single attacks."""
     import attacks
@@ -185,12 +233,15 @@ def write_page() -> None:
     lines += ["| kind | what is drawn | what must be true | cases | refused in a sentence | open |"]
     lines += ["| --- | --- | --- | --- | --- | --- |"]
     for kind, found in kept()["kinds"].items():
-        refused = sum(count for name, count in found["outcomes"].items() if "sentence" in name or "status 2" in name)
+        refused = sum(
+            count for name, count in found["outcomes"].items() if re.search("sentence|status 2|refused", name)
+        )
         what, must = ABOUT[kind]
         lines.append(f"| {kind} | {what} | {must} | {found['seed']:,} | {refused:,} | {len(found['violations'])} |")
     mended = sum(found["mended"] for found in kept()["kinds"].values())
     lines += ["", f"{mended} cases showed a fault once and are mended.", ""]
     lines += surroundings(json.loads((ROOT / "benchmarks" / "busy.json").read_text()))
+    lines += known_answers()
     lines += ["### Single attacks", ""]
     lines += [f"{len(forty.ATTACKS)} attacks (`tests/forty.py`), each held by `tests/project/test_attacks.py`:", ""]
     page = ROOT / "benchmarks" / "ATTACKS.md"

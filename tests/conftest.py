@@ -16,7 +16,7 @@ _SKIPPED = pytest.StashKey()
 _LONG = (
     "application/", "browser/", "cli/", "integrations/", "plots/", "reporting/", "scale/", "secondorder/",
     "shift/", "study/", "validation/", "test_bare.py", "test_benchmarks.py", "test_compare_errors.py",
-    "test_crossfit.py", "test_curve.py", "test_door.py", "test_fuzz.py", "test_fuzz_doors.py",
+    "test_crossfit.py", "test_curve.py", "test_door.py", "test_fuzz.py", "test_fuzz_doors.py", "test_fuzz_oracle.py",
     "test_honest_band.py", "test_import.py", "test_intervals_agree.py", "test_inversion.py",
     "test_kernel_vector.py", "test_language_report.py", "test_metric_claims.py", "test_multiplicity.py",
     "test_names.py", "test_names_of_curves.py", "test_numerics_beta_kernel.py", "test_sequential.py",
