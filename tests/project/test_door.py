@@ -843,7 +843,7 @@ def test_labels_of_a_file_are_never_guessed(tmp_path):
     from calibrary.cli.read import InputError, read_predictions
 
     (tmp_path / "two.csv").write_text("y,p\n1,0.1\n2,0.9\n")
-    with pytest.raises(InputError, match="--positive 2"):
+    with pytest.raises(InputError, match="--positive '2'"):
         read_predictions(tmp_path / "two.csv")
     (tmp_path / "three.csv").write_text("y,p_cat,p_dog,p_fish\n1,.1,.2,.7\n2,.1,.2,.7\n")
     with pytest.raises(InputError, match="classes are numbered from 0 or 1"):
