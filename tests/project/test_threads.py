@@ -255,12 +255,16 @@ def test_ctrl_c_says_stopped_and_leaves_nothing_half_written(ended, folder, name
         assert not {"r.html", "r.png", "m.json"} & {file.name for file in folder.iterdir()}
 
 
-def test_ctrl_c_while_importing_is_no_traceback():
-    code = "import os, signal, sys; sys.argv = ['calibrary', 'list']; from calibrary.cli import main; import builtins\n"
-    code += (
+@pytest.mark.parametrize(
+    ("command", "module"), [("list", "catalogue"), ("app", "app_start"), ("report", "report"), ("metric", "main")]
+)
+def test_ctrl_c_while_importing_is_no_traceback(command, module):
+    code = (
+        f"import os, signal, sys; sys.argv = ['calibrary', {command!r}]\n"
+        "from calibrary.cli import main; import builtins\n"
         "whole = builtins.__import__\n"
         "def stop(name, *rest):\n"
-        "    if name.startswith('calibrary.cli.main'): os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    if name == 'calibrary.cli.{module}': os.kill(os.getpid(), signal.SIGINT)\n"
         "    return whole(name, *rest)\n"
         "builtins.__import__ = stop\nmain()\n"
     )
