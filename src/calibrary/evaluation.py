@@ -204,6 +204,7 @@ def evaluate(
     labels: Any = None,
     pos_label: Any = None,
     percent: bool = False,
+    rescale: bool = False,
     ordinal: bool = False,
     intervals: bool = False,
     tests: bool = False,
@@ -220,7 +221,7 @@ def evaluate(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label, percent
+    y_true, y_prob, sample_weight, labels, pos_label, percent, rescale
         As in :func:`calibrary.predictions`; a ``Matches`` object from :func:`calibrary.match_detections` works
         too, and adds the detection family.
     metrics : str or list of str, optional
@@ -267,6 +268,7 @@ def evaluate(
     nll     0.405         negative log likelihood
     """
     keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
+    keywords["rescale"] = rescale
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,

@@ -257,7 +257,7 @@ def test_options_that_need_zeros_and_ones_are_refused():
         ([0.5, 0.2], [[0.1, 0.4, 0.5]] * 2, r"y_true\[0\] = 0.5 is not a label"),
         ([[0.5, 1.5], [0, 1]], [[0.2, 0.3]] * 2, r"y_true\[0, 1\] = 1.5 is not a share"),
         ([[0.5, np.nan], [0, 1]], [[0.2, 0.3]] * 2, r"y_true\[0, 1\] = nan is not a share"),
-        ([[0.5, 0.5], [0, 1]], [[0.2, 0.3]] * 2, r"y_prob\[0\] sums to 0.5 while the rows of y_true sum to 1"),
+        ([[0.5, 0.5], [0, 1]], [[0.2, 0.3]] * 2, r"y_prob\[0\] sums to 0.5, not 1"),
         ([[1, 1], [0, 1]], [[0.2, 1.3]] * 2, r"y_prob\[0, 1\] = 1.3 is above 1"),
         ([[1, 1], [0, 1]], [[0.2, np.nan]] * 2, r"y_prob\[0, 1\] = nan"),
         ([["a", "b"], ["a", "b"]], [[0.2, 0.3]] * 2, "contains <U1 values"),

@@ -206,8 +206,9 @@ def as_data(y_true: Any, y_prob: Any, keywords: dict[str, Any]) -> Data:
         y_true = y_true.as_matches()
     sample_weight = keywords.pop("sample_weight", None)
     labels, pos_label = keywords.pop("labels", None), keywords.pop("pos_label", None)
-    percent = keywords.pop("percent", False)
-    named = labels is not None or pos_label is not None or percent
+    percent, rescale = keywords.pop("percent", False), keywords.pop("rescale", False)
+    named = labels is not None or pos_label is not None or percent or rescale
     if sample_weight is None and y_prob is None and not named and is_data(y_true):
         return y_true
-    return predictions(y_true, y_prob, sample_weight=sample_weight, labels=labels, pos_label=pos_label, percent=percent)
+    how = {"labels": labels, "pos_label": pos_label, "percent": percent, "rescale": rescale}
+    return predictions(y_true, y_prob, sample_weight=sample_weight, **how)

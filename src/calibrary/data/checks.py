@@ -127,8 +127,12 @@ def _is_not_itself(value: Any) -> bool:
         return False
 
 
-def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
-    """Probabilities as float64: one per row, or rows of one per class that sum to one."""
+def checked_probabilities(y_prob: Any, percent: bool = False, rescale: bool = False) -> Array:
+    """Probabilities as float64: one per row, or rows of one per class that sum to one.
+
+    Rows that do not sum to one because their numbers were rounded are divided by their sum, with a warning; with
+    ``rescale`` all rows that do not sum to one are.
+    """
     given = as_numbers(y_prob, "y_prob")
     if given.ndim not in (1, 2):
         raise RefusedError(
@@ -147,22 +151,75 @@ def checked_probabilities(y_prob: Any, percent: bool = False) -> Array:
         return p
     if p.shape[1] < 2:
         raise RefusedError("y_prob has one column: pass y_prob[:, 0] if it is P(class 1), or one column per class")
+    off = _off_one(p, max(ROW_SUM_TOLERANCE, 32 * _precision(given)))
+    if len(off):
+        p = _rescaled(p, off, given, percent, rescale)
+    _warn_of_classes(p)
+    return p
+
+
+def _off_one(p: Array, tolerance: float) -> Indices:
+    """The rows whose sum differs from 1 by more than the tolerance; numbers outside [0, 1] are refused."""
     ones = np.ones(p.shape[1])
+    found: list[Indices] = []
     for rows in slices(len(p), p.shape[1]):
         if _may_leave_unit_interval(p[rows].ravel()):
             _refuse_probabilities(p)
         gap = np.abs(p[rows] @ ones - 1.0)
-        worst = int(gap.argmax())
-        if gap[worst] > ROW_SUM_TOLERANCE and gap[worst] > 32 * _rounding(given):
-            row = rows.start + worst
-            remedy = "pass probabilities (for logits use calibrary.softmax(...))"
-            if gap[worst] < _NEAR_ONE:
-                remedy = "if that is rounding, pass y_prob / y_prob.sum(axis=1, keepdims=True)"
+        if gap.max() > tolerance:
+            found.append(rows.start + np.flatnonzero(gap > tolerance))
+    return np.concatenate(found) if found else np.empty(0, dtype=np.intp)
+
+
+def _rescaled(p: Array, off: Indices, given: NDArray[Any], percent: bool, rescale: bool) -> Array:
+    """The probabilities, with the rows ``off`` one divided by their sums if rounding explains them or if asked."""
+    sums = p[off].sum(axis=1)
+    gap = np.abs(sums - 1.0)
+    worst = int(gap.argmax())
+    found = f"y_prob[{off[worst]}] sums to {sums[worst]:.9g}, not 1"
+    if rescale and not sums.all():
+        raise RefusedError(f"y_prob[{off[sums.argmin()]}] contains only zeros, which cannot be rescaled: drop this row")
+    decimals = decimals_of(given)
+    if not rescale and gap[worst] > rounding_of_sums(p.shape[1], decimals, percent):
+        if gap[worst] < _NEAR_ONE:
             raise RefusedError(
-                f"y_prob[{row}] sums to {p[row].sum():.9g}, not 1: {remedy}; rows are never rescaled silently"
+                f"{found}, and rounding does not explain it: pass rescale=True to divide rows by their sums"
             )
-    _warn_of_classes(p)
+        raise RefusedError(
+            f"{found}: pass probabilities (for logits use calibrary.softmax(...)), or rescale=True to divide rows by "
+            "their sums"
+        )
+    why = "" if rescale else f", which rounding to {decimals} decimals explains"
+    warn(
+        f"{len(off):,} of {len(p):,} rows of y_prob did not sum to 1 and were divided by their sums (largest "
+        f"difference {gap[worst]:.2g}{why})"
+    )
+    p = p.copy()
+    p[off] /= sums[:, None]
     return p
+
+
+#: The most decimals at which numbers count as rounded, and the largest difference from 1 that rounding may explain.
+_MOST_DECIMALS, _MOST_ROUNDING = 8, 0.05
+
+
+def decimals_of(given: NDArray[Any]) -> int | None:
+    """The smallest number of decimals that every number has; None if it is more than 8."""
+    few = 2.0 * _precision(given)
+    return next((d for d in range(_MOST_DECIMALS + 1) if (np.abs(np.round(given, d) - given) <= few).all()), None)
+
+
+def rounding_of_sums(k: int, decimals: int | None, percent: bool = False) -> float:
+    """The largest difference from 1 of the sum of k rounded probabilities: half a unit of the last decimal for each."""
+    if decimals is None:
+        return 0.0
+    unit = 10.0 ** -(decimals + 2 if percent else decimals)
+    return min(_MOST_ROUNDING, 0.5 * k * unit) * (1.0 + 1e-9)
+
+
+def sum_to_one_rounded(p: NDArray[Any]) -> bool:
+    """Whether every row sums to one, but for what rounding explains."""
+    return bool(np.abs(p.sum(axis=1) - 1.0).max() <= rounding_of_sums(p.shape[1], decimals_of(p)))
 
 
 #: With fewer rows than this, probabilities may be only 0 and 1 because an example is small.
@@ -191,7 +248,7 @@ def _warn_of_classes(p: Array) -> None:
         )
 
 
-def _rounding(given: NDArray[Any]) -> float:
+def _precision(given: NDArray[Any]) -> float:
     """Relative precision of the input's numbers, before they were converted to float64."""
     return float(np.finfo(given.dtype).eps) if given.dtype.kind == "f" else 0.0
 

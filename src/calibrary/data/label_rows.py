@@ -20,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, are_probabilities, as_array, refuse_outside
+from calibrary.data.checks import (
+    ROW_SUM_TOLERANCE,
+    Array,
+    are_probabilities,
+    as_array,
+    checked_probabilities,
+    refuse_outside,
+    sum_to_one_rounded,
+)
 
 
 class LabelRows(NamedTuple):
@@ -31,21 +39,19 @@ class LabelRows(NamedTuple):
     classes: tuple[Hashable, ...] | None
 
 
-def rows_given(y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None) -> LabelRows | None:
+def rows_given(
+    y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None, rescale: bool = False
+) -> LabelRows | None:
     """A matrix of labels, checked; None if it only encodes one class per row, or does not fit the probabilities."""
     p = as_array(y_prob, "y_prob")
-    if p.shape != y.shape or p.dtype.kind not in "fiub" or len(p) == 0 or _one_class_each(y, p):
+    if p.shape != y.shape or p.dtype.kind not in "fiub" or len(p) == 0 or _one_class_each(y, p, rescale):
         return None
     p = np.ascontiguousarray(p, dtype=np.float64)
     refuse_outside(p)
     rows = _checked(y)
     whole = bool(np.isin(rows, (0.0, 1.0)).all())
     if not whole and sum_to_one(rows) and not sum_to_one(p):
-        i = int(np.abs(p.sum(axis=1) - 1.0).argmax())
-        raise RefusedError(
-            f"y_prob[{i}] sums to {p[i].sum():.9g} while the rows of y_true sum to 1: pass probabilities that sum to "
-            "1 as well"
-        )
+        p = checked_probabilities(y_prob, rescale=rescale)
     if names is not None and (len(set(names)) != len(names) or len(names) != p.shape[1]):
         raise RefusedError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
     return LabelRows(rows.astype(np.intp) if whole else rows, p, None if names is None else tuple(names))
@@ -56,8 +62,10 @@ def sum_to_one(rows: NDArray[Any]) -> bool:
     return bool((np.abs(rows.sum(axis=1) - 1.0) <= ROW_SUM_TOLERANCE).all())
 
 
-def _one_class_each(y: NDArray[Any], p: NDArray[Any]) -> bool:
-    return bool(np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all() and sum_to_one(p))
+def _one_class_each(y: NDArray[Any], p: NDArray[Any], rescale: bool) -> bool:
+    return bool(np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all()) and (
+        rescale or sum_to_one(p) or sum_to_one_rounded(p)
+    )
 
 
 def _checked(y: NDArray[Any]) -> Array:

@@ -782,6 +782,7 @@ def predictions(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     percent: bool = False,
+    rescale: bool = False,
 ) -> Predictions:
     """Check labels, probabilities and weights once, to be passed to any number of metrics.
 
@@ -805,6 +806,9 @@ def predictions(
         The name of class 1 if ``y_prob`` is 1-D.
     percent : bool
         True if ``y_prob`` contains percentages, from 0 to 100.
+    rescale : bool
+        True if rows of several classes that do not sum to 1 are divided by their sums. Without it, this is done (with a
+        warning) only where the rounding of the numbers explains the difference.
     label, prob : str, and str or list of str, optional
         The columns of labels and of probabilities if ``y_true`` is a table (pandas, polars, PyArrow). Weights, ``by``,
         ``units`` and ``time`` may then be column names too, in every function that accepts data.
@@ -824,24 +828,27 @@ def predictions(
         if isinstance(y_true, Predictions):
             if y_prob is not None:
                 raise RefusedCallError("y_true is already a Predictions object: leave y_prob out")
-            if labels is not None or pos_label is not None or percent:
+            if labels is not None or pos_label is not None or percent or rescale:
                 raise RefusedCallError(
-                    "y_true is already a Predictions object: pass labels, pos_label and percent where it is created"
+                    "y_true is already a Predictions object: pass labels, pos_label, percent and rescale where it is "
+                    "created"
                 )
             return y_true if sample_weight is None else _given_other_weights(y_true, sample_weight)
     if y_prob is None:
         raise RefusedCallError("y_prob is missing: pass the predicted probabilities as the second argument")
     if percent is not False and percent is not True:
         raise RefusedError(f"percent={percent!r} must be True (y_prob contains percentages) or False")
+    if rescale is not False and rescale is not True:
+        raise RefusedError(f"rescale={rescale!r} must be True (rows are divided by their sums) or False")
     given = y_true if type(y_true) is np.ndarray else as_array(y_true, "y_true")
     if given.ndim == 2 and given.shape[1] > 1:
-        rows = rows_given(given, y_prob, labels)
+        rows = rows_given(given, y_prob, labels, rescale)
         if rows is not None:
             refuse_misaligned(y_true=y_true, y_prob=y_prob)
             held = Predictions(rows.y, rows.probability, classes=rows.classes)
             held._index = _first_index(y_true, y_prob, sample_weight)
             return held if sample_weight is None else _given_other_weights(held, sample_weight)
-    probability = checked_probabilities(y_prob, percent)
+    probability = checked_probabilities(y_prob, percent, rescale)
     if type(y_prob) is not np.ndarray or type(y_true) is not np.ndarray:
         refuse_misaligned(y_true=y_true, y_prob=y_prob)
         columns = column_names(y_prob)

@@ -64,7 +64,7 @@ def _columns(name: str, value: Any) -> list[tuple[str, list[Any]]]:
 
 
 #: The options of every figure that say how predictions are checked.
-CHECKED = ("sample_weight", "labels", "pos_label", "percent")
+CHECKED = ("sample_weight", "labels", "pos_label", "percent", "rescale")
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -49,6 +49,7 @@ def report(
     labels: Any = None,
     pos_label: Any = None,
     percent: bool = False,
+    rescale: bool = False,
     settings: ReportSettings | None = None,
     **keywords: Any,
 ) -> Report:
@@ -56,7 +57,7 @@ def report(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label, percent
+    y_true, y_prob, sample_weight, labels, pos_label, percent, rescale
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
     settings : ReportSettings, optional
         All that follows in one object, for many reports; a keyword beside it changes that setting alone.
@@ -116,6 +117,7 @@ def report(
     """
     chosen = ReportSettings.of(settings, keywords)
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
+    given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
     refuse_misaligned(y_true=data, by=chosen.by, groups=chosen.groups)
     return composed(data, chosen)

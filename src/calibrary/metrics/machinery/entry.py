@@ -35,6 +35,7 @@ class _Named(TypedDict, total=False):
     r: int | None
     labels: Any
     pos_label: Any
+    rescale: bool
 
 
 class Seen(_Named, total=False):
@@ -64,7 +65,7 @@ class Common(Averaged, total=False):
 
 _COMMON: dict[str, Any] = {
     "sample_weight": None, "lens": "auto", "average": "uniform", "r": None, "labels": None, "pos_label": None,
-    "by": None, "percent": False,
+    "by": None, "percent": False, "rescale": False,
 }  # fmt: skip
 
 _DOC_DATA = """\
@@ -88,6 +89,8 @@ labels, pos_label : optional
     Names of the classes in column order; name of class 1 if there is one probability.
 percent : bool
     True if ``y_prob`` contains percentages, from 0 to 100.
+rescale : bool
+    True if rows of several classes that do not sum to 1 are divided by their sums.
 by : array-like of shape (N,), or a mapping of such columns, optional
     Split the rows (by site, image, prompt): the result is a :class:`calibrary.Parts` with one value for each part,
     their mean, median, quantiles and the worst."""
