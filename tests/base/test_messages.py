@@ -70,7 +70,7 @@ def test_two_class_names_need_pos_label():
 
 def test_rows_that_nearly_sum_to_one_are_not_taken_for_logits():
     half = np.array([[0.5, 0.3, 0.1973]] * 4)
-    with pytest.raises(ValueError, match=r"sums to 0.9973, not 1: if that is rounding, pass y_prob / y_prob.sum"):
+    with pytest.raises(ValueError, match=r"sums to 0.9973, not 1, and rounding does not explain it: pass rescale=True"):
         cal.brier_score([0, 1, 2, 0], half)
     assert cal.brier_score([0, 1, 2, 0], half / half.sum(axis=1, keepdims=True)) > 0
     with pytest.raises(ValueError, match="for logits use"):

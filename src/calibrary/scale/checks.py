@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, missing, refuse_negative
+from calibrary.data.checks import ROW_SUM_TOLERANCE, are_probabilities, missing, refuse_negative, sum_to_one_rounded
 from calibrary.data.predictions import Predictions, predictions
 
 Flags = NDArray[np.bool_]
@@ -70,6 +70,14 @@ def checked_rows(
     y: NDArray[Any], prob: NDArray[Any], labels: tuple[Hashable, ...] | None, pos_label: Hashable | None
 ) -> Predictions:
     """Checked predictions; the tolerance for the sum of several classes is that of all engines."""
+    if prob.ndim == 2 and prob.shape[1] > 1 and len(prob) == len(y) and _inside(prob).all():
+        kept = sums_to_one(prob)
+        if not kept.all() and sum_to_one_rounded(prob):  # predictions() would divide these rows by their sums
+            row = int(np.argmin(kept))
+            raise RefusedError(
+                f"y_prob[{row}] sums to {prob[row].sum(dtype=np.float64):.9g}, not 1, and a state, which sees rows in "
+                "pieces, does not rescale them: pass y_prob / y_prob.sum(axis=1, keepdims=True), or drop_invalid=True"
+            )
     if prob.ndim == 2 and prob.dtype == np.float64 and len(prob) == len(y) and _inside(prob).all():
         gap = np.abs(prob.sum(axis=1) - 1.0)
         if ROW_SUM_TOLERANCE < gap.max(initial=0.0) <= ROW_SUM:
