@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.replicate import Replicate, Scheme
@@ -150,14 +151,17 @@ class CellSample(RowSample):
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """The number of events in each cell, drawn from the cell's mean confidence."""
         c, zeros, ones = self.cells
-        n = np.rint(zeros + ones).astype(np.int64)
-        both = _table(c, zeros, ones, every=True)
+        n, both = np.rint(zeros + ones).astype(np.int64), self._both
 
         def make(events: Array) -> Replicate:
             counts = np.column_stack([n - events, events]).ravel().astype(np.float64)
             return Replicate(both, w=lambda: counts, listed=self._refuse_listing)
 
         return Scheme(lambda rng: rng.binomial(n, c), make, both)
+
+    @once
+    def _both(self) -> Predictions:
+        return _table(*self.cells, every=True)
 
 
 class CellProblem:
