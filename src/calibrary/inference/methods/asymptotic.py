@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -17,6 +18,7 @@ from calibrary.inference.draw.resampling import as_given
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
+from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
 from calibrary.metrics.machinery.entry import ENTRIES, own_options
@@ -50,7 +52,7 @@ class Asymptotic:
     - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the distribution
       of a sum of independent Bernoulli variables (Poisson binomial), wider where the squared residuals show that
       outcomes vary more than that;
-    - ``cis``: profile likelihood (Wald through ``lens="full"``).
+    - ``cis``, and each of its numbers: profile likelihood (Wald through ``lens="full"``).
     """
 
     def interval(
@@ -120,6 +122,8 @@ def own_pvalue(statistic: Statistic) -> float:
     own = None if entry is None else TESTS.get(entry.id)
     if entry is None or own is None or own.simulated:
         return math.nan
+    if entry.part:  # the test of the whole result is not that of one of its numbers
+        return _pvalue_of_part(statistic) if entry.law == "profile likelihood" else math.nan
     known = {*own_options(own.formula), *entry.extra_options}
     question = statistic.question.of(known).changed(fixed={})
     try:
@@ -306,17 +310,13 @@ def crossing(rising: Callable[[float], float], level: float) -> float:
 
 def _cox(statistic: Statistic, level: float) -> Ends:
     """The interval of intercept and slope: profile likelihood for one confidence per row, Wald for whole vectors."""
-    assert statistic.entry is not None
-    z = _z(level)
-    found = statistic.value
-    error = np.array(list(numbers(found, (("se_intercept", None), ("se_slope", None))).values()))
+    z, found, fields = _z(level), _fits(statistic), _fields_of(statistic)
+    error = np.array(list(numbers(found, tuple((f"se_{name}", None) for name in fields)).values()))
     wald = Ends(statistic.observed - z * error, statistic.observed + z * error, error, "Wald")
-    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views
-    if len(statistic.observed) != 2 * len(views) or not all(view.binary for view in views):
+    profiles = _profiles(statistic, found, level)
+    if profiles is None:
         return wald
-    results = found if isinstance(found, tuple) else (found,)
-    both = [_profile(view, result, level, statistic) for view, result in zip(views, results, strict=True)]
-    low, high = np.concatenate(both, axis=1)
+    low, high = profiles
     if np.isnan(low).any() and not np.isnan(statistic.observed).any():
         warn(
             "the profile likelihood interval of intercept and slope could not be computed: a Wald interval is used "
@@ -326,41 +326,133 @@ def _cox(statistic: Statistic, level: float) -> Ends:
     return Ends(low, high, error, "profile likelihood")
 
 
-def _profile(view: Predictions, result: CoxResult, level: float, statistic: Statistic) -> Array:
-    """The ends for intercept and slope, at which the likelihood ratio statistic reaches its critical value."""
-    if not np.isfinite([result.intercept, result.slope]).all():
-        return np.full((2, 2), np.nan)
-    inside = (view.c > 0.0) & (view.c < 1.0) if statistic.question.options.get("boundary") != "clip" else view.c >= 0.0
-    x, w = logit(view.c[inside]), view.weight[inside]
-    wy = w * view.y[inside]
-    share = 1.0
-    if statistic.sample.weight_type == "importance" and view.w is not None:
-        share = float(w.sum() / (w @ w))
-    bound = float(scipy.special.chdtri(1, 1.0 - level)) / share
-    ones = np.ones_like(x)
+def why_no_profile(statistic: Statistic) -> str:
+    """The reason why estimates of a logistic regression have no interval by profile likelihood; empty if they have."""
+    assert statistic.entry is not None
+    why = why_not(statistic)
+    if why:
+        return why
+    found, fields = _fits(statistic), _fields_of(statistic)
+    if any(np.ndim(getattr(each, fields[0])) for each in (found if isinstance(found, tuple) else (found,))):
+        return "several coefficients are fitted together"
+    errors = numbers(found, tuple((f"se_{name}", None) for name in fields)).values()
+    if not np.isfinite([*statistic.observed, *errors]).all():
+        return "the estimate or its standard error is not defined"
+    return ""
+
+
+def _fields_of(statistic: Statistic) -> tuple[str, ...]:
+    assert statistic.entry is not None
+    return (statistic.entry.part,) if statistic.entry.part else ("intercept", "slope")
+
+
+def _fits(statistic: Statistic) -> Any:
+    """The whole result of the metric, of which the statistic may be one number: one result, or one for each view."""
+    entry = statistic.entry
+    assert entry is not None
+    if not entry.part:
+        return statistic.value
+
+    def whole() -> Any:
+        with collected_warnings():  # the metric itself gave the same warnings
+            return measure(ENTRIES[entry.id], statistic.sample.p, statistic.question)
+
+    return statistic.remember("fits", whole)
+
+
+def _profiles(statistic: Statistic, found: Any, level: float) -> tuple[Array, Array] | None:
+    """The ends of every value; None if the values are not those of one fit for each view."""
+    assert statistic.entry is not None
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views
+    fields = _fields_of(statistic)
+    if len(statistic.observed) != len(fields) * len(views) or not all(view.binary for view in views):
+        return None
+    results = found if isinstance(found, tuple) else (found,)
+    each = [_profile(view, result, fields, level, statistic) for view, result in zip(views, results, strict=True)]
+    low, high = np.concatenate(each, axis=1)
+    return low, high
+
+
+def _profile(
+    view: Predictions, result: CoxResult, fields: tuple[str, ...], level: float, statistic: Statistic
+) -> Array:
+    """The ends for each estimate, at which the likelihood ratio statistic reaches its critical value."""
+    best = {name: float(getattr(result, name)) for name in fields}
+    errors = {name: float(getattr(result, f"se_{name}")) for name in fields}
+    if not np.isfinite([*best.values(), *errors.values()]).all():
+        return np.full((2, len(fields)), np.nan)
+    bound = float(scipy.special.chdtri(1, 1.0 - level)) / _share_of_copies(view, statistic)
+
+    def ends(points: Points) -> tuple[Array, Array]:
+        falls = [_fall(points, result, name) for name in fields]
+        both = [
+            [_edge(lambda at: fall(at) - bound, best[name], sign * errors[name])  # noqa: B023
+             for name, fall in zip(fields, falls, strict=True)]
+            for sign in (-1.0, 1.0)
+        ]  # fmt: skip
+        slopes = [row[fields.index("slope")] for row in both] if "slope" in fields else []
+        return np.array(both), _steepest(result, slopes) * points.z
+
+    found: Array = logits(view, clip=_clips(statistic)).fitted(ends)
+    return found
+
+
+def _pvalue_of_part(statistic: Statistic) -> float:
+    """The p-value of the likelihood ratio test of one number of the result, with which its interval agrees."""
+    assert statistic.entry is not None
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views if not why_not(statistic) else ()
+    if len(views) != 1 or why_no_profile(statistic):
+        return math.nan
+    found, name, perfect = _fits(statistic), statistic.entry.part, statistic.perfect
+
+    def fall(points: Points) -> tuple[float, Array]:
+        return _fall(points, found, name)(perfect), _steepest(found, [perfect]) * points.z
+
+    ratio = logits(views[0], clip=_clips(statistic)).fitted(fall)
+    return float(scipy.special.chdtrc(1, max(ratio, 0.0) * _share_of_copies(views[0], statistic)))
+
+
+def _clips(statistic: Statistic) -> bool:
+    return bool(statistic.question.options.get("boundary") == "clip")
+
+
+def _steepest(result: CoxResult, slopes: list[float]) -> float:
+    """The steepest curve of these slopes; a line of this slope shows whether a few points are enough for sums."""
+    return float(np.nanmax(np.abs([1.0, result.slope, *slopes])))
+
+
+def _share_of_copies(view: Predictions, statistic: Statistic) -> float:
+    """The factor of a likelihood ratio by which importance weights count as their effective number of rows."""
+    if statistic.sample.weight_type != "importance" or view.w is None:
+        return 1.0
+    w = view.w if _clips(statistic) else view.w[(view.c > 0.0) & (view.c < 1.0)]
+    return float(w.sum() / (w @ w))
+
+
+def _fall(points: Points, result: CoxResult, name: str) -> Callable[[float], float]:
+    """The likelihood ratio statistic with one estimate fixed at a value, as a function of that value."""
+    z, w, wy, _ = points
+    ones = np.ones_like(z)
+    if name == "calibration_in_the_large":
+        alone = logistic_loss(ones[None], wy, w, offset=z)
+        lowest = alone(np.array([result.calibration_in_the_large]))[0]
+        return lambda at: 2.0 * (alone(np.array([at]))[0] - lowest)
     best = np.array([result.intercept, result.slope])
-    lowest = logistic_loss(np.stack([ones, x]), wy, w)(best)[0]
-
-    def fall(which: int, at: float) -> float:
-        """The likelihood ratio statistic with one of the two parameters fixed, minus the critical value."""
-        free, offset = (x, at * ones) if which == 0 else (ones, at * x)
-        found = minimize(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
-        return 2.0 * (found.value - lowest) - bound
-
-    errors = (result.se_intercept, result.se_slope)
-    both = [[_edge(fall, j, float(best[j]), sign * float(errors[j])) for j in (0, 1)] for sign in (-1.0, 1.0)]
-    return np.array(both)
+    lowest = logistic_loss(np.stack([ones, z]), wy, w)(best)[0]
+    free, fixed, start = (z, ones, best[1:]) if name == "intercept" else (ones, z, best[:1])
+    return lambda at: 2.0 * (minimize(logistic_loss(free[None], wy, w, offset=at * fixed), start).value - lowest)
 
 
-def _edge(fall: Callable[[int, float], float], which: int, start: float, step: float) -> float:
+def _edge(above: Callable[[float], float], start: float, step: float) -> float:
+    """Where a function that is negative at the start and grows becomes positive, in the direction of the step."""
     near, far = start, start + 2.0 * step
     for _ in range(40):
-        if fall(which, far) > 0.0:
+        if above(far) > 0.0:
             break
         near, far = far, far + 2.0 * (far - start)
     else:
         return math.nan
-    return float(scipy.optimize.brentq(lambda at: fall(which, at), near, far, xtol=1e-10))
+    return float(scipy.optimize.brentq(above, near, far, xtol=1e-10))
 
 
 #: The formulas by the names under which metrics declare them.

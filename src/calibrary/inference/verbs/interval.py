@@ -84,10 +84,11 @@ def interval(
     method : "auto", "inversion", "triangle", "studentized", "asymptotic", "basic", "percentile", "bc", "bca", "normal"
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
         where inversion would be too slow or impossible, "studentized" (Student's t corrected for skewness, no draws)
-        for means of row losses, "asymptotic" for ``oe`` and ``eo``, and the "basic" bootstrap for other metrics. With
-        units it is "triangle" or "studentized". Rows are drawn with replacement, together with their weights,
-        features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for ``ce2_db``
-        and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``.
+        for means of row losses, "asymptotic" for ``oe``, ``eo`` and ``cis``, and the "basic" bootstrap for other
+        metrics. With units it is "triangle" or "studentized". Rows are drawn with replacement, together with their
+        weights, features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for
+        ``ce2_db`` and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo``
+        and ``cis``.
         An object holds the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
@@ -254,7 +255,9 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
     """The method for a metric other than an error that grows from a perfect value."""
     entry = statistic.entry
     if entry is not None and entry.law in _RATIOS and not asymptotic.why_not(statistic):
-        return "asymptotic", ""
+        return "asymptotic", "its number of events has an exact distribution"
+    if entry is not None and entry.law == "profile likelihood" and not asymptotic.why_no_profile(statistic):
+        return "asymptotic", "profile likelihood"
     if not studentized.why_not(statistic):
         return "studentized", "it is a mean of row losses"
     return "basic", "its estimate is not at an end of its range, so resampling rows is valid"

@@ -500,7 +500,7 @@ def _called(id: str, name: Alias) -> Entry:
     # one number of the result: tests and the overall decision use the whole result only
     return replace(
         entry, called=name, fields=(), perfect=name.perfect,
-        better=entry.better if name.perfect is None else "perfect", law="", overall={},
+        better=entry.better if name.perfect is None else "perfect", overall={},
     )  # fmt: skip
 
 
