@@ -363,8 +363,8 @@ WITHDRAWN = {
 #: Names of functions in other packages, each with the function of calibrary (or of one of its modules) that is called
 #: in the same way. ``dir`` does not list these names. All names of a metric work too, such as ``calibrary.ece``.
 KNOWN = {
-    "CalibrationDisplay": "plots.ReliabilityDisplay",  # scikit-learn
-    "brier_score_loss": "brier_score",
+    "CalibrationDisplay": "sklearn.CalibrationDisplay",  # scikit-learn
+    "brier_score_loss": "sklearn.brier_score_loss",
     "calibration_curve": "sklearn.calibration_curve",
     "roc_auc_score": "area_under_roc_curve",
     "reliability_diagram": "plots.plot_reliability",

@@ -18,7 +18,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.text import in_sentence
 from calibrary.grouping import ROOFS
-from calibrary.grouping.named import BINNINGS
+from calibrary.grouping.named import BINNINGS, refuse_idle_bins
 from calibrary.kernels import WEIGHT_TYPES
 from calibrary.metrics.machinery.facts import Options
 
@@ -179,6 +179,8 @@ def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mappi
             known[name].check(value)
     if "points_per_bin" in given:
         _refuse_idle(given, formula, extra)
+    if "binning" in known:
+        refuse_idle_bins(given)
 
 
 #: The options of every formula that was called with options.
