@@ -1,4 +1,4 @@
-"""Write the index of the cards, ``__init__.pyi`` and ``results.pyi``, and ``cli/surface.json``.
+"""Write the index of the cards, three stub files (calibrary, its results, its metrics), and ``cli/surface.json``.
 
 The catalogue reads the index, ``cards/index.json``, which is made from the cards and the code of the metrics; static
 tools read the stub files, which are made from the table of public names; completion and ``--help`` of the command line
@@ -20,6 +20,7 @@ from typing import Any
 
 import calibrary.inference  # noqa: F401 - some metrics are declared there
 from calibrary.base.errors import installed
+from calibrary.base.moved import SUPERSEDED
 from calibrary.metrics.machinery.cards import CARDS, facts_of, index_text, read_cards
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import CODES, ENTRIES, FUNCTIONS, TESTS, declared_by
@@ -28,6 +29,7 @@ from calibrary.public import PUBLIC, Name, modules_of_metrics
 TARGET = Path(__file__).parent.parent / "src" / "calibrary" / "__init__.pyi"
 RESULTS = TARGET.with_name("results.pyi")
 SURFACE = TARGET.parent / "cli" / "surface.json"
+METRICS = TARGET.with_name("metrics") / "__init__.pyi"
 INDEX = CARDS / "index.json"
 #: Names in annotations that need no import from the library.
 _KNOWN = {
@@ -175,6 +177,11 @@ def text() -> str:
     stubs += [_collecting(_thing(PUBLIC[name])) for name in collecting]
     others = {_line_of(row) for name, row in PUBLIC.items() if name not in (*own, *collecting)}
     used = {f"from {module} import {name}" for name, module in imports.items() if name not in PUBLIC}
+    used |= {
+        f"from {module} import {today} as {path.removeprefix('calibrary.')}"
+        for path, (module, today, _) in SUPERSEDED.items()
+        if path.count(".") == 1
+    }
     body = "\n".join(sorted(others | used)) + "\n\n__version__: str\n\n" + "\n".join(stubs) + "\n"
     return _HEAD + body
 
@@ -208,6 +215,12 @@ def results() -> str:
     return _SAYS + "\n" + "\n".join(lines) + "\n"
 
 
+def metrics() -> str:
+    """The whole stub file of ``calibrary.metrics``: every metric as it is declared in that of ``calibrary``."""
+    lines = sorted(f"from calibrary import {n} as {n}" for n, row in PUBLIC.items() if row.kind == "metric")
+    return _SAYS + "\n" + "\n".join(lines) + "\n"
+
+
 def _line_of(row: Name) -> str:
     module = row.module.rpartition(".")[0] if row.kind in ("room", "extra") else row.module
     return f"from {module} import {row.name} as {row.name}"
@@ -218,7 +231,7 @@ def main() -> int:
     if "--check" not in sys.argv and (not INDEX.exists() or INDEX.read_text(encoding="utf-8") != new):
         INDEX.write_text(new, encoding="utf-8")
         return subprocess.run([sys.executable, __file__], check=False).returncode  # the others need the new index
-    made = {INDEX: new, TARGET: text(), RESULTS: results()}
+    made = {INDEX: new, TARGET: text(), RESULTS: results(), METRICS: metrics()}
     if installed("typer"):
         from calibrary.cli.surface import text as surface
 

@@ -14,6 +14,7 @@ from calibrary import kernels as kernels
 from calibrary import language as language
 from calibrary import losses as losses
 from calibrary import maps as maps
+from calibrary import metrics as metrics
 from calibrary import mlflow as mlflow
 from calibrary import models as models
 from calibrary import plots as plots
@@ -88,7 +89,6 @@ from calibrary.inference.draw.null import Consistency as Consistency
 from calibrary.inference.draw.null import MonteCarlo as MonteCarlo
 from calibrary.inference.draw.null import MonteCarloResult as MonteCarloResult
 from calibrary.inference.draw.null import NullDistribution as NullDistribution
-from calibrary.inference.draw.null import null_distribution as null_distribution
 from calibrary.inference.methods.asymptotic import Asymptotic as Asymptotic
 from calibrary.inference.methods.bootstrap import Bootstrap as Bootstrap
 from calibrary.inference.methods.inversion import Inversion as Inversion
@@ -103,12 +103,10 @@ from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.overall.sequential import calibration_monitor as calibration_monitor
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
-from calibrary.inference.verbs.band import ConsistencyBand as ConsistencyBand
-from calibrary.inference.verbs.band import consistency_band as consistency_band
+from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
+from calibrary.inference.verbs.chance import expected_by_chance as expected_by_chance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
-from calibrary.inference.verbs.comparison import calibration_gain as calibration_gain
 from calibrary.inference.verbs.comparison import compare as compare
-from calibrary.inference.verbs.gate import assert_calibrated as assert_calibrated
 from calibrary.inference.verbs.interval import interval as interval
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
@@ -116,6 +114,11 @@ from calibrary.inference.verbs.power import neighbor_power as neighbor_power
 from calibrary.inference.verbs.power import neighbor_sample_size as neighbor_sample_size
 from calibrary.inference.verbs.power import power as power
 from calibrary.inference.verbs.power import sample_size as sample_size
+from calibrary.inference.verbs.superseded import assert_calibrated as assert_calibrated
+from calibrary.inference.verbs.superseded import calibration_gain as calibration_gain
+from calibrary.inference.verbs.superseded import consistency_band as consistency_band
+from calibrary.inference.verbs.superseded import consistency_band as reading_band
+from calibrary.inference.verbs.superseded import null_distribution as null_distribution
 from calibrary.inference.verbs.test import test as test
 from calibrary.inference.verbs.verdict import Verdict as Verdict
 from calibrary.inference.verbs.verdict import verdict as verdict

@@ -30,7 +30,7 @@ from calibrary.inference.overall.sequential import Alternative as Alternative
 from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
-from calibrary.inference.verbs.band import ConsistencyBand as ConsistencyBand
+from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize

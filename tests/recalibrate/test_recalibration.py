@@ -92,7 +92,7 @@ def test_what_a_calibrated_model_reads_is_the_mean_over_redrawn_labels():
         checked = cal.predictions(y, p)
         ece, null = ece_and_null(checked, checked.probability, 15)
         assert ece == pytest.approx(cal.expected_calibration_error(y, p), rel=1e-12)
-        drawn = cal.null_distribution("ece", p, n_resamples=2000, rng=0)
+        drawn = cal.expected_by_chance("ece", None, p, n_resamples=2000, rng=0)
         assert null == pytest.approx(drawn.mean, abs=4 * drawn.sd / math.sqrt(2000))
 
 

@@ -366,7 +366,7 @@ def test_the_two_numbers_of_0_2_0_are_caught():
     """0.2.0 said 0.059 in one sentence and 0.064 in the other about the same rows."""
     data, truth = WORLDS["over-confident"](np.random.default_rng(3))
     gain = cal.recalibration_gain(data, folds=5, maps=["temperature"], rng=0)
-    drawn = cal.null_distribution("ece", gain.cross_fitted["temperature"], n_resamples=49, rng=1).mean
+    drawn = cal.expected_by_chance("ece", None, gain.cross_fitted["temperature"], n_resamples=49, rng=1).mean
     exact = gain["temperature"].ece_calibrated
     old = Claim("a calibrated model reads ...", "is the value", stated=drawn, computed=exact)
     assert not holds(old, truth)

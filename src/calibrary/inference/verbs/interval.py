@@ -171,7 +171,7 @@ def _not_of_simulated_values(method: str) -> None:
     if method.replace("_", "-") in ("consistency", "monte-carlo"):
         raise RefusedError(
             f"method={method!r} simulates data from known true probabilities and gives no interval of the true value: "
-            "use calibrary.consistency_band for the range of simulated values, or method='auto' for an interval"
+            "use calibrary.expected_by_chance for the range of simulated values, or method='auto' for an interval"
         )
 
 

@@ -273,7 +273,7 @@ REDRAWING: dict[str, Any] = {
 _DOC_REDRAWING = """\
 method : "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
     The test's own null distribution; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
-    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`; or an object with
+    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.expected_by_chance`; or an object with
     these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
 
 
