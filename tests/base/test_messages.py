@@ -141,7 +141,7 @@ def test_consistency_resampling_takes_the_same_things():
     known = cal.expected_by_chance("bs", None, p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).values
     np.testing.assert_allclose(mine, known)
     assert cal.test("ece", Y, C, method="consistency", calibration_map="isotonic", **draws).pvalue > 0
-    with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and y_prob has none"):
+    with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and there are none"):
         cal.expected_by_chance("bs", None, C, calibration_map="platt", **draws)
 
 
