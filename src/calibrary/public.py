@@ -386,7 +386,7 @@ KNOWN = {
 #: Names in other packages of functions that are called differently here, each with the call to use instead.
 INSTEAD = {
     "BetaCalibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",  # netcal
-    "HistogramBinning": "calibrary.Recalibrator('bins').fit(y_prob, y_true)",
+    "HistogramBinning": "calibrary.Recalibrator('histogram').fit(y_prob, y_true)",
     "IsotonicRegression": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true)",
     "LogisticCalibration": "calibrary.Recalibrator('platt').fit(y_prob, y_true)",
     "ReliabilityDiagram": "calibrary.plots.plot_reliability(y_true, y_prob)",
