@@ -15,6 +15,7 @@ from scipy.stats import binom, chi2, norm
 
 import calibrary as cal
 from calibrary.diagnostics.ratio import observed_expected_interval
+from calibrary.inference.methods.asymptotic import _ShiftedPoints, _ShiftedRows
 from calibrary.inference.verbs.interval import METHODS
 from calibrary.metrics.kernel.squared import informative_pairs
 from calibrary.numerics.laws.poisson_binomial import upper_tail
@@ -363,3 +364,15 @@ def test_several_classes_have_a_slope_each():
     assert found.method == "asymptotic"
     one = cal.interval("cis.slope", (y == 1).astype(int), p[:, 1])
     assert (found.low[1], found.high[1]) == pytest.approx((one.low, one.high))
+
+
+def test_points_and_shares_have_the_excess_of_the_rows():
+    rng = np.random.default_rng(6)
+    c = rng.beta(1.0, 2.0, 500)
+    labels, shares, copies = (rng.random(500) < c).astype(int), rng.beta(2.0, 2.0, 500), rng.integers(1, 4, 500)
+    for y, w in [(labels, None), (shares, None), (shares, copies)]:
+        view = cal.predictions(y, c, sample_weight=w)
+        points, literal = _ShiftedPoints(view), _ShiftedRows(view, view.weight)
+        for shift in (-0.7, 0.0, 0.4):
+            assert points.mean(shift) == pytest.approx(literal.mean(shift))
+            assert points.excess(shift) == pytest.approx(literal.excess(shift))

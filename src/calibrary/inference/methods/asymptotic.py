@@ -23,7 +23,7 @@ from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
 from calibrary.metrics.machinery.entry import ENTRIES, own_options
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
-from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.laws.poisson_binomial import LARGE, upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 #: The largest shift of log odds; beyond it every outcome is practically certain.
@@ -68,12 +68,12 @@ class Asymptotic:
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
         one = len(observed) == 1
-        nothing = np.full(len(observed), np.nan)
+        nothing, pvalue = np.full(len(observed), np.nan), own_pvalue(statistic)
         return IntervalResult(
             as_given(observed, one), as_given(low, one), as_given(high, one), as_given(found.standard_error, one),
             as_given(nothing, one), confidence_level, "asymptotic", 0, as_given(np.zeros(len(observed), int), one),
             np.empty(0) if one else np.empty((0, len(observed))), () if one else tuple(statistic.named),
-            pvalue=own_pvalue(statistic), path="rows", note=note or found.law, asymptotic_pvalue=own_pvalue(statistic),
+            pvalue=pvalue, path="rows", note=note or found.law, asymptotic_pvalue=pvalue,
         )  # fmt: skip
 
 
@@ -249,31 +249,21 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     probability of exactly this number counts). For importance weights the tail is that of the normal distribution.
 
     Outcomes of an over-confident model vary more than the shifted predictions say. If the squared residuals are larger
-    than the shifted predictions allow, their excess is added to the variance (see :func:`_extra_variance`).
+    than the shifted predictions allow, their excess is added to the variance.
     """
     v = view.variance_weight(weight_type, "an interval")
     observed, expected = float(view.sum(view.y)), float(view.sum(view.c))
     if not expected > 0.0:
         return math.nan, math.nan
-    z = logit(view.c)
-    counted = weight_type == "frequency"
     half = (1.0 - level) / 2.0
-
-    def ratio(shift: float) -> float:
-        return float(view.sum(scipy.special.expit(z + shift))) / expected
-
-    def above(shift: float) -> float:
-        q = scipy.special.expit(z + shift)
-        if counted:
-            return upper_tail(q, view.w, observed)
-        spread = math.sqrt(float(v @ (q * (1.0 - q))))
-        away = observed - float(view.sum(q))
-        return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
-
+    law = _ShiftedRows(view, v) if weight_type == "importance" else _ShiftedPoints(view)
     most = float(view.total)
-    low = 0.0 if observed <= 0.0 else ratio(crossing(above, half))
-    high = most / expected if observed >= most else ratio(crossing(above, 1.0 - half))
-    extra = _z(level) * math.sqrt(_extra_variance(view, v, z, observed)) / expected
+    low = 0.0 if observed <= 0.0 else law.mean(crossing(lambda s: law.above(s, observed), half)) / expected
+    high = most if observed >= most else law.mean(crossing(lambda s: law.above(s, observed), 1.0 - half))
+    high /= expected
+    extra = 0.0
+    if 0.0 < observed < most:
+        extra = _z(level) * math.sqrt(max(law.excess(crossing(law.mean, observed)), 0.0)) / expected
     if extra > 0.0:
         found = observed / expected
         low = max(found - math.hypot(max(found - low, 0.0), extra), 0.0)
@@ -281,16 +271,54 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     return low, high
 
 
-def _extra_variance(view: Predictions, v: Array, z: Array, observed: float) -> float:
-    """How far the squared residuals exceed the variance of the outcomes under the shift with the observed events.
+class _ShiftedRows:
+    """The number of events if the log odds of all rows are shifted: its mean, its tail, and the excess of residuals.
 
     The expected squared residual of a row is the variance of its outcome plus the square of its error, so the squared
-    residuals bound the variance of the number of events from above, whatever the true probabilities are.
+    residuals bound the variance of the number of events from above, whatever the true probabilities are. The excess
+    says how far they exceed the variance of the outcomes under a shift.
     """
-    if not 0.0 < observed < float(view.total):
-        return 0.0
-    q = scipy.special.expit(z + crossing(lambda shift: float(view.sum(scipy.special.expit(z + shift))), observed))
-    return max(float(v @ ((view.y - q) ** 2 - q * (1.0 - q))), 0.0)
+
+    def __init__(self, view: Predictions, v: Array) -> None:
+        self.y, self.w, self.v, self.z = view.y, view.weight, v, logit(view.c)
+
+    def mean(self, shift: float) -> float:
+        return float(self.w @ scipy.special.expit(self.z + shift))
+
+    def above(self, shift: float, observed: float) -> float:
+        q = scipy.special.expit(self.z + shift)
+        spread = math.sqrt(float(self.v @ (q * (1.0 - q))))
+        away = observed - float(self.w @ q)
+        return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
+
+    def excess(self, shift: float) -> float:
+        q = scipy.special.expit(self.z + shift)
+        return float(self.v @ ((self.y - q) ** 2 - q * (1.0 - q)))
+
+
+class _ShiftedPoints:
+    """As :class:`_ShiftedRows` for rows that count, from the distinct log odds, or a few points for very many."""
+
+    def __init__(self, view: Predictions) -> None:
+        self.logits = logits(view, clip=True)
+        self.points = self.logits.points()
+        # labels that are shares have a smaller square than labels 0 and 1
+        self.unlike_labels = float(view.weight @ (view.y * (view.y - 1.0))) if view.fractional else 0.0
+
+    def mean(self, shift: float) -> float:
+        return float(self.points.w @ scipy.special.expit(self.points.z + shift))
+
+    def above(self, shift: float, observed: float) -> float:
+        q = scipy.special.expit(self.points.z + shift)
+        # sums over nodes are exact, but with few events the tail is not a function of sums
+        if self.points.n_nodes and not self.points.w @ (q * (1.0 - q)) > 2.0 * LARGE:
+            return upper_tail(scipy.special.expit(self.logits.z + shift), self.logits.w, observed)
+        return upper_tail(q, self.points.w, observed)
+
+    def excess(self, shift: float) -> float:
+        _, w, wy, _ = self.points
+        q = scipy.special.expit(self.points.z + shift)
+        return float(wy @ (1.0 - 2.0 * q) + w @ (q * (2.0 * q - 1.0))) + self.unlike_labels
 
 
 def crossing(rising: Callable[[float], float], level: float) -> float:
