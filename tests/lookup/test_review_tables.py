@@ -69,11 +69,11 @@ def test_the_page_of_notation_is_the_table():
 
 
 def test_the_command_line_prints_them():
-    done = CliRunner().invoke(app, ["table2", "--format", "csv"])
+    done = CliRunner().invoke(app, ["explain", "table2", "--format", "csv"])
     assert done.exit_code == 0
     assert done.stdout.startswith("Metric name,Type,Range")
-    assert CliRunner().invoke(app, ["notation"]).stdout.startswith("| symbol")
-    assert CliRunner().invoke(app, ["table2", "--format", "xml"]).exit_code != 0
+    assert CliRunner().invoke(app, ["explain", "notation"]).stdout.startswith("| symbol")
+    assert CliRunner().invoke(app, ["explain", "table2", "--format", "xml"]).exit_code != 0
 
 
 # -- the review's numbers of rows ------------------------------------------------------------------------

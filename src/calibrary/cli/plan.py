@@ -2,74 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import calibrary as cal
 from calibrary.base.numbers import number, percent
-from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.shared import load, out, plain, reading, say, taking
 from calibrary.cli.sources import InputError
-from calibrary.inference.verbs.power import LINES, name_of_test
+from calibrary.inference.verbs.power import name_of_test
 from calibrary.lookup import catalogue
 
 
-def plan(
-    id: Annotated[str, typer.Argument(help="Metric id or alias whose Monte Carlo test is planned.")],
-    file: Annotated[
-        str | None, typer.Argument(help="File of predictions like those of the planned sample; without a file, --law.")
-    ] = None,
-    error: Annotated[
-        float, typer.Option(help="Error to detect: mean absolute difference of true and stated probabilities.")
-    ] = 0.05,
-    rows: Annotated[
-        int | None, typer.Option(help="Compute the power of a sample of this many rows, instead of the sample size.")
-    ] = None,
-    power: Annotated[float, typer.Option(help="Power: share of samples in which the error is detected.")] = 0.8,
-    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is uniform, 30,1 close to 1.")] = "1,1",
-    line: Annotated[
-        str, typer.Option(help=f"How the true probability departs from the stated one: {', '.join(LINES)}.")
-    ] = LINES[0],
-    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
-    resamples: Annotated[
-        int, typer.Option(help="Number of simulated samples, of calibrated and of miscalibrated models.")
-    ] = 199,
-    seed: Seed = 0,
-    label: Label = None,
-    prob: Prob = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    logits: Logits = False,
-    drop_missing: Drop = False,
-    quiet: Quiet = False,
-    sampled: Annotated[
-        int | None,
-        typer.Option("--sampled", help="Budget of model calls, to be divided into questions and samples of each."),
-    ] = None,
-) -> None:
+@taking("plan")
+def plan(given: Any) -> None:
     """Compute the sample size for a given error, or the power of a sample: `calibrary plan ece --error 0.05`."""
-    entry = catalogue[id]
-    if sampled is not None:
-        _plan_samples(sampled, error, _law(law), line, alpha, resamples, seed, quiet)
+    file, error, rows, law, line, alpha = given.file, given.error, given.rows, given.law, given.line, given.alpha
+    entry = catalogue[given.id]
+    if given.sampled is not None:
+        _plan_samples(given.sampled, error, _law(law), line, alpha, given.resamples, given.seed, given.quiet)
         return
-    settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": resamples, "rng": seed}
+    settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": given.resamples, "rng": given.seed}
     if file is None:
         settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
     else:
-        found = load(
-            file,
-            quiet,
-            label=label,
-            prob=prob,
-            positive=positive,
-            labels=labels,
-            logits=logits,
-            drop_missing=drop_missing,
-        )
-        p = found.predictions()
+        p = load(file, given.quiet, **reading(given)).predictions()
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
         whose = f"confidences like those of {file} ({p.n:,} rows)"
-    say("simulating", quiet)
+    say("simulating", given.quiet)
     test = name_of_test(entry.id)
     if rows is not None:
         result = cal.power(entry.id, rows, error=error, **settings)
@@ -79,10 +37,10 @@ def plan(
             f"{number(result.mean)} there, and {number(result.mean_calibrated)} for a calibrated model."
         )
     else:
-        needed = cal.sample_size(entry.id, error, power=power, **settings)
+        needed = cal.sample_size(entry.id, error, power=given.power, **settings)
         sentence = (
             f"{test} at level {percent(alpha)} needs about {needed.n:,} rows with "
-            f"{whose} to detect an error of {error:g} ({line}) in {100 * power:g}% of samples."
+            f"{whose} to detect an error of {error:g} ({line}) in {100 * given.power:g}% of samples."
         )
     out.print(plain(sentence), highlight=False, soft_wrap=True)
 

@@ -78,7 +78,7 @@ def report(
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
-        The metric whose size the headline quotes, chosen before looking at the data. The overall test is a fixed set
+        The metric of the headline, chosen before looking at the data. The overall test is a fixed set
         of statistics (:class:`calibrary.Decision`).
     lens, average, r, weight_type
         As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.

@@ -101,7 +101,7 @@ def power(
     alpha : float
         Level of the test.
     n_resamples : int
-        Number of simulated samples, of calibrated and of miscalibrated models.
+        Simulated samples, of calibrated and of miscalibrated models.
     rng : int, Generator or None
         Seed or source of random numbers.
     **options
