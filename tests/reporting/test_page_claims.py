@@ -179,7 +179,7 @@ RESULTS = {
     "language/judge.py": "here: a judge that errs",
     "language/planning.py": "here: the power by other draws",
     "cli/server.py": "test_mcp.py: an estimate and a comparison of known truth",
-    "inference/verbs/band.py": "test_shown_results.py: values of calibrated predictions",
+    "inference/verbs/chance.py": "test_shown_results.py: values of calibrated predictions",
     "metrics/curve/cross_fitted.py": "test_shown_results.py: an error above a margin, and none",
     "metrics/machinery/shown.py": "test_shown_results.py: every kind of result in worlds of known truth",
     "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
