@@ -208,6 +208,8 @@ from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.curve import shift_curve as shift_curve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.shift.target import under_shift as under_shift
+from calibrary.trial.plan import Plan as Plan
+from calibrary.trial.plan import plan as plan
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

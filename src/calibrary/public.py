@@ -74,6 +74,7 @@ _TABLE = {
         0.3 shift.target under_shift
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
+        0.4 trial.plan plan
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -319,6 +320,7 @@ _TABLE = {
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
+        0.4 trial.plan Plan
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable

@@ -89,6 +89,7 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleD
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
+from calibrary.trial.plan import Plan as Plan
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

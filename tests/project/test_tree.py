@@ -25,6 +25,7 @@ CHOICES = (
     "reporting/",
     "scale/losses.py",
     "study/",
+    "trial/",  # for which metrics there is a formula
     "validation/measures.py",
 )
 IDS = set(cal.catalogue)
