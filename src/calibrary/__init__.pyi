@@ -46,6 +46,7 @@ from calibrary.data.readers import read_yolo as read_yolo
 from calibrary.data.segmentation import Pixels as Pixels
 from calibrary.data.segmentation import segmentation as segmentation
 from calibrary.data.survival import Horizon as Horizon
+from calibrary.data.survival import HorizonGroup as HorizonGroup
 from calibrary.data.survival import horizon as horizon
 from calibrary.diagnostics.binomial import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.binomial import multiple_binomial_test as multiple_binomial_test

@@ -256,6 +256,7 @@ _TABLE = {
     "result": """
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
+        0.4 data.survival HorizonGroup
         0.1 diagnostics.binomial MultipleBinomialResult
         0.2 diagnostics.coverage CoverageCurve
         0.1 diagnostics.cumulative CumulativeDifference

@@ -2,6 +2,7 @@
 
 from calibrary.application.notebook import AppFrame as AppFrame
 from calibrary.data.segmentation import Pixels as Pixels
+from calibrary.data.survival import HorizonGroup as HorizonGroup
 from calibrary.diagnostics.binomial import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.coverage import CoverageCurve as CoverageCurve
 from calibrary.diagnostics.cumulative import CumulativeDifference as CumulativeDifference

@@ -22,7 +22,7 @@ _TAIL = 40.0
 
 
 @dataclass(frozen=True)
-class Law:
+class PredictedLaw:
     """Points of the log odds with weights that sum to 1; the model is taken to be calibrated.
 
     ``quantiles`` gives n probabilities that represent the law, ``words`` says which law it is, and ``sample`` that the
@@ -84,7 +84,7 @@ class Law:
         return shifted
 
 
-def law_of(lp: Any = None, law: Any = None, y_prob: Any = None) -> Law | None:
+def law_of(lp: Any = None, law: Any = None, y_prob: Any = None) -> PredictedLaw | None:
     """The law that a caller names in one of three ways, or None; two of them are refused."""
     given = {name: value for name, value in (("lp", lp), ("law", law), ("y_prob", y_prob)) if value is not None}
     if len(given) > 1:
@@ -110,10 +110,10 @@ def _pair(name: str, value: Any, what: str) -> tuple[float, float]:
     return first, second
 
 
-def _normal(mean: float, sd: float) -> Law:
+def _normal(mean: float, sd: float) -> PredictedLaw:
     x = np.linspace(-_REACH, _REACH, _POINTS)
     weight = np.exp(-0.5 * x**2)
-    return Law(
+    return PredictedLaw(
         mean + sd * x,
         weight / weight.sum(),
         lambda n: scipy.special.expit(mean + sd * scipy.special.ndtri(_ranks(n))),
@@ -121,13 +121,13 @@ def _normal(mean: float, sd: float) -> Law:
     )
 
 
-def _beta(a: float, b: float) -> Law:
+def _beta(a: float, b: float) -> PredictedLaw:
     middle = float(scipy.special.digamma(a) - scipy.special.digamma(b))
     sd = float(np.sqrt(scipy.special.polygamma(1, a) + scipy.special.polygamma(1, b)))
     z = np.linspace(middle - max(_REACH * sd, _TAIL / a), middle + max(_REACH * sd, _TAIL / b), _POINTS)
     height = -a * np.logaddexp(0.0, -z) - b * np.logaddexp(0.0, z)  # the density of z: p^a (1 - p)^b
     weight = np.exp(height - height.max())
-    return Law(
+    return PredictedLaw(
         z,
         weight / weight.sum(),
         lambda n: scipy.special.betaincinv(a, b, _ranks(n)),
@@ -135,7 +135,7 @@ def _beta(a: float, b: float) -> Law:
     )
 
 
-def _sample(y_prob: Any) -> Law:
+def _sample(y_prob: Any) -> PredictedLaw:
     p = as_array(y_prob, "y_prob").astype(np.float64)
     if p.ndim != 1:
         raise RefusedError("y_prob has several columns: pass the probability of the event for each row")
@@ -143,7 +143,7 @@ def _sample(y_prob: Any) -> Law:
     if np.ptp(p) == 0.0:
         raise RefusedError(f"y_prob is {p[0]:g} in every row: pass predictions that vary, or lp= or law=")
     inside = np.clip(p, EPS, 1.0 - EPS)
-    return Law(
+    return PredictedLaw(
         logit(inside),
         np.full(len(p), 1.0 / len(p)),
         lambda n: np.quantile(p, _ranks(n)),

@@ -22,7 +22,7 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.decision.benefit import checked_threshold
 from calibrary.metrics.machinery.declare import Entry, Result
 from calibrary.numerics.draw import redrawn_labels, seed_of
-from calibrary.trial.law import Law, law_of
+from calibrary.trial.law import PredictedLaw, law_of
 
 METHODS = ("auto", "formula", "simulation")
 _MOST_ROWS = 10_000_000
@@ -223,7 +223,7 @@ class _Asked:
     width: float
     value: float | None
     given_prevalence: float | None
-    law: Law | None
+    law: PredictedLaw | None
     level: float
 
     @property
@@ -246,7 +246,7 @@ class _Asked:
             )
         return self.law.prevalence
 
-    def needed_law(self) -> Law:
+    def needed_law(self) -> PredictedLaw:
         if self.law is None:
             raise RefusedError(
                 f"{self.entry.key} needs the predictions to come: pass lp=(mean, sd) of the linear predictor, "
