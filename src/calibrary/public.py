@@ -75,6 +75,7 @@ _TABLE = {
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
         0.4 trial.plan plan
+        0.4 trial.pooled pooled
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -321,7 +322,10 @@ _TABLE = {
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
+        0.4 trial.curves PooledCurve
+        0.4 trial.one_stage OneStage
         0.4 trial.plan Plan
+        0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable

@@ -90,7 +90,13 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleD
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
+from calibrary.trial.curves import PooledCurve as PooledCurve
+from calibrary.trial.one_stage import OneStage as OneStage
 from calibrary.trial.plan import Plan as Plan
+from calibrary.trial.pooled import CentreRow as CentreRow
+from calibrary.trial.pooled import LeaveOneOut as LeaveOneOut
+from calibrary.trial.pooled import Pooled as Pooled
+from calibrary.trial.pooled import PooledRow as PooledRow
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

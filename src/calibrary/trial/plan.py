@@ -14,6 +14,7 @@ from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings, one_of, whole
 from calibrary.base.numbers import counted, number, percent
 from calibrary.inference.draw.resampling import check_level
+from calibrary.inference.methods.scales import called
 from calibrary.inference.verbs.interval import interval
 from calibrary.inference.verbs.power import Power, SampleSize
 from calibrary.inference.verbs.power import power as power_of
@@ -195,7 +196,7 @@ def plan(
         raise RefusedError(
             f"method='formula' is for {known} without further options: use method='simulation' for {entry.key}"
         )
-    asked = _Asked(entry, float(width), value, prevalence, given, check_level(confidence_level))
+    asked = _WidthAsked(entry, float(width), value, prevalence, given, check_level(confidence_level))
     if by_formula and formula is not None:
         return formula(asked) if entry.key != "net_benefit" else _benefit(asked, threshold, sensitivity, specificity)
     if entry.key == "net_benefit":
@@ -216,7 +217,7 @@ _OF_LAW = 10_000
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _WidthAsked:
     """What was asked: the metric, the width, what was assumed, and the level."""
 
     entry: Entry
@@ -265,7 +266,7 @@ class _Asked:
         about = "about " if method == "simulation" else ""
         spread = "" if self.law is None else f", with {self.law.words}"
         said = (
-            f"A {percent(self.level)} interval of width {number(self.width)} for {_called(self.entry)} needs "
+            f"A {percent(self.level)} interval of width {number(self.width)} for {called(self.entry)} needs "
             f"{about}{counted(rows, 'row')} with {counted(events, 'event')} (prevalence {percent(self.prevalence)})"
             f"{spread}, if the model is calibrated{self._assumed(value)}. The width is that of {whose}.{more}"
         )
@@ -284,26 +285,13 @@ class _Asked:
         return said
 
 
-def _called(entry: Entry) -> str:
-    return _NAMES.get(entry.key, f"the {entry.title} ({entry.key})")
-
-
-_NAMES = {
-    "oe": "the ratio O/E of observed to expected events (oe)",
-    "cis.slope": "the calibration slope (cis.slope)",
-    "cis.intercept": "the intercept fitted together with the slope (cis.intercept)",
-    "citl": "the calibration intercept at slope 1 (citl)",
-    "auroc": "the C statistic (auroc)",
-    "bs": "the Brier score (bs)",
-    "net_benefit": "the standardized net benefit (net_benefit)",
-}
 _OF_FIT = "the Wald interval of the logistic fit"
 
 
 # -- by formula ---------------------------------------------------------------------------------------
 
 
-def _oe(asked: _Asked) -> Plan:
+def _oe(asked: _WidthAsked) -> Plan:
     value = 1.0 if asked.value is None else asked.value
     if not 0.0 < value < math.inf:
         raise RefusedError(f"value={asked.value!r}: O/E must be above 0")
@@ -321,7 +309,7 @@ def _oe(asked: _Asked) -> Plan:
     return asked.answer((1.0 - phi) / (phi * se**2), se, value, usual, more=more)
 
 
-def _fit(asked: _Asked) -> Plan:
+def _fit(asked: _WidthAsked) -> Plan:
     """Slope, joint intercept, or the intercept at slope 1, from the information of one row."""
     law = asked.needed_law()
     i0, i1, i2 = (law.information(k) for k in (0, 1, 2))
@@ -331,7 +319,7 @@ def _fit(asked: _Asked) -> Plan:
     return asked.answer(variance / asked.se**2, asked.se, value, _OF_FIT)
 
 
-def _c_statistic(asked: _Asked) -> Plan:
+def _c_statistic(asked: _WidthAsked) -> Plan:
     if asked.value is None and asked.law is None:
         asked.needed_law()
     c = asked.value if asked.value is not None else asked.needed_law().c_statistic
@@ -347,7 +335,7 @@ def _c_statistic(asked: _Asked) -> Plan:
     return asked.answer(n, se(n), c, "the normal interval with Newcombe's standard error")
 
 
-def _brier(asked: _Asked) -> Plan:
+def _brier(asked: _WidthAsked) -> Plan:
     law = asked.needed_law()
     p = law.p
     noise = p * (1.0 - p)
@@ -356,7 +344,7 @@ def _brier(asked: _Asked) -> Plan:
     return asked.answer(variance / asked.se**2, asked.se, value, "the normal interval of a mean of row losses")
 
 
-def _benefit(asked: _Asked, threshold: Any, sensitivity: float | None, specificity: float | None) -> Plan:
+def _benefit(asked: _WidthAsked, threshold: Any, sensitivity: float | None, specificity: float | None) -> Plan:
     t = checked_threshold(threshold)
     if sensitivity is None or specificity is None:
         if asked.law is None:
@@ -413,7 +401,7 @@ _FORMULAS: dict[str, Callable[..., Plan]] = {
 # -- by simulation ------------------------------------------------------------------------------------
 
 
-def _simulated(asked: _Asked, options: dict[str, Any], samples: int, seed: int) -> Plan:
+def _simulated(asked: _WidthAsked, options: dict[str, Any], samples: int, seed: int) -> Plan:
     """The smallest number of rows, up to 5%, at which the mean width of ``interval`` is at most the wanted one."""
     law = asked.needed_law()
     if abs(asked.prevalence - law.prevalence) > _APART:
