@@ -58,10 +58,8 @@ def main(runs: int) -> None:
                 hits[m] += (1.0, e.low <= mean[m] <= e.high, e.prediction_low <= new[m] <= e.prediction_high)
         for m in METRICS:
             n, inside, predicted = hits[m]
-            print(
-                f"{k:3d} centres  {m:10s} {scale_of(m).name:9s} runs {n:.0f}  mean {inside / n:.3f}  new {predicted / n:.3f}",
-                flush=True,
-            )
+            shown = f"mean {inside / n:.3f}  new {predicted / n:.3f}"
+            print(f"{k:3d} centres  {m:10s} {scale_of(m).name:9s} runs {n:.0f}  {shown}", flush=True)
 
 
 if __name__ == "__main__":
