@@ -280,6 +280,7 @@ _TABLE = {
         0.2 inference.result ConfidenceInterval
         0.1 inference.verbs.chance ExpectedByChance
         0.1 inference.verbs.comparison Comparison
+        0.4 inference.verbs.imputed RubinResult
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
         0.3 language.judge JudgedResult

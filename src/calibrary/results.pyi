@@ -33,6 +33,7 @@ from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
 from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
+from calibrary.inference.verbs.imputed import RubinResult as RubinResult
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
 from calibrary.inference.verbs.verdict import Verdict as Verdict
