@@ -225,3 +225,17 @@ def test_what_cannot_be_pooled_is_refused(call, sentence):
     given = {"y": [0, 1, 1, 0], "centre": ["a", "a", "b", "b"], **call}
     with pytest.raises(cal.RefusedError, match=sentence):
         cal.pooled(given.pop("y"), [0.2, 0.7, 0.6, 0.3], **given)
+
+
+def test_the_figures_show_every_centre_and_both_intervals(found):
+    pytest.importorskip("matplotlib")
+    from calibrary import plots
+
+    ax = plots.plot_forest(found)
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown == [*(f"centre {x}" for x in "ABCDEFGH"), "centre I (left out)", "mean over centres", "a new centre"]
+    texts = [text.get_text() for text in ax.texts]
+    assert "0.472 to 2.185" in texts
+    assert "0.794 (0.626 to 1.006)  56/310" in texts
+    bands = plots.plot_pooled_curve(found).get_legend_handles_labels()[1]
+    assert bands[1:] == ["95% band of a new centre", "95% band of the mean", "mean over centres"]
