@@ -55,7 +55,7 @@ def plot_forest(
     ax.set_ylim(-0.7, n + 1.7)
     for row, at in zip(rows, place, strict=True):
         said = f"{number(row.estimate)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "no value"
-        _beside(ax, f"{said}  {row.events:,}/{row.n:,}", at, look)
+        _beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look)
     _beside(ax, f"{number(whole.estimate)} ({ends(whole.low, whole.high)})", 1, look)
     _beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look)
     ax.set_xlabel({"oe": "Observed / expected events"}.get(key, catalogue[key].title))
