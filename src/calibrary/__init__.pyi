@@ -108,6 +108,7 @@ from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChanc
 from calibrary.inference.verbs.chance import expected_by_chance as expected_by_chance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
 from calibrary.inference.verbs.comparison import compare as compare
+from calibrary.inference.verbs.imputed import RubinResult as RubinResult
 from calibrary.inference.verbs.interval import interval as interval
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
