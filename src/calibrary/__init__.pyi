@@ -46,6 +46,7 @@ from calibrary.data.readers import read_yolo as read_yolo
 from calibrary.data.segmentation import Pixels as Pixels
 from calibrary.data.segmentation import segmentation as segmentation
 from calibrary.data.survival import Horizon as Horizon
+from calibrary.data.survival import HorizonGroup as HorizonGroup
 from calibrary.data.survival import horizon as horizon
 from calibrary.diagnostics.binomial import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.binomial import multiple_binomial_test as multiple_binomial_test
@@ -107,6 +108,7 @@ from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChanc
 from calibrary.inference.verbs.chance import expected_by_chance as expected_by_chance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
 from calibrary.inference.verbs.comparison import compare as compare
+from calibrary.inference.verbs.imputed import RubinResult as RubinResult
 from calibrary.inference.verbs.interval import interval as interval
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
@@ -208,6 +210,15 @@ from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.curve import shift_curve as shift_curve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.shift.target import under_shift as under_shift
+from calibrary.trial.curves import PooledCurve as PooledCurve
+from calibrary.trial.one_stage import OneStage as OneStage
+from calibrary.trial.plan import Plan as Plan
+from calibrary.trial.plan import plan as plan
+from calibrary.trial.pooled import CentreRow as CentreRow
+from calibrary.trial.pooled import LeaveOneOut as LeaveOneOut
+from calibrary.trial.pooled import Pooled as Pooled
+from calibrary.trial.pooled import PooledRow as PooledRow
+from calibrary.trial.pooled import pooled as pooled
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

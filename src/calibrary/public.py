@@ -74,6 +74,8 @@ _TABLE = {
         0.3 shift.target under_shift
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
+        0.4 trial.plan plan
+        0.4 trial.pooled pooled
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -255,6 +257,7 @@ _TABLE = {
     "result": """
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
+        0.4 data.survival HorizonGroup
         0.1 diagnostics.binomial MultipleBinomialResult
         0.2 diagnostics.coverage CoverageCurve
         0.1 diagnostics.cumulative CumulativeDifference
@@ -277,6 +280,7 @@ _TABLE = {
         0.2 inference.result ConfidenceInterval
         0.1 inference.verbs.chance ExpectedByChance
         0.1 inference.verbs.comparison Comparison
+        0.4 inference.verbs.imputed RubinResult
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
         0.3 language.judge JudgedResult
@@ -319,6 +323,10 @@ _TABLE = {
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
+        0.4 trial.curves PooledCurve
+        0.4 trial.one_stage OneStage
+        0.4 trial.plan Plan
+        0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable

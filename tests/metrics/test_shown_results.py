@@ -179,7 +179,10 @@ def test_the_overall_test_and_the_power_of_a_test_are_sentences_and_tables():
     assert "<td>Spiegelhalter&#x27;s z</td>" in shown or "<td>Spiegelhalter's z</td>" in shown
     assert holds(decision.sentence.claims[0], KnownTruth(np.array([0.5]), np.array([0.9]), y=np.array([1])))
     power = cal.power("spiegelhalter", 60, error=0.1, n_resamples=49, rng=0)
-    said = "The Spiegelhalter z test (spiegelhalter) at level 5% detects an error of 0.100 (over-confident) in "
+    said = (
+        "The Spiegelhalter z test (spiegelhalter) at level 5% detects a mean absolute difference of 0.100 between true "
+        "and stated probabilities (over-confident) in "
+    )
     assert str(power.sentence) == f"{said}{percent(power.power)} of samples of 60 rows."
     size = cal.sample_size("ece", 0.2, n_resamples=49, rng=0)
     assert str(size.sentence).startswith("The test of the expected calibration error (ece) at level 5% needs about ")

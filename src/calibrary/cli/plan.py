@@ -1,4 +1,4 @@
-"""How many rows are needed to detect an error of a given size? ``calibrary plan ece --error 0.05``."""
+"""Rows for an interval of a given width, or for a test: ``calibrary plan oe --width 0.4 --prevalence 0.1``."""
 
 from __future__ import annotations
 
@@ -14,35 +14,50 @@ from calibrary.tables.sources import InputError
 
 @taking("plan")
 def plan(given: Any) -> None:
-    """Compute the sample size for a given error, or the power of a sample: `calibrary plan ece --error 0.05`."""
-    file, error, rows, law, line, alpha = given.file, given.error, given.rows, given.law, given.line, given.alpha
+    """Compute the rows for a precision or a test: `calibrary plan oe --width 0.4 --prevalence 0.1`."""
     entry = catalogue[given.id]
+    tested = given.width is None
+    error = 0.05 if tested and given.error is None else given.error
+    law = None if given.law is None else _pair("--law", given.law, _BETA)
+    resamples = given.resamples or 199
     if given.sampled is not None:
-        _plan_samples(given.sampled, error, _law(law), line, alpha, given.resamples, given.seed, given.quiet)
+        _plan_samples(
+            given.sampled, error or 0.05, law or (1.0, 1.0), given.line, given.alpha, resamples, given.seed, given.quiet
+        )
         return
-    settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": given.resamples, "rng": given.seed}
-    if file is None:
-        settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
+    settings: dict[str, Any] = {"error": error, "n": given.rows, "rng": given.seed, "n_resamples": given.resamples}
+    settings |= {name: getattr(given, name) for name in _OF_WIDTH}
+    settings["lp"] = None if given.lp is None else _pair("--lp", given.lp, "mean and standard deviation, such as -2,1")
+    settings["law"] = law
+    if tested:
+        settings |= {"n_resamples": resamples, "alpha": given.alpha, "line": given.line, "power": given.power}
     else:
-        p = load(file, given.quiet, **reading(given)).predictions()
+        settings |= {"confidence_level": 1.0 - given.alpha, "method": "simulation" if given.simulate else "auto"}
+    words = (given.law or "1,1").replace(",", ", ")
+    whose = f"confidences like Beta({words})" if given.lp is None else f"log odds like {given.lp}"
+    if given.file is not None:
+        p = load(given.file, given.quiet, **reading(given)).predictions()
+        if not (tested or p.binary):
+            raise InputError(
+                f"{given.file} has {p.k} classes: --width is for two classes, so pass the column of one event"
+            )
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
-        whose = f"confidences like those of {file} ({p.n:,} rows)"
-    say("simulating", given.quiet)
-    test = name_of_test(entry.id)
-    if rows is not None:
-        result = cal.power(entry.id, rows, error=error, **settings)
-        sentence = (
-            f"{test} at level {percent(alpha)} detects an error of {error:g} "
-            f"({line}) in {percent(result.power)} of samples of {rows:,} rows with {whose}; the mean of the metric is "
-            f"{number(result.mean)} there, and {number(result.mean_calibrated)} for a calibrated model."
-        )
-    else:
-        needed = cal.sample_size(entry.id, error, power=given.power, **settings)
-        sentence = (
-            f"{test} at level {percent(alpha)} needs about {needed.n:,} rows with "
-            f"{whose} to detect an error of {error:g} ({line}) in {100 * given.power:g}% of samples."
-        )
+        whose = f"confidences like those of {given.file} ({p.n:,} rows)"
+    say("simulating" if tested else "planning", given.quiet)
+    planned = cal.plan(entry.key, **settings)
+    sentence = str(planned.sentence)
+    if tested:
+        mean, calibrated = getattr(planned, "mean", None), getattr(planned, "mean_calibrated", None)
+        sentence += f" This is for {whose}"
+        if mean is not None:
+            sentence += f"; the mean of the metric is {number(mean)} there, {number(calibrated)} for a calibrated model"
+        sentence += "."
     out.print(plain(sentence), highlight=False, soft_wrap=True)
+
+
+_BETA = "the two parameters of Beta(a, b), such as 1,1"
+#: Options that go with a width as they are.
+_OF_WIDTH = ("width", "prevalence", "value", "threshold", "sensitivity", "specificity")
 
 
 def _plan_samples(
@@ -58,11 +73,9 @@ def _plan_samples(
         out.print(plain(f"  {n:,} questions, {k + 1} samples each: {percent(power)}"), highlight=False)
 
 
-def _law(text: str) -> tuple[float, float]:
+def _pair(option: str, text: str, what: str) -> tuple[float, float]:
     try:
         a, b = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(
-            f"--law {text}: pass the two parameters of Beta(a, b) separated by a comma, such as 1,1"
-        ) from None
+        raise InputError(f"{option} {text}: pass {what}, separated by a comma") from None
     return a, b

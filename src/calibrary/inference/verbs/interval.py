@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.methods.units import Units, unit_way
 from calibrary.inference.result import IntervalResult
+from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
 from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator
 
@@ -60,6 +62,7 @@ def interval(
     perfect: float | None = None,
     units: Any = None,
     blocks: Any = None,
+    imputations: Any = None,
     **options: Any,
 ) -> IntervalResult:
     """Confidence interval for the true value of any metric.
@@ -111,6 +114,10 @@ def interval(
         labels, the residuals of whole units change sign (for metrics that are functions of residuals).
     blocks : int or True, optional
         Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
+    imputations : array-like of shape (N,) or True, optional
+        The number of the completed data set of each row, for stacked rows after multiple imputation; or True, with
+        ``y_prob`` a list of arrays. Estimates are pooled by Rubin's rules on the scale where they are nearly normal
+        (log for O/E, logit for C), with the degrees of freedom of Barnard and Rubin (1999).
     **options
         ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
 
@@ -154,6 +161,10 @@ def interval(
         _not_of_simulated_values(method)
         one_of("method", method, METHODS)
     options |= {"units": units, "blocks": blocks}
+    if imputations is not None:
+        refuse_beside_imputations({"method": None if method == "auto" else method, "perfect": perfect})
+        one = functools.partial(interval, n_resamples=n_resamples, confidence_level=level, rng=rng, workers=workers)
+        return imputed_interval(metric, y_true, y_prob, imputations, options, one, level, clip)
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     if statistic.entry is not None and statistic.entry.no_interval:
