@@ -288,6 +288,7 @@ def test_every_rule_has_a_kind_and_can_fail():
         "class": {"index": 0, "expected": 0.1, "occurred": 0.2}, "in its range": {"value": -1.0, "range": (0.0, 1.0)},
         "is the value": {"stated": 1.0, "computed": 2.0}, "sureness": {"z": 1.0},
         "part is miscalibrated": {"part": "a"},
+        "better of two models": {"metric": "ece", "better": "a", "worse": "b", "lower": True},
         "worth acting": {"threshold": 0.5, "default": "none", "sign": -1.0}, "decides better": {"threshold": 0.5},
         "ensemble is wrong": {"what": "mean"}, "trend": {"slope": 1.0},
     }  # fmt: skip

@@ -221,16 +221,19 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
             ANSWERED.reset(token)
 
     def _compared(self, found: PredictionFile, reports: list[Any]) -> Any:
-        """Compare every model with the first on the same resamples of rows, units or blocks."""
+        """Compare two models, or the best with each other one, on the same resamples of rows, units or blocks."""
         from calibrary.reporting import compare_models
-        from calibrary.reporting.compose import comparable
+        from calibrary.reporting.compose import comparable, subtracted
 
         unit = self._unit(found)
-        said = {"units": found.others[unit] if unit else None, "blocks": _runs(self.blocks)}
+        said: dict[str, Any] = {
+            "units": found.others[unit] if unit else None, "blocks": _runs(self.blocks), "n_bins": self.bins,
+            "lens": None if self.lens == "auto" else self.lens,
+        }  # fmt: skip
         together = {name: given for name, given in said.items() if given is not None}
         return compare_models(
             found.y, found.models, metrics=comparable(reports[0]), n_resamples=self.settings.draws, rng=self.seed,
-            sample_weight=found.weight, weight_type=self.weight_type, reference=next(iter(found.models)),
+            sample_weight=found.weight, weight_type=self.weight_type, reference=subtracted(reports, list(found.models)),
             outcomes=found.outcomes, **together,
         )  # fmt: skip
 
@@ -492,8 +495,13 @@ def show_answer(r: Any, quiet: bool, brief: bool) -> None:
 
 def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, printed: bool = False) -> None:
     """Print the result, unless it was ``printed`` before, then the sections, and every metric if ``everything``."""
+    from calibrary.reporting.compared import answer
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
+    if comparisons:
+        out.print(f"[bold]Calibration of {len(reports)} models[/]")
+        for sentence in answer(comparisons, reports[0].primary):
+            out.print(_item(sentence))
     brief = len(reports) > 2 and not everything  # short enough to be seen without scrolling
     if len(reports) > _MOST_MODELS and not everything:
         _show_many(reports, comparisons)
@@ -523,15 +531,17 @@ _MOST_MODELS = 4
 
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
-    """Many models as one table: one line each, with the headline's metric and its difference from the first model's."""
+    """Many models as one table: one line each, with the headline's metric and its difference from the best."""
     from calibrary.base.numbers import ends, number
     from calibrary.reporting import together
 
     primary = reports[0].primary
     table = Table("model", box=None, pad_edge=False)
-    for head in ("answer", primary, "interval", *(["minus first"] if comparisons else [])):
+    for head in ("answer", primary, "interval", *(["minus the best"] if comparisons else [])):
         table.add_column(head, no_wrap=True)
-    for name, r in zip(together.short_names(reports), reports, strict=True):
+    names = together.short_names(reports)
+    for r in together.in_order(reports):
+        name = names[reports.index(r)]
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
         said = r.headline.partition(" (")[0].removesuffix(" of miscalibration")
         apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]

@@ -43,6 +43,7 @@ from calibrary.cli.shared import mistake
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.shown import difference_sentence, estimate_sentence
 from calibrary.options import help_of, options_of
+from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
 from calibrary.reporting.stored import as_json
@@ -435,7 +436,7 @@ class Tools:
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
                 outcomes=data.outcomes, units=data.others[column] if column else None,
             )  # fmt: skip
-        said = Sentence.joined("\n", (_comparison_sentence(id, c) for id, c in pairs))
+        said = Sentence.joined("\n", [*answer(pairs, ids[0]), *(_comparison_sentence(id, c) for id, c in pairs)])
         listed = [{"metric": id, **asdict(c)} for id, c in pairs]
         return {"sentence": said, "comparisons": listed, "notes": [*_notes_of(data), *warned]}
 

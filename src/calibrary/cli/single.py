@@ -138,7 +138,8 @@ def compare(given: Any) -> None:
     found = load(given.files, given.quiet, **read, others=[unit] if unit else [])
     if len(found.models) < 2:
         raise InputError("compare needs at least two models: repeat --prob, name several files, or pass --model-column")
-    ids = tuple(catalogue[m].key for m in listed(given.metrics) or ["ece", "bs"])
+    ranking = ["auroc"] if next(iter(found.models.values())).ndim == 1 else []
+    ids = tuple(catalogue[m].key for m in listed(given.metrics) or ["ece", "bs", *ranking])
     say("comparing", given.quiet)
     unit = unit or found.unit
     found_pairs = compare_models(
@@ -152,8 +153,12 @@ def compare(given: Any) -> None:
         outcomes=found.outcomes,
         units=found.others[unit] if unit else None,
     )
+    from calibrary.reporting.compared import answer
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
+    for sentence in answer(found_pairs, ids[0]):
+        out.print(plain(sentence))
+    out.print()
     table = Table(*COMPARISON_HEAD, box=None, pad_edge=False)
     for texts in comparison_cells(found_pairs):
         table.add_row(*(plain(t) for t in texts))

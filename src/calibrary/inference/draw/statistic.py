@@ -202,6 +202,7 @@ def read_call(
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.data_type, entry.id)
         question = entry.question_of(keywords).changed(**settings)
+        entry.say_change(data, question)
         data = data.drawn_by(entry.lens_for(data, question))
     return sample_of(data.in_units(units, blocks), question.weight_type), question
 

@@ -164,7 +164,9 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(data, **keywords)
             if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens would show p itself
                 return formula(data, **{name: value for name, value in keywords.items() if name != "lens"})
-        return measure(entry, data, question_of(keywords, entry.options))
+        question = question_of(keywords, entry.options)
+        entry.say_change(data, question)
+        return measure(entry, data, question)
 
     return call
 
