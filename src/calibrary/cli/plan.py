@@ -7,7 +7,6 @@ from typing import Any
 import calibrary as cal
 from calibrary.base.numbers import number, percent
 from calibrary.cli.shared import load, out, plain, reading, say, taking
-from calibrary.inference.verbs.power import name_of_test
 from calibrary.lookup import catalogue
 from calibrary.tables.sources import InputError
 
