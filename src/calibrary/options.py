@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -153,9 +153,8 @@ def table() -> Mapping[str, Mapping[str, Option]]:
 
 
 def _forms(name: str, entry: dict[str, Any]) -> dict[str, Option]:
-    known = {f.name for f in fields(Option)}
-    own: dict[str, Any] = {key: value for key, value in entry.items() if key in known}
-    special = {command: more for key, more in entry.items() if key not in known for command in key.split()}
+    own: dict[str, Any] = {key: value for key, value in entry.items() if not isinstance(value, dict)}
+    special = {command: more for key, more in entry.items() if isinstance(more, dict) for command in key.split()}
     usual = Option(name=name, **own)
     forms = {"": usual, **dict.fromkeys(usual.commands.split(), usual)}
     return forms | {command: Option(**{"name": name, **own, **more}) for command, more in special.items()}
