@@ -54,7 +54,7 @@ def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
     [
         (["ece", "--law", "uniform"], "pass the two parameters of Beta"),
         (["ece", "--error", "0.9"], "is impossible"),
-        (["ece", "--power", "2"], "outside"),
+        (["ece", "--power", "2"], "--power 2.0: pass a number between 0 and 1"),
         (["ece", "--resamples", "9"], "use at least 19"),
         (["ece", "--line", "left"], "line='left'"),
     ],

@@ -163,7 +163,8 @@ def commands_that_read_files() -> list[str]:
 
 def test_every_command_that_reads_labels_takes_their_names() -> None:
     found = commands_that_read_files()
-    assert {"report", "metric", "compare", "plot", "plan", "scan", "sql", "study mine", "recalibrate fit"} <= set(found)
+    assert {"report", "metric", "compare", "plot", "plan", "study mine", "recalibrate fit"} <= set(found)
+    assert {"scale scan", "scale sql"} <= set(found)
     for words in found:
         assert "--labels" in run(*words.split(), "--help").replace("\n", " "), words
 

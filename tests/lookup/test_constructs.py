@@ -72,9 +72,15 @@ def resolve(answer):
     elif kind == "correction":
         assert cal.catalogue[what].corrections
     elif kind == "command":
+        import click
+        import typer.main
+
         from calibrary.cli.main import app
 
-        assert what in {c.name or c.callback.__name__ for c in app.registered_commands}
+        command = typer.main.get_command(app)
+        for word in what.split():
+            command = command.get_command(click.Context(command), word)
+            assert command is not None
     else:
         raise ValueError(f"{answer!r} names no kind of answer")
     return what
