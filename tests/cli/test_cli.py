@@ -330,13 +330,13 @@ def test_a_file_that_may_not_be_read_is_one_sentence(four):
 
 
 def test_a_small_file_that_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrary.tables.sources.MOST_BYTES", 10_000)
+    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 10_000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"y,p\n" + b"0,0.1\n" * 10_000))
     refused(call("metric", "bs", tmp_path / "bomb.csv.gz"), "unpacks to more than")
     np.savez_compressed(tmp_path / "bomb.npz", y=np.zeros(10_000), p=np.zeros(10_000))
     refused(call("metric", "bs", tmp_path / "bomb.npz"), "unpacks to more than")
     np.savez(tmp_path / "wide.npz", p=np.zeros((1, 30_000)))
-    monkeypatch.setattr("calibrary.tables.sources.MOST_BYTES", 1 << 30)
+    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 1 << 30)
     refused(call("metric", "bs", tmp_path / "wide.npz"), "has 30,000 columns")
 
 

@@ -439,7 +439,7 @@ def test_a_small_file_that_becomes_gigabytes_is_refused_before(tmp_path, make, e
 
 
 def test_texts_that_rows_share_are_kept_once(tmp_path):
-    from calibrary.tables.files import open_table
+    from calibrary.cli.files import open_table
 
     pq.write_table(
         pa.table({"y": ["a" * 3000, "b" * 3000] * 50, "p": np.linspace(0.1, 0.9, 100)}), tmp_path / "p.parquet"

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.cli import large as reading
 from calibrary.cli.main import app
-from calibrary.tables.sources import InputError
+from calibrary.cli.sources import InputError
 
 
 def rows(n: int = 3000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

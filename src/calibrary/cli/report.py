@@ -19,6 +19,7 @@ from calibrary.base.once import once
 from calibrary.cli.batch import batch, check_folder
 from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.large import class_names
+from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
     draws_of,
     err,
@@ -34,12 +35,11 @@ from calibrary.cli.shared import (
     written,
 )
 from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
+from calibrary.cli.sources import InputError
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.options import fields_of, options_of
-from calibrary.tables.layout import PredictionFile
-from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:
     from calibrary.inference.draw.resampling import WorkDone
@@ -132,16 +132,11 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         """The column of units: the one that was named, or the one that a log declares."""
         return self.unit or (found.unit if self.blocks is None else "") or None
 
-    @property
-    def gated(self) -> str:
-        """Why columns must not be guessed by their content alone; empty if they may be."""
-        return "a gate needs certain columns" if self.fail_if else ""
-
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
         beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
         others = list(dict.fromkeys(name for name in beside if name))
-        read = {**reading(self), "group": self.group, "models": self.model, "others": others, "gated": self.gated}
+        read = {**reading(self), "group": self.group, "models": self.model, "others": others}
         return load(source, self.quiet, **{**read, "drop_missing": self.drop_missing or self.judge is not None})
 
     def _with_judge(self, source: str | list[str]) -> Any:
