@@ -190,6 +190,8 @@ RESULTS = {
     "secondorder/result.py": "test_ensemble.py: all of them joined",
     "secondorder/spread.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
     "secondorder/uncertainty.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
+    "trial/plan.py": "test_precision.py: rows by the formulas solved independently",
+    "trial/pooled.py": "test_pooled.py: pooled values of metafor",
     "validation/refits.py": "here: counts of refits",
     "validation/result.py": "here: apparent values by compute",
     "validation/shown.py": "here: shares of refits",

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 import calibrary as cal
+from calibrary.base.claims import KnownTruth, holds
 from calibrary.trial.effects import pooled_effects, reml
 from paths import ROOT
 
@@ -239,3 +240,11 @@ def test_the_figures_show_every_centre_and_both_intervals(found):
     assert "0.794 (0.626 to 1.006)  56/310" in texts
     bands = plots.plot_pooled_curve(found).get_legend_handles_labels()[1]
     assert bands[1:] == ["95% band of a new centre", "95% band of the mean", "mean over centres"]
+
+
+def test_the_sentence_states_the_pooled_values_of_metafor():
+    row = cal.pooled(Y, P, centre=CENTRE, metrics="oe", zero="leave")
+    (claim,) = row.sentence.claims
+    truth = {"oe": R["pooled"]["oe_leave"]["estimate"]}
+    assert holds(claim, KnownTruth(P, P, measured=truth))
+    assert not holds(claim, KnownTruth(P, P, measured={"oe": 1.0}))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from calibrary.base.claims import KnownTruth, holds
 from calibrary.trial.law import law_of
 from paths import ROOT
 
@@ -151,3 +152,12 @@ def test_what_cannot_be_planned_gets_one_sentence(call, sentence):
     metric, settings = call
     with pytest.raises(cal.RefusedError, match=sentence):
         cal.plan(metric, **settings)
+
+
+def test_the_sentence_states_the_rows_and_events_of_the_formula():
+    case = WITH_LAW[0]
+    n = case["exact"]["slope"]["n"]
+    truth = {"n": n, "events": math.ceil(n * case["law_facts"]["prevalence"])}
+    (claim,) = cal.plan("cis.slope", width=case["widths"]["slope"], **case["how"]).sentence.claims
+    assert holds(claim, KnownTruth(np.array([0.5]), np.array([0.5]), measured=truth))
+    assert not holds(claim, KnownTruth(np.array([0.5]), np.array([0.5]), measured={**truth, "n": n + 1}))

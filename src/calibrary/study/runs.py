@@ -88,6 +88,10 @@ class StudyPlan:
         return Job(world, size.n, wanted)
 
 
+#: Its name up to 0.3, which pickles have.
+Plan = StudyPlan
+
+
 def _draws_of(seconds: float, draws: int, least: int, size: Size) -> int:
     """The number of samples of a slow metric, reduced to the time of a fast one, down to a minimum."""
     share = 1.0 if seconds <= size.quick else max(_LEAST_SHARE, size.quick / seconds)

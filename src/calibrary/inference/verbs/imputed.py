@@ -13,6 +13,7 @@ import scipy
 from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data import predictions
 from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.scales import how, on_scale, poolable, scale_of
 from calibrary.inference.ranges import range_of
@@ -63,6 +64,7 @@ def completed(y_true: Any, y_prob: Any, imputations: Any, settings: Mapping[str,
         sizes = [len(one) for one in y_prob]
         _check(sizes)
         return [predictions(y, p, **settings) for y, p in zip(labels, y_prob, strict=True)]
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, imputations=imputations)
     given = as_array(imputations, "imputations")
     p = predictions(y_true, y_prob, **settings)
     if given.shape != (p.n,):
