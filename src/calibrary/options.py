@@ -1,7 +1,8 @@
 """The table of options: everything that can be asked of a command or a report, each said once, in ``options.toml``.
 
-The commands, their ``--help`` and completion, :class:`calibrary.ReportSettings` and the documentation of ``report``,
-the tools for agents and the form of the app are made from it. A new option is one entry of that file.
+The commands, their ``--help`` and completion are made from it, and the values of a report's settings are checked
+against it. A new option of a command is one entry of that file; a new setting of a report is an entry there, and a
+field and a sentence in :class:`calibrary.ReportSettings` and in the documentation of ``report``, written by hand.
 
 A field of an entry that has the name of a command (or of several) holds what differs there, and gives the option to
 that command. The other fields are those of :class:`Option`.

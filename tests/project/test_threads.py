@@ -127,6 +127,9 @@ COMMANDS = {
     "plan": ["plan", "--help"],
     "monitor": ["scale", "monitor", "--help"],
     "validate": ["validate", "f.csv", "--label", "y", "--features", "p,q", "--resamples", "20", "--repeats", "1"],
+    "ensemble": ["ensemble", "f.csv", "--label", "y", "--members", "p", "--members", "q", "--resamples", "39"],
+    "answers": ["answers", "--help"],
+    "outside": ["outside", "--help"],
     "mcp": ["mcp", "--help"],
     "app": ["app", "--help"],
 }
