@@ -342,16 +342,17 @@ class TestShortcuts:
     @pytest.mark.parametrize("classes", [2, 3])
     def test_binned_errors_on_resamples_are_those_of_their_rows(self, norm, options, classes):
         y, p = sample(70, 6, grid=12) if classes == 2 else multi(70, 3)
-        result = cal.interval("ece", y, p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options, method="basic")
-        null = cal.expected_by_chance("ece", None, p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options)
+        options = {"norm": norm, **options} if "edges" in options else {"norm": norm, "n_bins": 8, **options}
+        result = cal.interval("ece", y, p, n_resamples=5, rng=3, **options, method="basic")
+        null = cal.expected_by_chance("ece", None, p, n_resamples=5, rng=3, **options)
         rng = generator(3, "rows")
         for value in result.replicates:
             i = rng.integers(0, 70, 70)
-            assert value == pytest.approx(cal.compute("ece", y[i], p[i], norm=norm, n_bins=8, **options), abs=1e-12)
+            assert value == pytest.approx(cal.compute("ece", y[i], p[i], **options), abs=1e-12)
         rng = generator(3, "labels")
         for value in null.values:
             drawn = drawn_labels(rng.random(70), p)
-            assert value == pytest.approx(cal.compute("ece", drawn, p, norm=norm, n_bins=8, **options), abs=1e-12)
+            assert value == pytest.approx(cal.compute("ece", drawn, p, **options), abs=1e-12)
 
     def test_a_metric_that_only_looks_like_a_mean_of_losses_is_measured_itself(self):
         y, p = multi(80, 3)

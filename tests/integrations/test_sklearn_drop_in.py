@@ -6,6 +6,7 @@ The tests are those of the installed package: their modules are loaded a second 
 from __future__ import annotations
 
 import importlib.util
+import operator
 import re
 import time
 from types import ModuleType, SimpleNamespace
@@ -190,3 +191,14 @@ def test_scorers_work_in_pipelines_searches_and_with_routed_weights():
             assert score == -cal.brier_score(y[test], p, sample_weight=w[test]) != -cal.brier_score(y[test], p)
     with pytest.raises(TypeError, match=re.escape("can only request sample_weight, not groups")):
         scorer.set_score_request(groups=True)
+
+
+@pytest.mark.parametrize("function", ["calibration_curve", "brier_score_loss", "CalibrationDisplay.from_predictions"])
+@pytest.mark.parametrize("other", [0, 1, 2])
+def test_pandas_objects_of_another_index_are_refused_and_not_paired_by_position(function, other):
+    pd = pytest.importorskip("pandas")
+    call = operator.attrgetter(function)(drop_in)
+    columns = [pd.Series(v) for v in ([0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6], [1, 2, 1, 1])]
+    columns[other] = columns[other][::-1]
+    with pytest.raises(cal.RefusedError, match="different indexes"):
+        call(columns[0], columns[1], sample_weight=columns[2])

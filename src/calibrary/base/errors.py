@@ -95,7 +95,7 @@ _SAID: set[str] = set()
 
 
 def warn_once(message: str) -> None:
-    """Warn once in this process, at the user's line; where warnings are collected for a table, nothing is said."""
+    """Warn once in this process, at the user's line; silent where warnings are collected for a table."""
     if _LISTENER.get() is None and message not in _SAID:
         _SAID.add(message)
         warn(message)

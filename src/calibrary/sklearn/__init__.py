@@ -11,15 +11,15 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Self
 
+from calibrary.base.errors import installed, room
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.sklearn.drop_in import brier_score_loss, calibration_curve
 
 if TYPE_CHECKING:
-    from calibrary.sklearn.display import CalibrationDisplay
+    from calibrary.sklearn.display import CalibrationDisplay as CalibrationDisplay
 
 __all__ = [
-    "CalibrationDisplay",
     "CalibrationScorer",
     "brier_score_loss",
     "calibration_curve",
@@ -153,11 +153,9 @@ def _refusal(entry: Entry) -> str:
 
 def __getattr__(name: str) -> Any:
     if name == "CalibrationDisplay":  # a subclass of scikit-learn's, which is imported when it is first used
-        from calibrary.sklearn.display import CalibrationDisplay
-
-        return CalibrationDisplay
+        return room("calibrary.sklearn.display").CalibrationDisplay
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *(["CalibrationDisplay"] if installed("sklearn") else [])])

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.calibration import CalibrationDisplay as TheirDisplay
-from sklearn.utils import check_consistent_length
-from sklearn.utils.multiclass import type_of_target
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedError, extra
 from calibrary.data.checks import Array, as_array
+from calibrary.data.identity import refuse_misaligned
 from calibrary.plots.reliability import reliability_data
 from calibrary.sklearn.drop_in import bins_of, calibration_curve, positive
+
+with extra("sklearn", "calibrary.sklearn.CalibrationDisplay"):
+    from sklearn.calibration import CalibrationDisplay as TheirDisplay
+    from sklearn.utils import check_consistent_length
+    from sklearn.utils.multiclass import type_of_target
 
 
 class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
@@ -89,6 +92,7 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
                 "cv_results has no estimators or indices: call cross_validate with return_estimator=True and "
                 "return_indices=True"
             )
+        refuse_misaligned(X=X, y=y, sample_weight=sample_weight)
         labels, weights = as_array(y, "y"), None if sample_weight is None else as_array(sample_weight, "sample_weight")
         chosen = positive(labels, pos_label)[1] if pos_label is not None or labels.dtype.kind not in "OUS" else None
         rows, p = [], []
@@ -119,6 +123,7 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
     def _of(
         cls, y_true: Any, y_prob: Any, n_bins: Any, strategy: str, pos_label: Any, name: Any, weight: Any, error: Any
     ) -> Self:
+        refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=weight)
         target = type_of_target(y_true)
         if target != "binary":
             raise RefusedError(f"The target y is not binary. Got {target} type of target.")

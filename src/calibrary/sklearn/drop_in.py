@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.checks import as_array
+from calibrary.data.identity import refuse_misaligned
 from calibrary.diagnostics.reliability import reliability_bins
 from calibrary.metrics.point.brier import brier_score
 
@@ -40,6 +41,7 @@ def calibration_curve(
     >>> observed.round(3).tolist(), predicted.round(3).tolist()
     ([0.333, 1.0], [0.25, 0.9])
     """
+    refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     y, _ = positive(y_true, pos_label)
     bins = reliability_bins(y, y_prob, sample_weight=sample_weight, **bins_of(n_bins, strategy, len(y)))
     occupied = bins.count > 0
@@ -96,6 +98,7 @@ def brier_score_loss(
     """
     if not isinstance(scale_by_half, bool | np.bool_):
         one_of("scale_by_half", scale_by_half, ("auto",))
+    refuse_misaligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     p, y = as_array(y_proba, "y_proba"), as_array(y_true, "y_true")
     several = p.ndim == 2 and p.shape[1] > 2
     halved = not several if isinstance(scale_by_half, str) else scale_by_half
