@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from calibrary.base.markup import start_tag
+
 #: Command names of browsers that can print a page without a window.
 _BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
@@ -54,7 +56,8 @@ def paper() -> str:
 def pdf(page: str) -> bytes:
     """The page in its print layout."""
     program = browser()
-    page = page.replace("<style>", f"<style>@page{{size:{paper()}}}", 1)
+    style = start_tag("style", {})
+    page = page.replace(style, f"{style}@page{{size:{paper()}}}", 1)
     with tempfile.TemporaryDirectory(prefix="calibrary-") as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8", errors="replace")
