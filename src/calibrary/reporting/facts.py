@@ -13,7 +13,7 @@ from calibrary.data.predictions import Predictions
 def facts_of(data: Data, view: Predictions, source: Any) -> dict[str, Any]:
     """The facts as plain values.
 
-    ``source`` is what the report was told about its input: columns by role, rows read, rows dropped by reason, and the
+    ``source`` describes the input: columns by role, rows read, rows dropped by reason, and the
     roles whose columns were guessed.
     """
     given: Mapping[str, Any] = source if isinstance(source, Mapping) else {}
