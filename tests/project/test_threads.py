@@ -261,6 +261,7 @@ def test_ctrl_c_says_stopped_and_leaves_nothing_half_written(ended, folder, name
 def test_ctrl_c_while_importing_is_no_traceback(command, module):
     code = (
         f"import os, signal, sys; sys.argv = ['calibrary', {command!r}]\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored\n"
         "from calibrary.cli import main; import builtins\n"
         "whole = builtins.__import__\n"
         "def stop(name, *rest):\n"
@@ -269,7 +270,11 @@ def test_ctrl_c_while_importing_is_no_traceback(command, module):
         "builtins.__import__ = stop\nmain()\n"
     )
     found = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": SOURCE}, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert (found.returncode, found.stdout) == (130, "")
     assert found.stderr.strip() == "calibrary: stopped"
