@@ -417,7 +417,7 @@ TASKS = (
         (
             Peer(
                 "MAPIE", _MAPIE, "kolmogorov_smirnov_statistic(y, c)",
-                f"cal.kolmogorov_smirnov_calibration_error_test(y, {_JITTERED}).normalised", JITTERED,
+                f"cal.test('ecce_mad', y, {_JITTERED}, method='asymptotic').normalised", JITTERED,
             ),
             Peer(
                 "probmetrics",
@@ -432,7 +432,7 @@ TASKS = (
     ),
     Task(
         "ecce_mad_test", "Kolmogorov-Smirnov test of calibration, p-value", "binary",
-        "cal.kolmogorov_smirnov_calibration_error_test(y, c).pvalue",
+        "cal.test('ecce_mad', y, c, method='asymptotic').pvalue",
         (
             Peer(
                 "MAPIE", _MAPIE, "kolmogorov_smirnov_p_value(y, c)",
@@ -446,7 +446,7 @@ TASKS = (
         (
             Peer(
                 "MAPIE", _MAPIE, "kuiper_statistic(y, c)",
-                f"cal.kuiper_calibration_error_test(y, {_JITTERED}).normalised", JITTERED,
+                f"cal.test('ecce_r', y, {_JITTERED}, method='asymptotic').normalised", JITTERED,
             ),
             _probmetrics("kuiper"),
         ),
@@ -454,7 +454,7 @@ TASKS = (
     ),
     Task(
         "ecce_r_test", "Kuiper test of calibration, p-value", "binary",
-        "cal.kuiper_calibration_error_test(y, c).pvalue",
+        "cal.test('ecce_r', y, c, method='asymptotic').pvalue",
         (
             Peer(
                 "MAPIE", _MAPIE, "kuiper_p_value(y, c)",
@@ -747,7 +747,7 @@ SURPRISES = (
     ),
     Task(
         "one_class", "Kolmogorov-Smirnov p-value when only one class occurred", "one class",
-        "cal.kolmogorov_smirnov_calibration_error_test(y, c).pvalue",
+        "cal.test('ecce_mad', y, c, method='asymptotic').pvalue",
         (
             Peer(
                 "MAPIE", _MAPIE, "kolmogorov_smirnov_p_value(y, c)",
@@ -757,7 +757,7 @@ SURPRISES = (
     ),
     Task(
         "kuiper_start", "Kuiper statistic when all cumulative sums are positive", "one side",
-        "cal.kuiper_calibration_error_test(y, c).normalised",
+        "cal.test('ecce_r', y, c, method='asymptotic').normalised",
         (
             Peer(
                 "MAPIE", _MAPIE, "kuiper_statistic(y, c)",

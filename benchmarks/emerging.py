@@ -58,11 +58,11 @@ def forward_test(sets: int) -> None:
             for seed in range(sets):
                 rng = np.random.default_rng((n, seed))
                 y, c = world(n, rng)
-                forward.append(cal.variational_error_test(y, c, map=map).statistic > 1.645)
+                forward.append(cal.test("variational_error", y, c, map=map).statistic > 1.645)
                 terms = variational_terms(y, c, cross_fitted(cal.predictions(y, c), map, np.arange(n) % 5))
                 naive.append(terms.mean() > 1.645 * terms.std(ddof=1) / math.sqrt(n))
                 if seed < sets // 2:
-                    power.append(cal.variational_error_test(*world(n, rng, 0.6), map=map).statistic > 1.645)
+                    power.append(cal.test("variational_error", *world(n, rng, 0.6), map=map).statistic > 1.645)
             line(f"calibrated, N = {n}, {map}: forward t > 1.645", ".037-.068", *share(forward))
             line("   the same with the naive error of 5 folds", ".10-.135", *share(naive))
             line("   power of the forward test at slope .6", ".14-.59" if n == 200 else ".94-1.00", *share(power))
@@ -133,7 +133,7 @@ def segments(sets: int) -> None:
         rng = np.random.default_rng(seed)
         y, c = world(2000, rng)
         by = {name: rng.normal(size=2000) for name in ("a", "b", "c")}
-        result = cal.multicalibration_error_test(y, c, by=by, n_resamples=199, rng=seed)
+        result = cal.test("multicalibration_error", y, c, by=by, n_resamples=199, rng=seed)
         size = result.n_segments
         alone.append(result.unadjusted_pvalue <= 0.05)
         adjusted.append(result.pvalue <= 0.05)
@@ -224,7 +224,7 @@ def speed(sets: int) -> None:
 
     def worst() -> None:
         nonlocal found
-        found = cal.multicalibration_error_test(y[:rows], c[:rows], by=by, n_resamples=199, rng=0)
+        found = cal.test("multicalibration_error", y[:rows], c[:rows], by=by, n_resamples=199, rng=0)
 
     taken = seconds(worst, 1)
     line(f"multicalibration, {found.n_segments:,} segments, 10^5 rows, 199 draws: CPU s", "at most 60", taken, digits=1)

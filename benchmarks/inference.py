@@ -72,7 +72,7 @@ def row(
     np.testing.assert_allclose(values[:few], expected, rtol=1e-9, atol=1e-12)
     theirs, same = timed(lambda: by_scipy(metric, y, c, few))
     np.testing.assert_allclose(values[:few], same, rtol=1e-9, atol=1e-12)
-    null, _ = timed(lambda: cal.null_distribution(id, c, n_resamples=n_resamples, rng=1, workers=workers).values)
+    null, _ = timed(lambda: cal.expected_by_chance(id, y, c, n_resamples=n_resamples, rng=1, workers=workers).values)
     hand, scipy, floor = alone * scale / ours, theirs * scale / ours, alone[1] / drawing[1]
     return (
         f"{id:10s} {ours[0]:9.2f} {null[0]:9.2f} {alone[0] * scale:9.2f} {hand[0]:9.1f} {hand[1]:9.1f} "

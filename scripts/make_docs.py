@@ -177,7 +177,7 @@ def catalogue_page(entries: list[Entry]) -> str:
         f"The table has all {sum(e.row is not None for e in entries)} metrics of Lane's review and "
         f"{sum(e.row is None for e in entries)} more. *Ideal* is the value of a calibrated model as the number of rows "
         "grows (empty: it depends on the data); *test* says whether the metric has a hypothesis test of its own; "
-        "most others can be tested by redrawing labels (`cal.test`). `calibrary list` prints the same table, "
+        "most others can be tested by redrawing labels (`cal.test`). `calibrary explain list` prints the same table, "
         "`calibrary explain ece` one entry.",
     ]
     lines += ["", _FILTER]

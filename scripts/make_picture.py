@@ -43,7 +43,7 @@ def draw(path: Path, narrow: bool = False) -> None:
     )  # fmt: skip
     left.text(0.30, 0.24, "calibrated", rotation=45, color="#555c66", ha="center", va="center")
 
-    null = cal.null_distribution("ece", p, rng=0)
+    null = cal.expected_by_chance("ece", y, p, rng=0)
     found = cal.interval("ece", y, p, rng=0)
     right.hist(null.values, 40, color=GREY)
     top = right.get_ylim()[1]

@@ -56,6 +56,7 @@ class Definition:
     rtol: float = 1e-9
     atol: float = 1e-11
     why: str = ""
+    two: str = "binary"  # the lens of one probability, unless another is requested
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -115,7 +116,7 @@ def value(id: str, y: Any, p: Any, /, lens: str | None = None, **options: Any) -
         return d.function(target, p, **options)
     if lens == "full" and d.full is not None:
         return d.full(y, columns(p), **options)
-    if p.ndim == 1 and lens is None:
+    if p.ndim == 1 and (lens or d.two) == "binary":
         return d.function(y, p, **options)
     values = [d.function(*pairs, **options) for pairs in LENSES[lens or d.lens](y, columns(p))]
     if (lens or d.lens) == "top-label" or not d.averaged:
@@ -2842,17 +2843,17 @@ def wrong_among(y, c, k):
     return sum(1 - y[above]) + (k - sum(above)) * mean(1 - y[tied])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", two="top-label")
 def aurc(y, c):
     return mean([wrong_among(y, c, k) / k for k in range(1, len(y) + 1)])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", two="top-label")
 def augrc(y, c):
     return mean([wrong_among(y, c, k) / len(y) for k in range(1, len(y) + 1)])
 
 
-@defines("pairs", "top-label")
+@defines("pairs", "top-label", two="top-label")
 def e_aurc(y, c):
     """Less the area when the answers are ordered by what they turned out to be."""
     return aurc(y, c) - aurc(y, y)

@@ -537,7 +537,7 @@ def _(folder: Path) -> str:
     return refused(lambda: cal.plots.smooth_data(y, p, n_resamples=10**9))
 
 
-@attack("10^9 resamples on the command line", "status 2.*at most 1,000,000 is possible")
+@attack("10^9 resamples on the command line", "status 2.*pass a whole number between 0 and 1,000,000")
 def _(folder: Path) -> str:
     written(folder / "x.csv", FOUR)
     return command("metric", "bs", "x.csv", "--label", "y", "--prob", "p", "--resamples", "1000000000", folder=folder)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import calibrary as cal
+import own
 
 y, p = [0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]
 P = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2]])
@@ -30,18 +31,18 @@ cal.brier_score(labels, P, scale="sum")
 cal.brier_score(y, p, reduction="none")
 cal.negative_log_likelihood(y, p, eps=1e-12)
 cal.spiegelhalter_z(y, p)
-cal.spiegelhalter_z_test(y, p).pvalue
+own.spiegelhalter_z_test(y, p).pvalue
 cal.smooth_calibration_error_residual(y, p)
 cal.integrated_calibration_index(y, p)
 cal.cox_intercept_slope(y, p)
 cal.kolmogorov_smirnov_calibration_error(y, p)
-cal.kolmogorov_smirnov_calibration_error_test(y, p)
+own.kolmogorov_smirnov_calibration_error_test(y, p)
 cal.kuiper_calibration_error(y, p)
-cal.hosmer_lemeshow_test(y, p, n_bins=5)
-cal.hosmer_lemeshow_test(y, p, method="monte-carlo", n_resamples=99, rng=0)
-cal.hosmer_lemeshow_test(y, p, method=cal.MonteCarlo(n_resamples=99, rng=0))
+own.hosmer_lemeshow_test(y, p, n_bins=5)
+own.hosmer_lemeshow_test(y, p, method="monte-carlo", n_resamples=99, rng=0)
+own.hosmer_lemeshow_test(y, p, method=cal.MonteCarlo(n_resamples=99, rng=0))
 cal.squared_kernel_calibration_error_uq(labels, P, bandwidth=0.3)
-cal.squared_kernel_calibration_error_uq_test(labels, P, method="monte-carlo", rng=0)
+own.squared_kernel_calibration_error_uq_test(labels, P, method="monte-carlo", rng=0)
 cal.detection_expected_calibration_error([1, 0], [0.9, 0.4], n_bins=10, min_count=1)
 cal.detection_expected_calibration_error([1, 0], [0.9, 0.4], bins=10, min_count=1)
 cal.quadratic_global_calibration([1, 0], [0.9, 0.4], n_missed=1)
@@ -56,7 +57,7 @@ cal.interval("ece", y, p, n_resamples=99, rng=0).confidence_interval.low
 cal.interval("bs", y, p, method=cal.Bootstrap("percentile", n_resamples=99, rng=0))
 low, high = cal.interval("bs", y, p, n_resamples=99, rng=0)
 cal.compare("bs", y, p, [0.5] * 4, rng=0)
-cal.null_distribution("ks", p, rng=0).quantile(0.95)
+cal.expected_by_chance("ks", None, p, rng=0).quantile(0.95)
 cal.evaluate(y, p)["ece"]
 cal.evaluate(labels, P, lens="class-wise", intervals=True, tests=True, n_resamples=99, rng=0).to_dict()
 cal.report(y, p, metrics=["ece"], n_resamples=99).save("report.html")
@@ -65,7 +66,7 @@ cal.catalogue["ece"].meaning
 cal.reliability_bins(y, p, n_bins=2).outcome
 cal.cumulative_difference(y, p).value
 cal.score_decomposition(y, p)
-cal.observed_expected_interval(y, p)
+cal.interval("oe", y, p)
 cal.match_detections("truth.json", "results.json", iou_threshold=0.5)
 cal.boxes([0], ["cat"], [[0, 0, 9, 9]], score=[0.9])
 cal.lens.pairwise(0, 1)

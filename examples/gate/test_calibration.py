@@ -5,4 +5,5 @@ import calibrary as cal
 
 def test_the_model_is_calibrated():
     y, p, _ = cal.datasets.breast_cancer("logistic")
-    cal.assert_calibrated(y, p, "ece<0.1", "cis.slope>0.5", n_resamples=199, rng=0)
+    for condition in ("ece<0.1", "cis.slope>0.5"):
+        cal.verdict(condition, y, p, n_resamples=199, rng=0).require()

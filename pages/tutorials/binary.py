@@ -29,9 +29,9 @@ plots.plot_reliability(y, p)
 
 # %%
 ece = cal.interval("ece", y, p, rng=0)
-null = cal.null_distribution("ece", p, rng=0)
+chance = cal.expected_by_chance("ece", y, p, rng=0)
 print(f"ECE {ece.estimate:.3f}, true error between {ece.low:.3f} and {ece.high:.3f}")
-print(f"a calibrated model with these predictions shows {null.mean:.3f} on average")
+print(f"a calibrated model with these predictions shows {chance.mean:.3f} on average")
 print(f"p = {ece.pvalue}")
 
 # %% [markdown]

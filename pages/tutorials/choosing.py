@@ -42,7 +42,7 @@ for n in (200, 2000, 20000):
 
 # %% [markdown]
 # The largest gap of a bin (MCE) is several times as large as the mean gap (ECE), and both shrink slowly. So never compare an error with
-# 0, or errors of two samples of different size. `cal.null_distribution` gives the value to compare it with.
+# 0, or errors of two samples of different size. `cal.expected_by_chance` gives the value to compare it with.
 #
 # ## How many rows do I need?
 

@@ -77,5 +77,5 @@ print(outside.outside.sentence)
 print(outside.decomposition.sentence)
 
 # %% [markdown]
-# The same on the command line: `calibrary report scans.csv --label reader1,reader2 --members p1 p2 p3 p4 p5`, or `--members p.npy` for an
+# The same on the command line: `calibrary ensemble scans.csv --label reader1,reader2 --members p1 p2 p3 p4 p5`, or `--members p.npy` for an
 # array of rows, members and classes.

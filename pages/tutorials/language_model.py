@@ -34,12 +34,12 @@ plots.plot_reliability(y, p)
 # abstain when its confidence is low. The curve shows the share of wrong answers among those that it gives.
 
 # %%
-plots.plot_risk_coverage(y, p)
+plots.plot_risk_coverage(y, p, lens="binary")  # y says whether each answer was right
 
 # %%
 for name in ("auroc", "aurc", "rms_calibration_error"):
     entry = cal.catalogue[name]
-    print(f"{cal.compute(name, y, p):.3f}  {entry.name} ({name}): {entry.meaning}")
+    print(f"{cal.compute(name, y, p, lens='binary'):.3f}  {entry.name} ({name}): {entry.meaning}")
 
 # %% [markdown]
 # ## By topic

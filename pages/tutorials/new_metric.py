@@ -30,7 +30,7 @@ print(f"tail gap {tail_gap(y, p):.4f}")
 # Labels are drawn again from the predictions, as if they were calibrated. This gives the value to expect by chance.
 
 # %%
-chance = cal.null_distribution(tail_gap, p, n_resamples=199, rng=0)
+chance = cal.expected_by_chance(tail_gap, y, p, n_resamples=199, rng=0)
 print(f"a calibrated model would show about {chance.mean:.4f}")
 
 # %% [markdown]

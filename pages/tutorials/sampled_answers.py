@@ -102,7 +102,7 @@ except ValueError as error:
 # %% [markdown]
 # ## Your own logs
 #
-# The epochs of an Inspect log are sampled answers: `calibrary report log.eval --sampled -o page.html`. To plan how many questions and samples
+# The epochs of an Inspect log are sampled answers: `calibrary answers log.eval -o page.html`. To plan how many questions and samples
 # to pay for, use `calibrary plan ece --sampled 3000 --error 0.1`. In Python:
 
 # %%

@@ -54,6 +54,6 @@ print(f"ECE {found.estimate:.6f}, true error between {found.low:.6f} and {found.
 #
 # ## Where the rows really are
 #
-# - Files: `cal.scale.scan("folder/", label="y", prob="p")`, or `calibrary scan` on the command line.
-# - A database or Spark: `calibrary sql --table t --label y --prob p` prints one query; only the small table is transferred.
+# - Files: `cal.scale.scan("folder/", label="y", prob="p")`, or `calibrary scale scan` on the command line.
+# - A database or Spark: `calibrary scale sql --table t --label y --prob p` prints one query; only the small table is transferred.
 # - Dask and PyTorch ranks: [More rows than memory](../scale.md).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -27,11 +28,13 @@ from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.inference.overall.many import Inferred, infer_many
+from calibrary.inference.verbs.imputed import completed, refuse_beside_imputations
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.metrics.machinery.measure import perfect_of
 from calibrary.question import Question
+from calibrary.trial.imputed_table import evaluated
 
 __all__ = [
     "Evaluation",
@@ -215,6 +218,7 @@ def evaluate(
     rng: Any = None,
     units: Any = None,
     blocks: Any = None,
+    imputations: Any = None,
     **inputs: Any,
 ) -> Evaluation:
     """Compute every metric that applies to these predictions.
@@ -244,6 +248,9 @@ def evaluate(
         the residuals of whole units (for metrics that are functions of residuals; the others then have no test).
     blocks : int or True, optional
         Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
+    imputations : array-like of shape (N,) or True, optional
+        The completed data set of each row after multiple imputation, as in :func:`calibrary.interval`: values and
+        intervals are pooled by Rubin's rules.
     **inputs
         Options of metrics (``n_bins=10``), passed to every metric that has the option, and extra inputs of some
         metrics (``features=``, ``groups=``, ...).
@@ -269,6 +276,12 @@ def evaluate(
     """
     keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     keywords["rescale"] = rescale
+    if imputations is not None:
+        beside = {"tests": tests, "primary": primary, "units": units, "blocks": blocks, "adjust": adjust}
+        refuse_beside_imputations({**beside, "sample_weight": keywords.pop("sample_weight")})
+        table_of = functools.partial(evaluate, metrics=metrics, lens=lens, average=average, r=r, **inputs)
+        draws = {"n_resamples": n_resamples, "confidence_level": confidence_level, "rng": rng}
+        return evaluated(completed(y_true, y_prob, imputations, keywords), table_of, inputs, intervals, draws)  # type: ignore[no-any-return]
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,

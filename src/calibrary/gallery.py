@@ -102,9 +102,9 @@ def figures() -> dict[str, Callable[..., Any]]:
             y, c, by={"x1": s.features[:, 0], "x2": s.features[:, 1]}, n_resamples=199, rng=0, **o
         ),
         "monitor": lambda **o: plots.plot_monitor(y, c, batch=20, **o),
-        "risk-coverage": lambda **o: plots.plot_risk_coverage(asked.y_true, asked.y_prob, **o),
+        "risk-coverage": lambda **o: plots.plot_risk_coverage(asked.y_true, asked.y_prob, lens="binary", **o),
         "risk-coverage-digits": lambda **o: plots.plot_risk_coverage(digit, q, **o),
-        "risk-coverage-several-models": lambda **o: plots.plot_risk_coverage(speakers, **o),
+        "risk-coverage-several-models": lambda **o: plots.plot_risk_coverage(speakers, lens="binary", **o),
         "set-coverage": lambda **o: plots.plot_set_coverage(member, crowd, **o),
         "reliability-map": lambda **o: plots.plot_reliability_map(*s, **o),
         "grouping": lambda **o: plots.plot_grouping(*s, n_bins=8, **o),

@@ -20,8 +20,22 @@ class Name(NamedTuple):
     @property
     def listed(self) -> bool:
         """Whether ``dir(calibrary)`` lists the name, if its package is installed."""
-        return self.kind not in ("helper", "result")
+        return self.name in FAMILIAR or self.kind not in ("metric", "test", "helper", "result")
 
+    @property
+    def starred(self) -> bool:
+        """Whether ``from calibrary import *`` imports the name."""
+        return self.kind == "metric" or (self.listed and self.kind != "extra")
+
+
+#: The metrics that readers of the field know: ``familiar`` on their cards.
+FAMILIAR = frozenset((
+    "adaptive_calibration_error", "brier_score", "cox_intercept_slope", "detection_expected_calibration_error",
+    "expected_calibration_error", "expected_observed_ratio", "focal_loss", "hosmer_lemeshow",
+    "integrated_calibration_index", "kolmogorov_smirnov_calibration_error", "maximum_calibration_error",
+    "maximum_mean_calibration_error", "negative_log_likelihood", "ranked_probability_score",
+    "smooth_calibration_error_residual", "spiegelhalter_z",
+))  # fmt: skip
 
 #: For each kind, lines of a version, a module and the names that it defines.
 _TABLE = {
@@ -37,13 +51,11 @@ _TABLE = {
         0.2 data.segmentation segmentation
         0.2 data.survival horizon
         0.1 evaluation evaluate
-        0.1 inference.draw.null null_distribution
         0.1 inference.methods.multiplicity adjust_pvalues
         0.3 inference.overall.decision decide
         0.2 inference.overall.sequential calibration_monitor
-        0.3 inference.verbs.band consistency_band
-        0.1 inference.verbs.comparison calibration_gain compare
-        0.2 inference.verbs.gate assert_calibrated
+        0.4 inference.verbs.chance expected_by_chance
+        0.1 inference.verbs.comparison compare
         0.1 inference.verbs.interval interval
         0.2 inference.verbs.power power sample_size
         0.1 inference.verbs.test test
@@ -62,6 +74,8 @@ _TABLE = {
         0.3 shift.target under_shift
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
+        0.4 trial.plan plan
+        0.4 trial.pooled pooled
         0.3 validation.verb validate
     """,
     # tables and curves
@@ -77,7 +91,6 @@ _TABLE = {
         0.3 diagnostics.grades grade_tests
         0.2 diagnostics.honest_band honest_band
         0.1 diagnostics.neighbors ece_knn_curve
-        0.1 diagnostics.ratio observed_expected_interval
         0.1 diagnostics.reliability reliability_bins
         0.1 maps.nadaraya_watson smooth_calibration_curve
     """,
@@ -163,7 +176,7 @@ _TABLE = {
         0.2 metrics.selective.abstention area_under_generalized_risk_coverage_curve area_under_roc_curve
         0.2 metrics.selective.abstention rms_calibration_error rank_calibration_error
     """,
-    # hypothesis tests that belong to one metric
+    # hypothesis tests that belong to one metric: old names of ``calibrary.test`` with the metric's id
     "test": """
         0.2 inference.overall.sequential calibration_e_value_test ehl_test
         0.2 metrics.bins.debiased debiased_calibration_error_test debiased_squared_calibration_error_test
@@ -212,6 +225,7 @@ _TABLE = {
         0.3 language language
         0.1 data.lens lens
         0.1 maps maps
+        0.1 metrics metrics
         0.2 models models
         0.2 recalibrate recalibrate
         0.3 results results
@@ -243,6 +257,7 @@ _TABLE = {
     "result": """
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
+        0.4 data.survival HorizonGroup
         0.1 diagnostics.binomial MultipleBinomialResult
         0.2 diagnostics.coverage CoverageCurve
         0.1 diagnostics.cumulative CumulativeDifference
@@ -263,8 +278,9 @@ _TABLE = {
         0.2 inference.overall.sequential Alternative EValueResult
         0.1 inference.result IntervalResult
         0.2 inference.result ConfidenceInterval
-        0.3 inference.verbs.band ConsistencyBand
+        0.1 inference.verbs.chance ExpectedByChance
         0.1 inference.verbs.comparison Comparison
+        0.4 inference.verbs.imputed RubinResult
         0.2 inference.verbs.power Power SampleSize
         0.2 inference.verbs.verdict Verdict
         0.3 language.judge JudgedResult
@@ -307,6 +323,10 @@ _TABLE = {
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
+        0.4 trial.curves PooledCurve
+        0.4 trial.one_stage OneStage
+        0.4 trial.plan Plan
+        0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow
         0.3 validation.result Validation ValidationRow
         0.3 validation.shown Instability ValidationCurve
         0.3 validation.tripod TripodTable
@@ -335,14 +355,14 @@ NEEDS = {"losses": "torch", "mlflow": "mlflow"}
 RENAMED = {
     "NeighbourCurve": "NeighborCurve",
     "NeighbourTestResult": "NeighborTestResult",
-    "ReadingBand": "ConsistencyBand",
+    "ConsistencyBand": "ExpectedByChance",
+    "ReadingBand": "ExpectedByChance",
     "generalised_squared_error": "generalized_squared_error",
     "localisation_aware_adaptive_calibration_error": "localization_aware_adaptive_calibration_error",
     "localisation_aware_expected_calibration_error": "localization_aware_expected_calibration_error",
     "nearest_neighbour_calibration_error": "nearest_neighbor_calibration_error",
     "normalised_squared_error_score": "normalized_squared_error_score",
     "normalised_squared_error_score_moments": "normalized_squared_error_score_moments",
-    "reading_band": "consistency_band",
 }
 
 #: Names that were accessible up to 0.2 without being listed, and the module to import each from; they give a warning.
@@ -363,8 +383,8 @@ WITHDRAWN = {
 #: Names of functions in other packages, each with the function of calibrary (or of one of its modules) that is called
 #: in the same way. ``dir`` does not list these names. All names of a metric work too, such as ``calibrary.ece``.
 KNOWN = {
-    "CalibrationDisplay": "plots.ReliabilityDisplay",  # scikit-learn
-    "brier_score_loss": "brier_score",
+    "CalibrationDisplay": "sklearn.CalibrationDisplay",  # scikit-learn
+    "brier_score_loss": "sklearn.brier_score_loss",
     "calibration_curve": "sklearn.calibration_curve",
     "roc_auc_score": "area_under_roc_curve",
     "reliability_diagram": "plots.plot_reliability",
@@ -374,7 +394,7 @@ KNOWN = {
 #: Names in other packages of functions that are called differently here, each with the call to use instead.
 INSTEAD = {
     "BetaCalibration": "calibrary.Recalibrator('beta').fit(y_prob, y_true)",  # netcal
-    "HistogramBinning": "calibrary.Recalibrator('bins').fit(y_prob, y_true)",
+    "HistogramBinning": "calibrary.Recalibrator('histogram').fit(y_prob, y_true)",
     "IsotonicRegression": "calibrary.Recalibrator('isotonic').fit(y_prob, y_true)",
     "LogisticCalibration": "calibrary.Recalibrator('platt').fit(y_prob, y_true)",
     "ReliabilityDiagram": "calibrary.plots.plot_reliability(y_true, y_prob)",
@@ -392,14 +412,14 @@ INSTEAD = {
     "get_ece": "calibrary.expected_calibration_error(y_true, y_prob)",  # uncertainty-calibration
     "get_top_calibration_error": "calibrary.debiased_calibration_error(y_true, y_prob, lens='top-label')",
     "get_calibration_error": "calibrary.debiased_calibration_error(y_true, y_prob, lens='class-wise')",
-    "kolmogorov_smirnov_p_value": "calibrary.kolmogorov_smirnov_calibration_error_test(y_true, y_prob).pvalue",
-    "kuiper_p_value": "calibrary.kuiper_calibration_error_test(y_true, y_prob).pvalue",
-    "spiegelhalter_p_value": "calibrary.spiegelhalter_z_test(y_true, y_prob).pvalue",
+    "kolmogorov_smirnov_p_value": "calibrary.test('ecce_mad', y_true, y_prob, method='asymptotic').pvalue",
+    "kuiper_p_value": "calibrary.test('ecce_r', y_true, y_prob, method='asymptotic').pvalue",
+    "spiegelhalter_p_value": "calibrary.test('spiegelhalter', y_true, y_prob).pvalue",
     "cumulative_differences": "calibrary.cumulative_difference(y_true, y_prob)",
     "CalibrationEvaluator": "calibrary.evaluate(y_true, y_prob)",  # pycaleva
     "CalibrationMetrics": "calibrary.evaluate(y_true, y_prob)",  # calzone
     "CalibrationReport": "calibrary.report(y_true, y_prob)",
-    "hosmer_lemeshow_p_value": "calibrary.hosmer_lemeshow_test(y_true, y_prob).pvalue",
+    "hosmer_lemeshow_p_value": "calibrary.test('hl', y_true, y_prob).pvalue",
     "conf_ECE": "calibrary.expected_calibration_error(y_true, y_prob, lens='top-label')",
     "rps_score": "calibrary.ranked_probability_score(y_true, y_prob)",  # scoringrules
     "log_score": "calibrary.negative_log_likelihood(y_true, y_prob)",

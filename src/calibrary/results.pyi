@@ -2,6 +2,7 @@
 
 from calibrary.application.notebook import AppFrame as AppFrame
 from calibrary.data.segmentation import Pixels as Pixels
+from calibrary.data.survival import HorizonGroup as HorizonGroup
 from calibrary.diagnostics.binomial import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.coverage import CoverageCurve as CoverageCurve
 from calibrary.diagnostics.cumulative import CumulativeDifference as CumulativeDifference
@@ -30,8 +31,9 @@ from calibrary.inference.overall.sequential import Alternative as Alternative
 from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
 from calibrary.inference.result import IntervalResult as IntervalResult
-from calibrary.inference.verbs.band import ConsistencyBand as ConsistencyBand
+from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
 from calibrary.inference.verbs.comparison import Comparison as Comparison
+from calibrary.inference.verbs.imputed import RubinResult as RubinResult
 from calibrary.inference.verbs.power import Power as Power
 from calibrary.inference.verbs.power import SampleSize as SampleSize
 from calibrary.inference.verbs.verdict import Verdict as Verdict
@@ -89,6 +91,13 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleD
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
+from calibrary.trial.curves import PooledCurve as PooledCurve
+from calibrary.trial.one_stage import OneStage as OneStage
+from calibrary.trial.plan import Plan as Plan
+from calibrary.trial.pooled import CentreRow as CentreRow
+from calibrary.trial.pooled import LeaveOneOut as LeaveOneOut
+from calibrary.trial.pooled import Pooled as Pooled
+from calibrary.trial.pooled import PooledRow as PooledRow
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
 from calibrary.validation.shown import Instability as Instability

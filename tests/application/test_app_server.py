@@ -59,7 +59,7 @@ def test_a_downloaded_report_equals_that_of_the_command_line(app, finished, tmp_
     from calibrary.cli.report import ReportCommand
 
     assert finished["command"] == (
-        "calibrary report --label outcome --prob risk --by site --resamples 0 --output report.html predictions.csv"
+        "calibrary report --label outcome --prob risk --resamples 0 --by site --output report.html predictions.csv"
     )
     (tmp_path / "predictions.csv").write_bytes(table())
     monkeypatch.chdir(tmp_path)

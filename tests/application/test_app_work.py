@@ -20,9 +20,8 @@ import pytest
 from app_visitor import table
 from calibrary.cli import large
 from calibrary.cli.app_columns import preview
-from calibrary.cli.app_work import Speaker, command_line, done, in_words_of_the_page, options_of, python_lines, words
+from calibrary.cli.app_work import Speaker, command_line, command_of, done, in_words_of_the_page, python_lines, words
 from calibrary.cli.report import ReportCommand
-from calibrary.cli.sources import InputError
 from paths import ROOT
 
 
@@ -126,10 +125,14 @@ def test_the_command_that_is_shown_asks_for_the_same(name, monkeypatch):
 
     from calibrary.cli.shared import taking
 
-    asked = ReportCommand(files=["a b.csv", "c.csv"], **options_of(ASKED[name]))
+    asked = command_of(["a b.csv", "c.csv"], ASKED[name])
     heard = []
+
+    def report(command):
+        heard.append(command)
+
     alone = typer.Typer()
-    alone.command("report")(taking(ReportCommand)(heard.append))
+    alone.command("report")(taking("report", ReportCommand)(report))
     alone.callback()(lambda: None)
     typed = shlex.split(command_line(asked))
     assert typed == words(asked)
@@ -159,15 +162,15 @@ def test_the_lines_of_python_for_models_and_for_states():
     ({"output": ["/etc/passwd"]}, "'output' is not an option of a report on this page"),
     ({"junit": "x"}, "'junit' is not an option"),
     ({"prob": "risk"}, "prob: 'risk' has the wrong type"),
-    ({"prob": [1]}, "prob: [1] has values of the wrong type"),
+    ({"prob": [1]}, "prob: [1] has the wrong type"),
     ({"resamples": 10**9}, "from 0 to 9,999"),
-    ({"seed": -1}, "a seed of at least 0"),
+    ({"seed": -1}, "seed=-1: pass a whole number of at least 0"),
     ({"label": ["y"]}, "label: ['y'] has the wrong type"),
-    ({"threshold": ["x"]}, "threshold: ['x'] has values of the wrong type"),
+    ({"threshold": ["x"]}, "threshold: ['x'] has the wrong type"),
 ])  # fmt: skip
 def test_only_options_of_the_page_are_taken(given, said):
-    with pytest.raises(InputError) as told:
-        options_of(given)
+    with pytest.raises(ValueError) as told:
+        command_of(["p.csv"], given)
     assert said in str(told.value)
 
 

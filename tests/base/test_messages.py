@@ -134,15 +134,15 @@ def test_consistency_resampling_takes_the_same_things():
     p = cal.predictions(Y, C)
     draws = {"n_resamples": 39, "rng": 0}
     fitted = as_map("platt").fit(Y, C)
-    by_name = cal.null_distribution("bs", p, calibration_map="platt", **draws).values
+    by_name = cal.expected_by_chance("bs", None, p, calibration_map="platt", **draws).values
     for same in (as_map("platt"), fitted, lambda c: fitted.predict(c)):
-        np.testing.assert_allclose(cal.null_distribution("bs", p, calibration_map=same, **draws).values, by_name)
-    mine = cal.null_distribution("bs", p, calibration_map=Halved(), **draws).values
-    known = cal.null_distribution("bs", p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).values
+        np.testing.assert_allclose(cal.expected_by_chance("bs", None, p, calibration_map=same, **draws).values, by_name)
+    mine = cal.expected_by_chance("bs", None, p, calibration_map=Halved(), **draws).values
+    known = cal.expected_by_chance("bs", None, p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).values
     np.testing.assert_allclose(mine, known)
     assert cal.test("ece", Y, C, method="consistency", calibration_map="isotonic", **draws).pvalue > 0
-    with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and y_prob has none"):
-        cal.null_distribution("bs", C, calibration_map="platt", **draws)
+    with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and there are none"):
+        cal.expected_by_chance("bs", None, C, calibration_map="platt", **draws)
 
 
 def test_a_map_of_several_classes_is_fitted_class_by_class():
@@ -151,7 +151,7 @@ def test_a_map_of_several_classes_is_fitted_class_by_class():
     p = cal.predictions(K, P)
     each = np.column_stack([as_map("platt").fit(k == K, P[:, k]).predict(P[:, k]) for k in range(4)])
     np.testing.assert_allclose(mapped("platt", p), each / each.sum(axis=1, keepdims=True))
-    values = cal.null_distribution("bs", p, calibration_map="platt", n_resamples=39, rng=0).values
+    values = cal.expected_by_chance("bs", None, p, calibration_map="platt", n_resamples=39, rng=0).values
     assert np.isfinite(values).all()
 
 

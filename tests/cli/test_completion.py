@@ -73,14 +73,14 @@ def completed(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         (
             {
                 "_CALIBRARY_COMPLETE": "complete_fish",
-                "_TYPER_COMPLETE_ARGS": "calibrary schem",
+                "_TYPER_COMPLETE_ARGS": "calibrary ensem",
                 "_TYPER_COMPLETE_FISH_ACTION": "get-args",
             },
-            "schema\t",
+            "ensemble\t",
         ),
         (
-            {"_CALIBRARY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "calibrary schem"},
-            '_arguments \'*: :(("schema"',
+            {"_CALIBRARY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "calibrary ensem"},
+            '_arguments \'*: :(("ensemble"',
         ),
         ({"_CALIBRARY_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "calibrary report x"}, "_files\n"),
     ],

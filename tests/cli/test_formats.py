@@ -603,6 +603,41 @@ def test_a_pdf_says_what_is_missing(tmp_path, monkeypatch):
     assert "install Chromium or Chrome" in err
 
 
+@pytest.mark.parametrize(
+    ("locale", "size"),
+    [
+        ("en_US.UTF-8", "Letter"),
+        ("fr_CA", "Letter"),
+        ("es_MX@x", "Letter"),
+        ("de_DE.UTF-8", "A4"),
+        ("en_GB", "A4"),
+        ("C.UTF-8", "A4"),
+    ],
+)
+def test_the_paper_is_that_of_the_locale(locale, size, monkeypatch):
+    from calibrary.reporting import pdf
+
+    monkeypatch.delenv("LC_ALL", raising=False)
+    monkeypatch.setenv("LC_PAPER", locale)
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+    assert pdf.paper() == size
+
+
+def test_a_pdf_has_the_size_of_the_paper(monkeypatch):
+    import re
+
+    from calibrary.reporting import pdf
+
+    try:
+        pdf.browser()
+    except ValueError as missing:
+        pytest.skip(f"no browser: {missing}")
+    for locale, wide in (("de_DE", 595), ("en_US", 612)):
+        monkeypatch.setenv("LC_ALL", locale)
+        made = pdf.pdf("<!doctype html><style>p{color:red}</style><p>calibrated</p>")
+        assert float(re.search(rb"/MediaBox\s*\[0 0 ([\d.]+)", made)[1]) == pytest.approx(wide, abs=1.5)
+
+
 def test_a_pdf_is_the_printed_page():
     from calibrary.reporting import pdf
 

@@ -1,4 +1,4 @@
-"""``calibrary report --members`` and ``--outside``: columns and arrays lead to the sections of a page."""
+"""``calibrary ensemble`` and ``calibrary outside``: columns and arrays lead to the sections of a page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def sections(path):
 def test_members_of_columns_have_a_section(rows, file, tmp_path):
     y, p = rows
     page = tmp_path / "page.json"
-    status, _, err = command("report", file, "--label", "y1,y2", "--members", "a", "b", "c", "-o", page, *QUICK)
+    status, _, err = command("ensemble", file, "--label", "y1,y2", "--members", "a", "b", "c", "-o", page, *QUICK)
     assert status == 0, err
     saved, found = sections(page)
     whole = cal.ensemble(y, p, rng=0, n_resamples=39)
@@ -78,9 +78,9 @@ def test_members_of_an_array_are_the_same(rows, file, tmp_path):
     label = np.array([-1.0 if v is None else float(v) for v in y[:, 0]])
     np.savez(tmp_path / "all.npz", label=np.where(label < 0, np.nan, label), members=p)
     page, again = tmp_path / "page.json", tmp_path / "again.json"
-    status, _, err = command("report", file, "--label", "y1", "--members", tmp_path / "p.npy", "-o", page, *QUICK)
+    status, _, err = command("ensemble", file, "--label", "y1", "--members", tmp_path / "p.npy", "-o", page, *QUICK)
     assert status == 0, err
-    status, _, err = command("report", tmp_path / "all.npz", "--members", "members", "-o", again, *QUICK)
+    status, _, err = command("ensemble", tmp_path / "all.npz", "--members", "members", "-o", again, *QUICK)
     assert status == 0, err
     one, two = (sections(path)[1]["ensemble"]["data"]["answers"] for path in (page, again))
     assert one["mean"]["estimate"] == pytest.approx(two["mean"]["estimate"])
@@ -91,7 +91,7 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
     y, p = rows
     page = tmp_path / "page.html"
     asked = ("--label", "y1", "--prob", "a", "--outside", "out", "--prevalence-outside", 0.2)
-    status, _, err = command("report", file, *asked, "-o", page, *QUICK)
+    status, _, err = command("outside", file, *asked, "-o", page, *QUICK)
     assert status == 0, err
     found = cal.outside_rows(y[:, 0], p[:, 0], prevalence_outside=0.2, rng=0, n_resamples=39)
     assert "Rows that belong to no class" in page.read_text()
@@ -105,7 +105,7 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
         (("--members", "a", "a"), "--members names the column 'a' twice: name every member once"),
         (("--members", "a", "b", "b2"), "members b and b2 are equal in every row: remove one of them"),
         (("--members", "a,x"), "no column is called 'x'"),
-        (("--members", "a,b", "--members-are", "samples"), "members='samples' is not known"),
+        (("--members", "a,b", "--members-are", "samples"), "--members-are 'samples' is not known"),
         (("--members", "nowhere.npy"), "there is no such file"),
         (("--prob", "a", "--outside", "a"), "--outside needs a column of true and false"),
         (
@@ -117,10 +117,11 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
             ("--members", "a,b", "--outside", "none"),
             "row 181 (not counting a header) has no label and is not marked in column 'none': drop the row, or mark it",
         ),
-        (("--members", "a,b", "--prevalence-outside", "2"), "prevalence_outside=2.0 must be a share"),
+        (("--members", "a,b", "--prevalence-outside", "2"), "--prevalence-outside 2.0: pass a number between 0 and 1"),
     ],
 )
 def test_unreadable_members_give_one_sentence(file, words, said):
-    status, _, err = command("report", file, "--label", "y1", *words, *QUICK)
+    verb = "ensemble" if "--members" in words else "outside"
+    status, _, err = command(verb, file, "--label", "y1", *words, *QUICK)
     assert status == 2
     assert said in err

@@ -34,7 +34,8 @@ def test_plan_says_how_many_rows():
     n = cal.sample_size("spiegelhalter", 0.1, n_resamples=49, rng=0).n
     said = planned("spiegelhalter", "--error", "0.1", "--resamples", "49")
     assert f"The Spiegelhalter z test (spiegelhalter) at level 5% needs about {n:,} rows" in said
-    assert "with confidences like Beta(1, 1) to detect an error of 0.1" in said
+    assert "to detect a mean absolute difference of 0.100 between true and stated probabilities" in said
+    assert said.endswith("This is for confidences like Beta(1, 1).")
 
 
 def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
@@ -53,7 +54,7 @@ def test_plan_says_the_power_of_a_file_like_yours(tmp_path):
     [
         (["ece", "--law", "uniform"], "pass the two parameters of Beta"),
         (["ece", "--error", "0.9"], "is impossible"),
-        (["ece", "--power", "2"], "outside"),
+        (["ece", "--power", "2"], "--power 2.0: pass a number between 0 and 1"),
         (["ece", "--resamples", "9"], "use at least 19"),
         (["ece", "--line", "left"], "line='left'"),
     ],
@@ -129,3 +130,15 @@ def test_a_table_says_which_draws_failed_and_that_min_p_cannot_reject():
         )
     assert "the metric is undefined on" in found.row("cis").note
     assert "the metric is undefined on" not in found.row("bs").note
+
+
+def test_rows_for_a_width_on_the_command_line(tmp_path):
+    assert "needs 876 rows with 88 events (prevalence 10%)" in planned("oe", "--width", "0.4", "--prevalence", "0.1")
+    said = planned("cis.slope", "--width", "0.3", "--lp", "-1.75,2.47")
+    assert f"needs {cal.plan('cis.slope', width=0.3, lp=(-1.75, 2.47)).n:,} rows" in said
+    file = tmp_path / "predictions.csv"
+    file.write_text("y,p\n1,0.3\n0,0.1\n0,0.25\n")
+    said = planned("citl", str(file), "--width", "0.5", "--quiet")
+    assert f"needs {cal.plan('citl', width=0.5, y_prob=[0.3, 0.1, 0.25]).n:,} rows" in said
+    with pytest.raises(ValueError, match="--lp x: pass mean and standard deviation"):
+        planned("oe", "--width", "0.3", "--lp", "x")

@@ -112,13 +112,15 @@ def test_drop_invalid_of_a_small_file(tmp_path: Path) -> None:
 
 def test_scan_writes_a_state_that_is_read_like_predictions(folder: Path, tmp_path: Path) -> None:
     state = tmp_path / "state.parquet"
-    assert "3,000 predictions" in run("scan", folder, "--label", "y", "--prob", "p", "--by", "day", "-o", state)
+    assert "3,000 predictions" in run(
+        "scale", "scan", folder, "--label", "y", "--prob", "p", "--by", "day", "-o", state
+    )
     y, p = rows()
     saved = cal.scale.State.load(state)
     assert saved.regrouped(day=None).digest == cal.scale.State(1200).update(y, p).digest
     assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
     both = tmp_path / "both.parquet"
-    run("scan", state, folder, "--label", "y", "--prob", "p", "--by", "day", "-o", both)
+    run("scale", "scan", state, folder, "--label", "y", "--prob", "p", "--by", "day", "-o", both)
     assert cal.scale.State.load(both).digest == (saved + saved).digest
     found = reading.scanned(str(state), group="day")
     assert found is not None
@@ -135,9 +137,9 @@ def test_a_state_of_several_classes(tmp_path: Path) -> None:
     y = np.array([rng.choice(3, p=row) for row in p])
     pq.write_table(pa.table({"y": y, "p0": p[:, 0], "p1": p[:, 1], "p2": p[:, 2]}), tmp_path / "p.parquet")
     state = tmp_path / "state.parquet"
-    run("scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "-o", state)
+    run("scale", "scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "-o", state)
     assert float(run("metric", "ece", state, "-q").split()[1]) == pytest.approx(cal.compute("ece", y, p), abs=1e-10)
-    run("scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "--top-label", "-o", state)
+    run("scale", "scan", tmp_path / "p.parquet", "--label", "y", "--prob", "p", "--top-label", "-o", state)
     assert cal.scale.State.load(state).lens == "top-label"
 
 
@@ -161,7 +163,8 @@ def commands_that_read_files() -> list[str]:
 
 def test_every_command_that_reads_labels_takes_their_names() -> None:
     found = commands_that_read_files()
-    assert {"report", "metric", "compare", "plot", "plan", "scan", "sql", "study mine", "recalibrate fit"} <= set(found)
+    assert {"report", "metric", "compare", "plot", "plan", "study mine", "recalibrate fit"} <= set(found)
+    assert {"scale scan", "scale sql"} <= set(found)
     for words in found:
         assert "--labels" in run(*words.split(), "--help").replace("\n", " "), words
 
@@ -202,10 +205,10 @@ def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -
     words = ("--label", "y", "--prob", "p", "-o", state)
     for files in ((part, part), (part, f"{folder}/*.parquet"), (folder, part)):
         with pytest.raises(InputError, match="is listed twice, and its rows would count twice"):
-            run("scan", *files, *words)
-    run("scan", part, folder / "part-1.parquet", *words)
+            run("scale", "scan", *files, *words)
+    run("scale", "scan", part, folder / "part-1.parquet", *words)
     with pytest.raises(InputError, match="is listed twice"):
-        run("scan", state, state, "-o", tmp_path / "more.parquet")
+        run("scale", "scan", state, state, "-o", tmp_path / "more.parquet")
 
 
 def test_scan_refuses_invalid_input(folder: Path, tmp_path: Path) -> None:
@@ -215,7 +218,7 @@ def test_scan_refuses_invalid_input(folder: Path, tmp_path: Path) -> None:
         ((tmp_path / "none", "-o", tmp_path / "s.parquet"), "no such file"),
     ):
         with pytest.raises(InputError, match=sentence):
-            run("scan", *words)
+            run("scale", "scan", *words)
 
 
 def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
@@ -224,7 +227,7 @@ def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
         {"Y": ["no", "yes", "yes", "no", None], "p": [0.2, 0.7, 0.9, 0.4, 0.5], "day": ["a", "b", None, "a", "a"]}
     )
     options = ("--label", "Y", "--prob", "p", "--by", "day", "--labels", "no,yes")
-    text = run("sql", "--table", "names", *options, "--dialect", "duckdb")
+    text = run("scale", "sql", "--table", "names", *options, "--dialect", "duckdb")
     db = duckdb.connect()
     db.register("names", names)
     result = db.sql(text).to_arrow_table()
@@ -233,7 +236,7 @@ def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
         db.register("result", result)
         db.execute(f"COPY result TO '{tmp_path / name}'")
         with pytest.raises(InputError, match=r"1 rows have no probability.*pass --drop-invalid"):
-            run("state", tmp_path / name, "--by", "day", "--labels", "no,yes", "-o", tmp_path / "s.parquet")
+            run("scale", "state", tmp_path / name, "--by", "day", "--labels", "no,yes", "-o", tmp_path / "s.parquet")
         said = run(
             "state",
             tmp_path / name,
@@ -251,14 +254,14 @@ def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
         )
         assert cal.scale.State.load(tmp_path / "s.parquet") == expected
     pq.write_table(names.slice(0, 4), tmp_path / "rows-1.parquet")
-    run("scan", tmp_path / "rows-*.parquet", *options, "-o", tmp_path / "t.parquet")
+    run("scale", "scan", tmp_path / "rows-*.parquet", *options, "-o", tmp_path / "t.parquet")
     assert cal.scale.State.load(tmp_path / "t.parquet") == expected
     with pytest.raises(InputError, match="dialect='oracle'"):
-        run("sql", "--table", "t", "--dialect", "oracle")
+        run("scale", "sql", "--table", "t", "--dialect", "oracle")
     with pytest.raises(InputError, match="is not a table"):
-        run("state", tmp_path / "nowhere.csv", "-o", tmp_path / "s.parquet")
+        run("scale", "state", tmp_path / "nowhere.csv", "-o", tmp_path / "s.parquet")
 
 
 def test_sql_is_the_text_of_the_library() -> None:
-    text = run("sql", "--table", "t", "--label", "y", "--prob", "p", "--by", "day")
+    text = run("scale", "sql", "--table", "t", "--label", "y", "--prob", "p", "--by", "day")
     assert text.strip() == cal.scale.sql("t", label="y", prob="p", by=["day"]).strip()

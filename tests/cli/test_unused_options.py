@@ -95,10 +95,10 @@ def rows(tmp_path):
         (("--unit", "nonsense"), "--unit is"),
         (("--lens", "nonsense"), "--lens is"),
         (("--positive", "1", "--labels", "no,yes"), "--positive and --labels are"),
-        (("--normalize", "nonsense", "--scorer", "s"), "--scorer and --normalize are"),
+        (("--normalize", "length", "--scorer", "s"), "--scorer and --normalize are"),
         (("--id", "i", "--class-column", "c"), "--id and --class-column are"),
         (("--drop-missing", "--drop-invalid"), "--drop-missing and --drop-invalid are"),
-        (("--weight", "w", "--unit", "u", "--lens", "full", "--test"), "--weight, --unit and --lens are"),
+        (("--weight", "w", "--unit", "u", "--lens", "full", "--test"), "--weight, --lens and --unit are"),
     ],
 )
 def test_a_metric_with_a_judge_refuses_options_without_effect(judged, refused, words, named):
@@ -135,10 +135,8 @@ def test_a_report_with_a_judge_uses_its_bins(judged, command, tmp_path):
     [
         (("metric", "ece", "--inclusion", "nonsense"), "--inclusion", "--judge"),
         (("report", "--inclusion", "nonsense"), "--inclusion", "--judge"),
-        (("report", "--answer", "split"), "--answer", "--sampled"),
-        (("report", "--members-are", "mixture"), "--members-are", "--members"),
-        (("report", "--features", "q"), "--features", "--members"),
-        (("report", "--prevalence-outside", 0.1), "--prevalence-outside", "--outside or --members"),
+        (("report", "--feature", "q"), "--feature", "--target"),
+        (("report", "--assume", "covariate"), "--assume", "--target"),
         (("report", "--form", "html"), "--form", "--folder"),
     ],
 )
@@ -161,51 +159,32 @@ def test_the_tool_of_a_server_refuses_options_without_effect(judged, tmp_path):
             tools.metric("ece", judged[0].name, label="human", prob=["p"], judge="gpt", **option)
 
 
-# -- report --members, --outside and --sampled -------------------------------------------------------
+# -- ensemble, outside and answers --------------------------------------------------------------------
 
 NO_EFFECT = [
-    (("--weight-type", "importance"), "--weight-type is"),
-    (("--unit", "site"), "--unit is"),
-    (("--shift", "site", "--target", "t.csv"), "--target and --shift are"),
-    (("--assume", "covariate", "--feature", "a"), "--assume and --feature are"),
-    (("--judge", "a", "--inclusion", "b"), "--judge and --inclusion are"),
-    (("--model", "a", "--id", "i", "--model-column", "m"), "--model, --id and --model-column are"),
-    (("--logits", "--drop-missing", "--blocks", "auto"), "--blocks, --logits and --drop-missing are"),
-]
-
-
-@pytest.mark.parametrize(("words", "named"), [*NO_EFFECT, (("--prob", "a"), "--prob is")])
-def test_members_refuse_options_without_effect(ensemble, refused, words, named):
-    out = "leave it out" if named.endswith("is") else "leave them out"
-    refused(f"{named} not used with --members: {out}", "report", ensemble[0], "--members", "a,b,c", *words)
+    ("--weight-type", "importance"), ("--shift", "site"), ("--target", "t.csv"), ("--assume", "covariate"),
+    ("--feature", "a"), ("--judge", "a"), ("--inclusion", "b"), ("--model", "a"), ("--id", "i"),
+    ("--model-column", "m"), ("--logits",), ("--drop-missing",), ("--blocks", "auto"), ("--normalize", "length"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
-    [*NO_EFFECT, (("--features", "a", "--members-are", "mixture"), "--members-are and --features are")],
-)
-def test_rows_outside_refuse_options_without_effect(ensemble, refused, words, named):
-    out = "leave it out" if named.endswith("is") else "leave them out"
-    refused(f"{named} not used with --outside: {out}", "report", ensemble[0], "--outside", "out", "--prob", "a", *words)
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
+    ("verb", "more"),
     [
-        *(case for case in NO_EFFECT if case[0][0] != "--unit"),
-        (("--weight", "i"), "--weight is"),
-        (("--label", "correct", "--prob", "p"), "--label and --prob are"),
-        (("--members", "a,b", "--outside", "o"), "--members and --outside are"),
-        (("--ordinal", "--normalize", "length"), "--ordinal and --normalize are"),
+        ("ensemble", [("--prob", "a"), ("--unit", "site")]),
+        ("outside", [("--members-are", "mixture"), ("--features", "a"), ("--unit", "site")]),
+        ("answers", [("--weight", "i"), ("--label", "correct"), ("--prob", "p"), ("--ordinal",), ("--members", "a")]),
     ],
 )
-def test_sampled_answers_refuse_options_without_effect(refused, words, named):
-    out = "leave it out" if named.endswith("is") else "leave them out"
-    refused(f"{named} not used with --sampled: {out}", "report", LOG, "--sampled", *words)
+def test_an_option_without_effect_is_no_option_of_the_command(command, verb, more):
+    for words in [*NO_EFFECT, *more]:
+        status, printed, said = command(verb, "nothing.csv", *words)
+        assert (status, printed) == (2, "")
+        assert said.startswith(f"calibrary: {words[0]} is not an option of calibrary {verb}: "), said
 
 
-def page_of(command, path, *words):
-    status, _, said = command("report", *words, *QUICK, "-o", path)
+def page_of(command, path, verb, *words):
+    status, _, said = command(verb, *words, *QUICK, "-o", path)
     assert status == 0, said
     saved = json.loads(path.read_text())
     return saved, {section["key"]: section for section in saved["sections"]}
@@ -214,7 +193,7 @@ def page_of(command, path, *words):
 @pytest.mark.parametrize(("column", "kind"), [("w", "frequency"), ("half", "importance")])
 def test_members_are_weighted_and_split(ensemble, command, tmp_path, column, kind):
     path, columns, p = ensemble
-    asked = (path, "--label", "label", "--members", "a,b,c", "--weight", column, "--by", "site")
+    asked = ("ensemble", path, "--label", "label", "--members", "a,b,c", "--weight", column, "--by", "site")
     saved, sections = page_of(command, tmp_path / "page.json", *asked)
     y, w = np.array(columns["label"], dtype=object), np.asarray(columns[column], dtype=float)
     whole = cal.ensemble(y, p, sample_weight=w, rng=0, n_resamples=39)
@@ -231,7 +210,7 @@ def test_members_are_weighted_and_split(ensemble, command, tmp_path, column, kin
 
 def test_rows_outside_are_weighted(ensemble, command, tmp_path):
     path, columns, p = ensemble
-    asked = (path, "--label", "label", "--prob", "a", "--outside", "out", "--weight", "w")
+    asked = ("outside", path, "--label", "label", "--prob", "a", "--outside", "out", "--weight", "w")
     _, sections = page_of(command, tmp_path / "page.json", *asked)
     y = np.array(columns["label"], dtype=object)
     found = cal.outside_rows(y, p[:, 0], sample_weight=columns["w"], rng=0, n_resamples=39)
@@ -249,7 +228,7 @@ def test_rows_outside_are_weighted(ensemble, command, tmp_path):
 )
 def test_members_use_the_named_classes(ensemble, command, tmp_path, words, positive):
     path, columns, p = ensemble
-    saved, _ = page_of(command, tmp_path / "page.json", path, "--members", "a,b,c", *words)
+    saved, _ = page_of(command, tmp_path / "page.json", "ensemble", path, "--members", "a,b,c", *words)
     kept = np.array([v is not None for v in columns["label"]])
     y = np.array([v == positive for v in columns["label"]])[kept].astype(int)
     assert saved["evaluation"]["metrics"][0]["value"] == pytest.approx(cal.compute("ece", y, p[kept].mean(axis=1)))
@@ -258,9 +237,9 @@ def test_members_use_the_named_classes(ensemble, command, tmp_path, words, posit
 def test_an_array_of_members_may_hold_percentages(ensemble, command, tmp_path):
     path, _, p = ensemble
     np.save(tmp_path / "p.npy", 100 * p)
-    asked = (path, "--label", "label", "--members", tmp_path / "p.npy", "--percent")
+    asked = ("ensemble", path, "--label", "label", "--members", tmp_path / "p.npy", "--percent")
     saved, _ = page_of(command, tmp_path / "array.json", *asked)
-    plain, _ = page_of(command, tmp_path / "columns.json", path, "--label", "label", "--members", "a,b,c")
+    plain, _ = page_of(command, tmp_path / "columns.json", "ensemble", path, "--label", "label", "--members", "a,b,c")
     value, same = (page["evaluation"]["metrics"][0]["value"] for page in (saved, plain))
     assert value == pytest.approx(same)
 
@@ -274,23 +253,23 @@ def test_sampled_answers_have_units_and_segments(command, refused, tmp_path):
     unit = dict(zip(log.columns["id"], log.columns["i"], strict=True))
     units = [unit[id] for id in questions]
     found = sampled_answers(answers, right, units=units, rng=0, n_resamples=39)
-    asked = (LOG, "--sampled", "--unit", "i", "--by", "topic")
+    asked = ("answers", LOG, "--unit", "i", "--by", "topic")
     _, sections = page_of(command, tmp_path / "page.json", *asked)
     assert sections["sampled"]["data"]["pvalue"] == pytest.approx(found.pvalue)
     assert found.pvalue != sampled_answers(answers, right, rng=0, n_resamples=39).pvalue
     assert "topic" in json.dumps(sections["affected"])
-    refused("no column is called 'topik': did you mean 'topic'?", "report", LOG, "--sampled", "--by", "topik", "-q")
+    refused("no column is called 'topik': did you mean 'topic'?", "answers", LOG, "--by", "topik", "-q")
     refused(
-        "the samples of question 'q0' have different values of 'epoch': with --sampled every question needs a single "
+        "the samples of question 'q0' have different values of 'epoch': here every question needs a single "
         "value, so name another column",
-        "report", LOG, "--sampled", "--time", "epoch", "-q",
+        "answers", LOG, "--time", "epoch", "-q",
     )  # fmt: skip
 
 
 def test_the_unit_that_a_log_has_itself_changes_nothing(command):
     pytest.importorskip("zstandard")
-    alone = command("report", LOG, "--sampled", *QUICK)
-    assert command("report", LOG, "--sampled", "--unit", "id", *QUICK) == alone
+    alone = command("answers", LOG, *QUICK)
+    assert command("answers", LOG, "--unit", "id", *QUICK) == alone
 
 
 # -- --resamples 0 -----------------------------------------------------------------------------------
@@ -307,9 +286,11 @@ def test_no_draws_are_refused_where_draws_are_needed(rows, judged, ensemble, ref
         refused(
             NO_DRAWS.format("--judge"), *words, judged[0], "--prob", "p", "--label", "human", "--judge", "gpt", *none
         )
-    refused(NO_DRAWS.format("--members"), "report", ensemble[0], "--label", "label", "--members", "a,b", *none)
-    refused(NO_DRAWS.format("--outside"), "report", ensemble[0], "--prob", "a", "--outside", "out", *none)
-    refused(NO_DRAWS.format("--sampled"), "report", LOG, "--sampled", *none)
+    refused(
+        NO_DRAWS.format("calibrary ensemble"), "ensemble", ensemble[0], "--label", "label", "--members", "a,b", *none
+    )
+    refused(NO_DRAWS.format("calibrary outside"), "outside", ensemble[0], "--prob", "a", "--outside", "out", *none)
+    refused(NO_DRAWS.format("calibrary answers"), "answers", LOG, *none)
 
 
 def test_no_draws_give_estimates_where_none_are_needed(rows, command):
@@ -351,8 +332,8 @@ def test_a_saved_report_is_printed_as_json(saved, command, tmp_path):
         (("--label", "y", "--prob", "p", "--weight", "w"), "--label, --prob and --weight are"),
         (("--resamples", 0), "--resamples is"),
         (("--seed", 3, "--bins", 5, "--jobs", 2), "--bins, --seed and --jobs are"),
-        (("--by", "site", "--unit", "u", "--lens", "full"), "--unit, --by and --lens are"),
-        (("--sampled", "--judge", "j", "--members", "a"), "--sampled, --judge and --members are"),
+        (("--by", "site", "--unit", "u", "--lens", "full"), "--lens, --unit and --by are"),
+        (("--judge", "j", "--level", 0.9), "--level and --judge are"),
     ],
 )
 def test_a_saved_report_refuses_options_without_effect(saved, refused, words, named):

@@ -67,22 +67,17 @@ CALLS = {
     "test units": Call(functools.partial(cal.test, "ece"), {**ROWS, "units": UNITS}, FEW),
     "verdict": Call(functools.partial(cal.verdict, "ece < 0.2"), WEIGHTED, FEW),
     "verdict by": Call(functools.partial(cal.verdict, "bs < 0.5"), {**ROWS, "by": SITE}, FEW),
-    "null_distribution": Call(
-        functools.partial(cal.null_distribution, "ece"), {"y_prob": P, "sample_weight": W}, FEW
+    "expected_by_chance without labels": Call(
+        functools.partial(cal.expected_by_chance, "ece", None), {"y_prob": P, "sample_weight": W}, FEW
     ),
     "compare": Call(functools.partial(cal.compare, "bs"), {**PAIR, "sample_weight": W}, FEW),
     "compare units": Call(functools.partial(cal.compare, "bs"), {**PAIR, "units": UNITS}, FEW),
     "compare paired": Call(functools.partial(cal.compare, "bs", paired=True), {**PAIR, "y_true_b": 1 - Y}, FEW),
-    "calibration_gain": Call(
-        functools.partial(cal.calibration_gain, "bs"), {"y_true": Y, "before": P, "after": Q}, FEW
-    ),
     "evaluate": Call(cal.evaluate, WEIGHTED, {"metrics": ["bs", "ece"]}),
     "evaluate units": Call(cal.evaluate, {**ROWS, "units": UNITS}, {"metrics": ["bs"], "intervals": True, **FEW}),
     "evaluate groups": Call(cal.evaluate, {**ROWS, "groups": SITE}, {"metrics": ["pce"]}),
-    "consistency_band": Call(functools.partial(cal.consistency_band, "ece"), WEIGHTED, FEW),
-    "assert_calibrated": Call(
-        lambda y_true, y_prob, **more: cal.assert_calibrated(y_true, y_prob, "ece < 0.9", **more), WEIGHTED, FEW
-    ),
+    "pooled": Call(cal.pooled, {**ROWS, "centre": SITE}, {"metrics": ["oe", "bs"]}),
+    "interval imputations": Call(functools.partial(cal.interval, "bs"), {**ROWS, "imputations": np.arange(N) % 2}),
     "report": Call(cal.report, {**WEIGHTED, "by": SITE}, {"n_resamples": 0}),
     "report time": Call(cal.report, {**ROWS, "time": np.arange(N), "units": UNITS}, {"n_resamples": 0}),
     "report groups": Call(cal.report, {**ROWS, "groups": SITE}, {"n_resamples": 0}),
@@ -94,7 +89,7 @@ CALLS = {
         cal.matched_detections,
         {"correct": Y, "score": P, "iou": Q, "category": SITE, "image": UNITS, "sample_weight": W},
     ),
-    "expected_by_chance": Call(functools.partial(cal.study.expected_by_chance, "ece"), WEIGHTED, FEW),
+    "expected_by_chance": Call(functools.partial(cal.expected_by_chance, "ece"), WEIGHTED, FEW),
     "mine": Call(cal.study.mine, WEIGHTED, {"metrics": ["ece"], "draws": 3}),
     "monitor": Call(lambda **rows: cal.calibration_monitor().update(**rows), WEIGHTED),
     "map": Call(

@@ -108,9 +108,9 @@ def test_the_other_metrics_of_shares_equal_their_definitions():
     y, c = shares()
     assert cal.compute("general_ls", y, c) == pytest.approx(np.mean((y - c) ** 2))
     assert cal.compute("pls", y, c) == pytest.approx(2 * np.mean((y - c) ** 2) - 1)
-    best = cal.compute("aurc", y, y)
-    assert cal.compute("e_aurc", y, c) == pytest.approx(cal.compute("aurc", y, c) - best)
-    assert cal.compute("e_aurc", y, y) == 0.0
+    best = cal.compute("aurc", y, y, lens="binary")
+    assert cal.compute("e_aurc", y, c, lens="binary") == pytest.approx(cal.compute("aurc", y, c, lens="binary") - best)
+    assert cal.compute("e_aurc", y, y, lens="binary") == 0.0
 
 
 # -- panels: distributions of labels -----------------------------------------------------------------

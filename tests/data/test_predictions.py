@@ -210,3 +210,17 @@ def test_an_option_of_a_wrong_type_is_refused_by_name():
         cal.brier_score([0, 1], [0.2, 0.7], scale=["sum"])
     with pytest.raises(ValueError, match=r"^distance=\[\] must be a word"):
         cal.expected_calibration_error([0, 1], [0.2, 0.7], distance=[])
+
+
+def test_jax_arrays_are_read_and_traced_ones_are_refused_with_the_remedy():
+    jax = pytest.importorskip("jax")
+    y, p = np.array([0, 1, 1, 0]), np.array([0.25, 0.75, 0.875, 0.375])
+    assert cal.brier_score(jax.numpy.asarray(y), jax.numpy.asarray(p)) == cal.brier_score(y, p)
+    remedy = r"is traced by JAX \(jit, grad or vmap\).*call them outside of the transformation.*calibrary.losses"
+    for name, call in {
+        "y_prob": jax.jit(lambda q: cal.brier_score(y, q)),
+        "y_prob ": jax.grad(lambda q: cal.ece(y, q)),
+        "sample_weight": jax.jit(lambda w: cal.ece(y, p, sample_weight=w)),
+    }.items():
+        with pytest.raises(cal.RefusedError, match=f"{name.strip()} {remedy}"):
+            call(jax.numpy.asarray(p))

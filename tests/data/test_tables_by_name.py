@@ -31,7 +31,7 @@ def test_every_verb_takes_names():
     assert cal.test("spiegelhalter", FRAME, **NAMED).pvalue == cal.test("spiegelhalter", Y, P).pvalue
     assert cal.evaluate(FRAME, **NAMED, metrics="bs")["bs"] == cal.bs(Y, P)
     assert cal.verdict("ece<0.5", FRAME, **NAMED, **drawn).passed
-    assert cal.assert_calibrated(FRAME, "ece<0.5", **NAMED, **drawn)
+    assert cal.verdict("ece<0.5", FRAME, **NAMED, **drawn).require()
     found = cal.report(FRAME, **NAMED, by="site", units="patient", metrics=["ece"], n_resamples=39)
     assert {row["name"] for row in next(s for s in found.sections if s.key == "affected").data["segments"]} >= {
         "site = north",

@@ -353,3 +353,55 @@ def test_groupings_of_single_metrics_have_names_too(word, made):
     y, p, _ = cal.datasets.breast_cancer()
     assert cal.compute("ece", y, p, binning=word) == cal.compute("ece", y, p, binning=made())
     assert cal.compute("ece", y, p, binning=word) != cal.compute("ece", y, p)
+
+
+EDGES = [0, 0.1, 0.5, 1]
+
+
+@pytest.mark.parametrize("name", ["ece", "mce", "ace", "hl"])
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_a_list_of_edges_is_a_binning(name, kind):
+    y, p, _ = cal.datasets.breast_cancer()
+    by_binning = cal.compute(name, y, p, binning=kind(EDGES))
+    assert by_binning == cal.compute(name, y, p, edges=EDGES)
+    assert by_binning != cal.compute(name, y, p)
+
+
+def test_a_list_of_edges_is_a_binning_in_every_verb():
+    y, p, _ = cal.datasets.breast_cancer()
+    verbs = [
+        lambda **bins: cal.interval("ece", y, p, rng=0, **bins).high,
+        lambda **bins: cal.test("ece", y, p, rng=0, **bins).statistic,
+        lambda **bins: cal.evaluate(y, p, metrics=["ece"], **bins)["ece"],
+        lambda **bins: cal.reliability_bins(y, p, **bins).count.tolist(),
+        lambda **bins: cal.plots.reliability_data(y, p, interval=False, **bins).count.tolist(),
+        lambda **bins: cal.judged("ece", y, p, judge=y, rng=0, **bins).estimate,
+    ]
+    for verb in verbs:
+        assert verb(binning=np.array(EDGES)) == verb(edges=EDGES)
+    listed = cal.compute("tce", y, p, binning=EDGES)
+    assert listed == cal.compute("tce", y, p, binning=cal.grouping.Edges(EDGES))
+
+
+@pytest.mark.parametrize(
+    ("bins", "message"),
+    [
+        (
+            {"binning": EDGES, "edges": EDGES},
+            r"edges= lists the edges of the bins, so binning=\[0, 0.1, 0.5, 1\] has no",
+        ),
+        ({"binning": EDGES, "n_bins": 10}, "binning= lists the edges of the bins, so n_bins=10 has no effect"),
+        ({"edges": EDGES, "n_bins": 10}, "edges= lists the edges of the bins, so n_bins=10 has no effect"),
+        ({"edges": EDGES, "binning": "mass"}, "edges= lists the edges of the bins, so binning='mass' has no effect"),
+        ({"edges": EDGES, "strategy": "uniform"}, "so strategy='uniform' has no effect"),
+        ({"binning": [0, 0.5, 0.1, 1]}, r"binning\[1\] = 0.5 and binning\[2\] = 0.1 do not increase: sort them"),
+        ({"binning": [0.5]}, "pass at least two increasing numbers"),
+        ({"binning": [0.1, 0.5]}, "is outside binning"),
+        ({"binning": ["a", "b"]}, "binning holds"),
+    ],
+)
+def test_listed_edges_are_refused_with_another_choice_of_bins(bins, message):
+    y, p, _ = cal.datasets.breast_cancer()
+    for call in (cal.ece, cal.reliability_bins, cal.plots.reliability_data, cal.hosmer_lemeshow):
+        with pytest.raises(cal.RefusedError, match=message):
+            call(y, p, **bins)

@@ -8,10 +8,15 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize as general_minimize
+from scipy.special import chdtrc, chdtri, expit, logit
 from scipy.stats import binom, chi2, norm
 
 import calibrary as cal
+from calibrary.diagnostics.ratio import observed_expected_interval
+from calibrary.inference.methods.asymptotic import _ShiftedPoints, _ShiftedRows
+from calibrary.inference.verbs.interval import METHODS
 from calibrary.metrics.kernel.squared import informative_pairs
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from paths import ROOT
@@ -89,15 +94,15 @@ def test_observed_over_expected_is_exact_for_equal_predictions():
 
 
 def test_observed_over_expected_has_a_width_when_everything_happened():
-    ratio, low, high = cal.observed_expected_interval([1] * 100, [0.99] * 100)
+    ratio, low, high = observed_expected_interval([1] * 100, [0.99] * 100)
     assert low < 1.0 < ratio == high
-    assert cal.observed_expected_interval([0] * 10, [0.1] * 10).low == 0.0
+    assert observed_expected_interval([0] * 10, [0.1] * 10).low == 0.0
     rng = np.random.default_rng(3)
     outside = 0
     for _ in range(60):
         c = rng.beta(30, 1, 100)
         y = (rng.random(100) < c).astype(int)
-        _, low, high = cal.observed_expected_interval(y, c)
+        _, low, high = observed_expected_interval(y, c)
         outside += not low <= 1.0 <= high
     assert outside <= 8  # 5% on average; the usual formula has 13%
 
@@ -269,3 +274,105 @@ def test_metrics_whose_interval_covers_too_seldom_say_so():
     assert low == {e.id for e in cal.catalogue.values() if e.coverage_note}
     for entry in cal.catalogue.values():
         assert entry.coverage_note in (entry.function.__doc__ or "")
+
+
+# -- one number of Cox's result --------------------------------------------------------------------
+
+PARTS = ("calibration intercept", "cis.slope", "calibration-in-the-large")
+
+
+def tilted(n=300, seed=4):
+    rng = np.random.default_rng(seed)
+    c = rng.beta(1.0, 2.0, n)
+    return (rng.random(n) < expit(0.3 + 0.7 * logit(c))).astype(int), c
+
+
+def likelihood_ratio(y, c, fixed, at):
+    """The literal likelihood ratio statistic with one estimate fixed, by a general optimizer."""
+    x = logit(c)
+
+    def loss(a, b):
+        eta = a + b * x
+        return float(np.sum(np.logaddexp(0.0, eta) - y * eta))
+
+    if fixed == "calibration-in-the-large":
+        return 2.0 * (loss(at, 1.0) - minimize_scalar(lambda a: loss(a, 1.0), method="brent").fun)
+    free = (lambda other: loss(other, at)) if fixed == "cis.slope" else (lambda other: loss(at, other))
+    best = minimize_scalar(free, method="brent").fun
+    return 2.0 * (best - general_minimize(lambda t: loss(*t), [0.0, 1.0], method="BFGS").fun)
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_one_number_of_cox_has_the_profile_likelihood_by_default(name, weight):
+    y, c = tilted()
+    w = {} if weight is None else {"sample_weight": np.full(len(y), weight)}
+    found = cal.interval(name, y, c, **w)
+    assert (found.method, found.note) == ("asymptotic", "profile likelihood")
+    for end in (found.low, found.high):
+        assert (weight or 1.0) * likelihood_ratio(y, c, name, end) == pytest.approx(chdtri(1, 0.05), rel=1e-5)
+    perfect = cal.catalogue[name].perfect
+    assert found.pvalue == pytest.approx(chdtrc(1, (weight or 1.0) * likelihood_ratio(y, c, name, perfect)), rel=1e-4)
+    # the interval at the level of the p-value ends at the perfect value
+    edge = cal.interval(name, y, c, confidence_level=1.0 - found.pvalue, **w)
+    assert min(abs(edge.low - perfect), abs(edge.high - perfect)) < 1e-4
+
+
+def test_the_numbers_of_cox_have_the_ends_of_the_whole_result():
+    y, c = tilted()
+    whole = cal.interval("cis", y, c)
+    for j, name in enumerate(PARTS[:2]):
+        one = cal.interval(name, y, c)
+        assert (one.low, one.high) == pytest.approx((whole.low[j], whole.high[j]), abs=1e-8)
+
+
+def test_a_million_log_odds_of_a_slope_are_a_few_points():
+    y, c = tilted(60_000)
+    found = cal.interval("cis.slope", y, c)
+    for end in (found.low, found.high):
+        assert likelihood_ratio(y, c, "cis.slope", end) == pytest.approx(chdtri(1, 0.05), rel=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", PARTS)
+def test_one_number_of_cox_takes_the_methods_of_the_whole(name, method):
+    y, c = tilted(80)
+
+    def refused(metric):
+        try:
+            cal.interval(metric, y, c, method=method, n_resamples=99, rng=0)
+        except cal.RefusedError:
+            return True
+        return False
+
+    assert refused(name) == refused("cis")
+
+
+def test_a_slope_without_a_fit_has_no_profile():
+    y, c = np.array([0, 0, 0, 1, 1, 1] * 5), np.array([0.1, 0.2, 0.3, 0.7, 0.8, 0.9] * 5)
+    with pytest.warns(cal.CalibrationWarning):
+        found = cal.interval("cis.slope", y, c, n_resamples=19, rng=0)
+    assert found.method == "basic"
+    assert np.isnan(found.low)
+
+
+def test_several_classes_have_a_slope_each():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 200)
+    y = (rng.random((200, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+    found = cal.interval("cis.slope", y, p, lens="class-wise", average=None)
+    assert found.method == "asymptotic"
+    one = cal.interval("cis.slope", (y == 1).astype(int), p[:, 1])
+    assert (found.low[1], found.high[1]) == pytest.approx((one.low, one.high))
+
+
+def test_points_and_shares_have_the_excess_of_the_rows():
+    rng = np.random.default_rng(6)
+    c = rng.beta(1.0, 2.0, 500)
+    labels, shares, copies = (rng.random(500) < c).astype(int), rng.beta(2.0, 2.0, 500), rng.integers(1, 4, 500)
+    for y, w in [(labels, None), (shares, None), (shares, copies)]:
+        view = cal.predictions(y, c, sample_weight=w)
+        points, literal = _ShiftedPoints(view), _ShiftedRows(view, view.weight)
+        for shift in (-0.7, 0.0, 0.4):
+            assert points.mean(shift) == pytest.approx(literal.mean(shift))
+            assert points.excess(shift) == pytest.approx(literal.excess(shift))

@@ -105,8 +105,8 @@ def test_settings_beside_a_method_object_are_refused():
     calls = [
         (lambda **s: cal.interval("bs", y, c, method=cal.Bootstrap("basic"), **s), "Bootstrap"),
         (lambda **s: cal.test("bs", y, c, method=cal.MonteCarlo(), **s), "MonteCarlo"),
-        (lambda **s: cal.null_distribution("bs", c, method=cal.MonteCarlo(), **s), "MonteCarlo"),
-        (lambda **s: cal.consistency_band("bs", y, c, method=cal.Consistency(), **s), "Consistency"),
+        (lambda **s: cal.expected_by_chance("bs", None, c, method=cal.MonteCarlo(), **s), "MonteCarlo"),
+        (lambda **s: cal.expected_by_chance("bs", y, c, method=cal.Consistency(), **s), "Consistency"),
     ]
     for call, kind in calls:
         for name, value in (("rng", 0), ("n_resamples", 49)):

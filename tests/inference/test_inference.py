@@ -123,7 +123,7 @@ def test_monte_carlo_pvalue_equals_the_golden_one_exactly(entry):
     result = cal.test(q["metric"], y, c, rng=np.random.default_rng(q["seed"]), **options)
     assert result.pvalue == pytest.approx(entry["value"], abs=1e-15)
     rng = np.random.default_rng(q["seed"])
-    null = cal.null_distribution(q["metric"], c, method=method, n_resamples=q["n_resamples"], rng=rng)
+    null = cal.expected_by_chance(q["metric"], None, c, method=method, n_resamples=q["n_resamples"], rng=rng).null
     assert null.pvalue(result.statistic) == result.pvalue
 
 
@@ -163,7 +163,7 @@ def test_step_down_min_p_equals_the_golden_one(entry):
     metrics = [abs_mean_gap if m == "abs_mean_gap" else m for m in q["metrics"]]
     draws = {"n_resamples": q["n_resamples"]}
     values = np.column_stack(
-        [cal.null_distribution(m, c, rng=np.random.default_rng(q["seed"]), **draws).values for m in metrics]
+        [cal.expected_by_chance(m, None, c, rng=np.random.default_rng(q["seed"]), **draws).values for m in metrics]
     )
     observed = np.array([abs_mean_gap(y, c) if callable(m) else cal.compute(m, y, c) for m in metrics])
     raw, adjusted = step_down_min_p(observed, values, ["greater"] * 3)
@@ -295,7 +295,7 @@ def test_importance_weights_travel_with_their_rows():
     for value in result.replicates:
         i = rng.integers(0, 40, 40)
         assert value == pytest.approx(cal.compute("ks", y[i], c[i], sample_weight=w[i]))
-    null = cal.null_distribution("ks", c, sample_weight=w, weight_type="importance", n_resamples=3, rng=2)
+    null = cal.expected_by_chance("ks", None, c, sample_weight=w, weight_type="importance", n_resamples=3, rng=2)
     rng = generator(2, "labels")
     for value in null.values:
         assert value == pytest.approx(cal.compute("ks", (rng.random(40) < c).astype(int), c, sample_weight=w))
@@ -306,13 +306,13 @@ def test_importance_weights_travel_with_their_rows():
 def test_so_many_copies_that_labels_are_drawn_as_counts_have_the_same_null_distribution(monkeypatch):
     c = sample(40, 4, grid=10)[1]
     w = 3 + np.arange(40) % 4
-    one_by_one = cal.null_distribution("ks", c, sample_weight=w, n_resamples=1500, rng=0)
+    one_by_one = cal.expected_by_chance("ks", None, c, sample_weight=w, n_resamples=1500, rng=0)
     monkeypatch.setattr(drawing, "_MOST_COPIES", 10)
-    as_counts = cal.null_distribution("ks", c, sample_weight=w, n_resamples=1500, rng=0)
+    as_counts = cal.expected_by_chance("ks", None, c, sample_weight=w, n_resamples=1500, rng=0)
     assert as_counts.mean == pytest.approx(one_by_one.mean, rel=0.05)
     assert as_counts.quantile(0.9) == pytest.approx(one_by_one.quantile(0.9), rel=0.08)
     p3 = multi(40, 3)[1]
-    bs = cal.null_distribution("bs", p3, sample_weight=w, n_resamples=400, rng=0)
+    bs = cal.expected_by_chance("bs", None, p3, sample_weight=w, n_resamples=400, rng=0)
     assert bs.mean == pytest.approx(np.sum(w @ (p3 * (1 - p3))) / w.sum() / 3, rel=0.05)
 
 
@@ -342,16 +342,17 @@ class TestShortcuts:
     @pytest.mark.parametrize("classes", [2, 3])
     def test_binned_errors_on_resamples_are_those_of_their_rows(self, norm, options, classes):
         y, p = sample(70, 6, grid=12) if classes == 2 else multi(70, 3)
-        result = cal.interval("ece", y, p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options, method="basic")
-        null = cal.null_distribution("ece", p, norm=norm, n_resamples=5, rng=3, n_bins=8, **options)
+        options = {"norm": norm, **options} if "edges" in options else {"norm": norm, "n_bins": 8, **options}
+        result = cal.interval("ece", y, p, n_resamples=5, rng=3, **options, method="basic")
+        null = cal.expected_by_chance("ece", None, p, n_resamples=5, rng=3, **options)
         rng = generator(3, "rows")
         for value in result.replicates:
             i = rng.integers(0, 70, 70)
-            assert value == pytest.approx(cal.compute("ece", y[i], p[i], norm=norm, n_bins=8, **options), abs=1e-12)
+            assert value == pytest.approx(cal.compute("ece", y[i], p[i], **options), abs=1e-12)
         rng = generator(3, "labels")
         for value in null.values:
             drawn = drawn_labels(rng.random(70), p)
-            assert value == pytest.approx(cal.compute("ece", drawn, p, norm=norm, n_bins=8, **options), abs=1e-12)
+            assert value == pytest.approx(cal.compute("ece", drawn, p, **options), abs=1e-12)
 
     def test_a_metric_that_only_looks_like_a_mean_of_losses_is_measured_itself(self):
         y, p = multi(80, 3)
@@ -383,8 +384,10 @@ def test_any_number_of_workers_gives_the_same_numbers(n):
         np.testing.assert_array_equal(
             cal.interval("ks", y, c, n_resamples=12, rng=3, workers=workers, method="basic").replicates, one.replicates
         )
-    null = cal.null_distribution("ece", c, n_resamples=8, rng=3, workers=1)
-    np.testing.assert_array_equal(cal.null_distribution("ece", c, n_resamples=8, rng=3, workers=2).values, null.values)
+    null = cal.expected_by_chance("ece", None, c, n_resamples=8, rng=3, workers=1)
+    np.testing.assert_array_equal(
+        cal.expected_by_chance("ece", None, c, n_resamples=8, rng=3, workers=2).values, null.values
+    )
 
 
 def test_a_generator_is_used_and_advanced_and_no_seed_is_random():
@@ -673,23 +676,23 @@ class TestNull:
 
     def test_a_calibration_map_moves_the_distribution(self):
         _, c = sample(300, 29)
-        plain = cal.null_distribution("ece", c, n_resamples=50, rng=0)
-        moved = cal.null_distribution("ece", c, n_resamples=50, rng=0, calibration_map=over_confident)
+        plain = cal.expected_by_chance("ece", None, c, n_resamples=50, rng=0)
+        moved = cal.expected_by_chance("ece", None, c, n_resamples=50, rng=0, calibration_map=over_confident)
         assert moved.mean > plain.mean + 0.02
-        around = cal.null_distribution(
-            "ece", c, n_resamples=50, rng=0, method="consistency", calibration_map=over_confident
+        around = cal.expected_by_chance(
+            "ece", None, c, n_resamples=50, rng=0, method="consistency", calibration_map=over_confident
         )
         assert around.mean == pytest.approx(moved.mean, rel=0.2)
         with pytest.raises(ValueError, match="calibration_map returned shape"):
-            cal.null_distribution("ece", c, calibration_map=lambda c: c[:5])
+            cal.expected_by_chance("ece", None, c, calibration_map=lambda c: c[:5])
         with pytest.raises(ValueError, match="in \\[0, 1\\]"):
-            cal.null_distribution("ece", c, calibration_map=lambda c: 2 * c)
+            cal.expected_by_chance("ece", None, c, calibration_map=lambda c: 2 * c)
         with pytest.raises(TypeError, match="calibration_map=3"):
-            cal.null_distribution("ece", c, calibration_map=3)
+            cal.expected_by_chance("ece", None, c, calibration_map=3)
 
     def test_multi_class_labels_are_drawn_before_the_lens(self):
         p = multi(50, 4)[1]
-        null = cal.null_distribution("ks", p, lens="pairwise", n_resamples=3, rng=1)
+        null = cal.expected_by_chance("ks", None, p, lens="pairwise", n_resamples=3, rng=1)
         rng = generator(1, "labels")
         for value in null.values:
             labels = drawn_labels(rng.random(50), p)
@@ -778,7 +781,7 @@ class TestCompare:
 
     def test_gain_of_a_recalibration_is_before_minus_after(self):
         y, c = sample(300, 37, over_confident)
-        gain = cal.calibration_gain("bs", y, c, over_confident(c), n_resamples=99, rng=0)
+        gain = cal.compare("bs", y, c, over_confident(c), n_resamples=99, rng=0)
         assert gain.difference > 0
         assert gain.low < gain.difference < gain.high
 

@@ -202,7 +202,7 @@ def test_a_row_that_clips_to_nothing_keeps_its_predictions():
 @pytest.mark.parametrize(
     ("id", "method"),
     [("ece", "inversion"), ("ks", "inversion"), ("ce2_db", "inversion"), ("bs", "studentized"), ("eo", "asymptotic"),
-     ("cis", "basic"), ("ici", "triangle"), ("smece", "triangle"), ("skce_uq", "triangle"), ("hl", "basic")],
+     ("cis", "asymptotic"), ("ici", "triangle"), ("smece", "triangle"), ("skce_uq", "triangle"), ("hl", "basic")],
 )  # fmt: skip
 def test_the_method_that_auto_chooses(id, method):
     y, c = binary(0)

@@ -7,8 +7,11 @@ import pytest
 from scipy.stats import binom
 
 import calibrary as cal
+from calibrary.data.sample import sample_of
 from calibrary.inference.draw import cells as large
+from calibrary.inference.draw.statistic import as_statistic
 from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
+from calibrary.question import Question
 
 
 @pytest.mark.parametrize(
@@ -57,10 +60,10 @@ def test_cells_give_the_interval_of_rows(id, options, monkeypatch):
 def test_the_test_and_the_interval_of_cells_agree_and_have_the_null_of_rows(id, monkeypatch):
     y, c = problem(shift=0.05)
     monkeypatch.setattr(large, "LARGE", 4000)
-    by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
+    by_rows = cal.test(id, y, c, method="monte-carlo", n_resamples=2999, rng=0)
     monkeypatch.setattr(large, "LARGE", 1000)
-    test = cal.test(id, y, c, method="monte-carlo", n_resamples=999, rng=0)
-    result = cal.interval(id, y, c, method="inversion", n_resamples=999, rng=0)
+    test = cal.test(id, y, c, method="monte-carlo", n_resamples=2999, rng=0)
+    result = cal.interval(id, y, c, method="inversion", n_resamples=2999, rng=0)
     assert test.path == "cells"
     assert result.pvalue == test.pvalue
     assert (result.low > 0) == (test.pvalue <= 0.05)
@@ -85,3 +88,50 @@ def test_weights_and_lenses(monkeypatch):
     top = cal.interval("ece", y, p, method="inversion", n_resamples=39, rng=0)
     assert top.path == "cells"
     assert cal.interval("ece", y, p, lens="class-wise", method="inversion", n_resamples=19, rng=0).path == "rows"
+
+
+@pytest.mark.parametrize("world", ["everywhere", "nearly certain", "rare"])
+@pytest.mark.parametrize("id", ["ece", "ecce_mad"])
+def test_merged_cells_near_the_ends_have_the_null_distribution_of_the_fine_ones(id, world, monkeypatch):
+    rng = np.random.default_rng(5)
+    n = 60_000
+    draws = {"everywhere": (0.5, 0.5), "nearly certain": (60.0, 1.0), "rare": (0.2, 9.0)}
+    p = rng.beta(*draws[world], n)
+    y = (rng.random(n) < p).astype(int)
+    statistic = as_statistic(id, sample_of(cal.predictions(y, p)), Question())
+
+    def null():
+        problem = large.cell_problem(statistic, 4000, np.random.default_rng(1))
+        return len(problem.n), np.sort(problem.draw(None, 4000).values[:, 0])
+
+    few, merged = null()
+    monkeypatch.setattr(large, "_merged", lambda cell, view, bins: cell)
+    many, fine = null()
+    assert few < many / 2
+    spread = fine.std()
+    assert merged.mean() == pytest.approx(fine.mean(), abs=0.12 * spread)
+    assert merged.std() == pytest.approx(spread, rel=0.08)
+    assert merged[-200] == pytest.approx(fine[-200], abs=0.2 * spread)
+
+
+def test_cells_are_merged_near_the_ends_only_and_never_across_bins():
+    rng = np.random.default_rng(2)
+    p = np.concatenate([rng.beta(0.5, 0.5, 30_000), np.zeros(50), np.ones(50)])
+    view = cal.predictions((rng.random(len(p)) < p).astype(int), p)
+    bins = (p * 40).astype(int)  # two bins within each end
+    before = large._cells(view, bins)
+    after = large._merged(before, view, bins)
+    order = np.argsort(before, kind="stable")
+    assert (np.diff(after[order]) >= 0).all()  # still in order of confidence, and whole cells stay whole
+    assert len(np.unique(np.column_stack([before, after]), axis=0)) == before.max() + 1
+    assert after.max() < before.max()
+    middle = (p > 1 / 16 + 1 / 240) & (p < 15 / 16 - 1 / 240)
+    assert len(np.unique(after[middle])) == len(np.unique(before[middle]))
+    for cell in range(after.max() + 1):
+        inside = after == cell
+        assert len(np.unique(bins[inside])) == 1
+        assert len(np.unique(p[inside] == 0)) == 1
+        assert len(np.unique(p[inside] == 1)) == 1
+        merged = len(np.unique(before[inside])) > 1
+        own = np.bincount(before[inside], (p * (1 - p))[inside])
+        assert not merged or own.sum() - own.max() <= 1.01 / 1024 * (p * (1 - p)).sum()

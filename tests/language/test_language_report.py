@@ -70,16 +70,16 @@ def test_the_test_of_sampled_answers_is_the_answer_of_the_page():
 def test_a_log_of_epochs_makes_a_page(tmp_path):
     pytest.importorskip("zstandard")
     path = tmp_path / "page.html"
-    status, out, err = command("report", LOGS / "inspect_epochs.eval", "--sampled", "--metrics", "ece,bs", "-o", path)
+    status, out, err = command("answers", LOGS / "inspect_epochs.eval", "--metrics", "ece,bs", "-o", path)
     assert status == 0, err
     assert "No evidence of miscalibration (exact test of sampled answers, p = 0.5" in out
     assert "60 questions with 300 samples" in err
     assert "Sampled answers" in path.read_text()
-    status, out, err = command("report", LOGS / "inspect_epochs.eval", "--sampled", "--answer", "split", "-q")
+    status, out, err = command("answers", LOGS / "inspect_epochs.eval", "--answer", "split", "-q")
     assert (status, "without sampling noise is 0.122" in out) == (0, True)
-    status, _, err = command("report", LOGS / "inspect_epochs.eval", "--sampled", "--answer", "majority")
+    status, _, err = command("answers", LOGS / "inspect_epochs.eval", "--answer", "majority")
     assert (status, "winner's curse" in err) == (2, True)
-    status, _, err = command("report", LOGS / "inspect_sums.eval", "--sampled")
+    status, _, err = command("answers", LOGS / "inspect_sums.eval")
     assert (status, "one answer for each question" in err) == (2, True)
 
 

@@ -107,7 +107,7 @@ def test_the_stored_epochs_are_sampled_answers():
     assert found.naive_brier == pytest.approx(0.2541667, abs=1e-7)
     assert (found.accuracy, found.mean_confidence) == (pytest.approx(0.55), pytest.approx(0.6166667, abs=1e-7))
     with pytest.raises(
-        ValueError, match=r"contains no confidence of the model: .*--sampled.*Score\(value=.*confidence"
+        ValueError, match=r"contains no confidence of the model: .*calibrary answers.*Score\(value=.*confidence"
     ):
         read_log(LOGS / "inspect_epochs.eval")
 

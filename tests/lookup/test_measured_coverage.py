@@ -51,6 +51,6 @@ def test_the_page_lists_the_worst_cell_first():
 def test_explain_quotes_it(capsys):
     from calibrary.cli.catalogue import explain
 
-    explain("ece", everything=True)
+    explain(id="ece", n=None, everything=True)
     said = " ".join(capsys.readouterr().out.split())
     assert "the default 95% interval contained the true value in" in said

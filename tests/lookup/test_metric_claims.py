@@ -419,7 +419,7 @@ def page_of(id, capsys, monkeypatch, **options):
     from rich.console import Console
 
     monkeypatch.setattr(explained, "out", Console(width=100_000, emoji=False, highlight=False, color_system=None))
-    explained.explain(id, **options)
+    explained.explain(**{"id": id, "n": None, "everything": False, **options})
     return [block.splitlines() for block in capsys.readouterr().out.strip().split("\n\n")]
 
 

@@ -78,7 +78,7 @@ def test_a_name_of_several_metrics_is_one_of_them_and_says_the_others_once(row):
 #: What each of these means here: the metric whose id it is, else whose full name, else the first in Table 2.
 GIVEN = {
     "ACE": "ace", "CECE": "cece", "DECE": "dece", "D-ECE": "d_ece", "MSCE": "msce", "SCE": "sce", "TCE": "tce",
-    "MCE": "mce", "ICE": "ice", "HL": "hl", "MAE": "mae", "Smooth ECE": "sece", "ECCE": "ecce_mad",
+    "MCE": "mce", "ICE": "ice", "HL": "hl", "MAE": "mae", "Smooth ECE": "smece", "ECCE": "ecce_mad",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrary as cal
+import own
 from calibrary.cli.main import app
 from calibrary.lookup.study_findings import too_few
 from calibrary.metrics.machinery import cards
@@ -68,11 +69,11 @@ def test_the_page_of_notation_is_the_table():
 
 
 def test_the_command_line_prints_them():
-    done = CliRunner().invoke(app, ["table2", "--format", "csv"])
+    done = CliRunner().invoke(app, ["explain", "table2", "--format", "csv"])
     assert done.exit_code == 0
     assert done.stdout.startswith("Metric name,Type,Range")
-    assert CliRunner().invoke(app, ["notation"]).stdout.startswith("| symbol")
-    assert CliRunner().invoke(app, ["table2", "--format", "xml"]).exit_code != 0
+    assert CliRunner().invoke(app, ["explain", "notation"]).stdout.startswith("| symbol")
+    assert CliRunner().invoke(app, ["explain", "table2", "--format", "xml"]).exit_code != 0
 
 
 # -- the review's numbers of rows ------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def test_a_sample_size_below_the_reviews_has_a_note():
 def test_the_asymptotic_method_of_the_beta_test_is_its_gamma_law():
     y, c = sample(350)
     law = cal.test("sbct", y, c, method="asymptotic")
-    assert law.pvalue == cal.statistical_beta_calibration_test(y, c, null="gamma").pvalue
+    assert law.pvalue == own.statistical_beta_calibration_test(y, c, null="gamma").pvalue
     assert law.n_resamples == 0
     with pytest.warns(cal.CalibrationWarning, match="gamma approximation is good from 300 rows on"):
         cal.test("sbct", *sample(200), method="asymptotic")

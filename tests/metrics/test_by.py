@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import own
 from calibrary.numerics.draw import generator
 from golden import arrays, detection_file
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, same
@@ -133,7 +134,7 @@ def test_intervals_and_tests_of_the_mean_over_parts():
 def test_laws_and_tables_are_of_one_part():
     y, c = binary()
     with pytest.raises(ValueError, match="by= splits the rows for a metric"):
-        cal.spiegelhalter_z_test(y, c, by=y)
+        own.spiegelhalter_z_test(y, c, by=y)
     with pytest.raises(ValueError, match="by= splits the rows for a metric"):
         cal.reliability_bins(y, c, by=y)
 

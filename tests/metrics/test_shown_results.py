@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 
 import calibrary as cal
+import own
 from calibrary.base.claims import RULES, KnownTruth, holds
 from calibrary.base.markup import escaped
 from calibrary.base.numbers import number, percent
@@ -20,10 +21,10 @@ RESULTS = {
     "test": lambda: cal.test("ece", Y, P, rng=0, n_resamples=99),
     "interval": lambda: cal.interval("ece", Y, P, rng=0, n_resamples=99),
     "several": lambda: cal.interval("cis", Y, Q, rng=0, n_resamples=49),
-    "null": lambda: cal.null_distribution("ece", P, rng=0, n_resamples=99),
+    "null": lambda: cal.expected_by_chance("ece", None, P, rng=0, n_resamples=99).null,
     "verdict": lambda: cal.verdict("ece<0.02", Y, P, rng=0, n_resamples=99),
     "compare": lambda: cal.compare("bs", Y, P, Q, rng=0, n_resamples=49),
-    "own law": lambda: cal.hosmer_lemeshow_test(Y, Q),
+    "own law": lambda: own.hosmer_lemeshow_test(Y, Q),
     "bins": lambda: cal.reliability_bins(Y, P),
     "curve": lambda: cal.regret_curve(Y, P),
 }
@@ -85,7 +86,7 @@ def squares(y, c, q):
     by_chance = {"drawn when calibrated": draws, "draws": 99}
     tested = {"statistic": brier(y, c)}
     few = {"rng": 0, "n_resamples": 99}
-    null = cal.null_distribution("bs", c, **few)
+    null = cal.expected_by_chance("bs", None, c, **few).null
     of_draws = {"draws": 99, "mean": np.mean(null.values)}
     of_draws |= dict(zip(("low", "high"), np.quantile(null.values, (0.025, 0.975)), strict=True))
     return [
@@ -96,9 +97,9 @@ def squares(y, c, q):
         (cal.test("bs", y, c, method="monte-carlo", **few), tested, {}),
         (cal.test("bs", y, c, method="monte-carlo", calibration_map=lambda p: 0.5 + 0 * p, **few), tested,
          {"map is true": False}),
-        (cal.consistency_band("bs", y, c, **few), {"value": brier(y, c)}, by_chance),
+        (cal.expected_by_chance("bs", y, c, **few), {"value": brier(y, c)}, by_chance),
         (null, of_draws, {}),
-        (cal.variational_error_test(y, c), {}, {"true values": {"variational_error": np.abs(q - c).mean()}}),
+        (own.variational_error_test(y, c), {}, {"true values": {"variational_error": np.abs(q - c).mean()}}),
         (cal.test("calibration_e_value", y, c), {"statistic": float(cal.calibration_e_value(y, c))}, {}),
     ]  # fmt: skip
 
@@ -126,11 +127,11 @@ def test_sentences_about_calibrated_predictions_claim_no_error():
     said = [str(sentence(found)) for found, *_ in squares(y, c, q)]
     assert re.fullmatch(r"The difference is -?[0-9.]+ \(p [=<] [0-9.]+\)\.", said[2])
     assert "are not those of the fitted map" in said[4]
-    assert said[5].startswith("The value on these data is ")
+    assert said[5].startswith("The Brier score is ")
     assert "interval" not in said[5]
     assert said[7].startswith("There is no evidence of miscalibration (p = ")
     assert said[8].startswith("There is no evidence of miscalibration (p = ")
-    above = cal.variational_error_test(*world(0.2, 1)[:2], margin=0.02)
+    above = own.variational_error_test(*world(0.2, 1)[:2], margin=0.02)
     assert str(above.sentence).startswith("There is evidence that the calibration error is above 0.020 (p < 0.001)")
     assert not holds(above.sentence.claims[1], KnownTruth.about({"true values": {"variational_error": 0.0}}))
 
@@ -157,11 +158,11 @@ def test_a_metric_of_the_catalogue_shows_what_it_tells_you(name):
 
 
 def test_fields_are_written_by_what_they_are():
-    shown = str(cal.hosmer_lemeshow_test(Y, Q)._repr_html_())
+    shown = str(own.hosmer_lemeshow_test(Y, Q)._repr_html_())
     assert "the alternative that fits best" not in shown  # its own words are about the misfit, not an alternative
     few = {"n_resamples": 99, "rng": 0}
     assert "<td>confidence_level</td><td>95%</td>" in str(cal.interval("bs", Y, P, **few)._repr_html_())
-    kuiper = cal.kuiper_calibration_error_test(Y, Q)
+    kuiper = own.kuiper_calibration_error_test(Y, Q)
     assert f"<td>log_pvalue</td><td>{number(kuiper.log_pvalue)}</td>" in str(kuiper._repr_html_())
     assert f"<td>signed</td><td>{number(kuiper.signed[0])}, {number(kuiper.signed[1])}</td>" in str(
         kuiper._repr_html_()
@@ -178,7 +179,10 @@ def test_the_overall_test_and_the_power_of_a_test_are_sentences_and_tables():
     assert "<td>Spiegelhalter&#x27;s z</td>" in shown or "<td>Spiegelhalter's z</td>" in shown
     assert holds(decision.sentence.claims[0], KnownTruth(np.array([0.5]), np.array([0.9]), y=np.array([1])))
     power = cal.power("spiegelhalter", 60, error=0.1, n_resamples=49, rng=0)
-    said = "The Spiegelhalter z test (spiegelhalter) at level 5% detects an error of 0.100 (over-confident) in "
+    said = (
+        "The Spiegelhalter z test (spiegelhalter) at level 5% detects a mean absolute difference of 0.100 between true "
+        "and stated probabilities (over-confident) in "
+    )
     assert str(power.sentence) == f"{said}{percent(power.power)} of samples of 60 rows."
     size = cal.sample_size("ece", 0.2, n_resamples=49, rng=0)
     assert str(size.sentence).startswith("The test of the expected calibration error (ece) at level 5% needs about ")

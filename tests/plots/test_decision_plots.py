@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import own
 from calibrary import plots
 from golden import arrays
 
@@ -127,7 +128,7 @@ def test_the_murphy_figure_has_a_panel_for_two_models_only():
 def test_the_segments_figure_shows_the_test():
     y, c = problem()
     by = {"site": np.arange(600) % 3, "x": np.random.default_rng(0).normal(size=600)}
-    result = cal.multicalibration_error_test(y, c, by=by, n_resamples=19, rng=0)
+    result = own.multicalibration_error_test(y, c, by=by, n_resamples=19, rng=0)
     d = plots.segments_data(result, most=5)
     assert d.segment == result.table["segment"][:5]
     np.testing.assert_array_equal(d.sigma, result.table["sigma"][:5])
@@ -136,7 +137,7 @@ def test_the_segments_figure_shows_the_test():
     assert [t.get_text() for t in ax.get_yticklabels()] == list(result.table["segment"])
     assert f"adjusted for {result.n_segments} segments" in words(ax.figure)
     assert "the worst 5 shown" in words(plots.plot_segments(d).figure)
-    accuracy = cal.multiaccuracy_error_test(y, c, by=by, n_resamples=9)
+    accuracy = own.multiaccuracy_error_test(y, c, by=by, n_resamples=9)
     with pytest.raises(TypeError, match="pass multicalibration_error_test"):
         plots.plot_segments(accuracy)
     with pytest.raises(ValueError, match="by is missing"):

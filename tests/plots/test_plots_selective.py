@@ -18,7 +18,7 @@ def asked():
 
 def test_risk_at_every_threshold_is_that_of_the_answers_given(asked):
     y, c = asked
-    data = plots.risk_coverage(y, c)
+    data = plots.risk_coverage(y, c, lens="binary")
     assert len(data.threshold) == len(set(c.tolist()))
     for threshold, coverage, risk, low, high in zip(
         data.threshold, data.coverage, data.risk, data.low, data.high, strict=True
@@ -28,7 +28,7 @@ def test_risk_at_every_threshold_is_that_of_the_answers_given(asked):
         assert risk == pytest.approx(1 - y[given].mean(), abs=1e-12)
         assert low <= risk <= high
     for id in ("aurc", "e_aurc", "augrc", "auroc"):
-        assert getattr(data, id) == cal.compute(id, y, c)
+        assert getattr(data, id) == cal.compute(id, y, c, lens="binary")
     assert data.error == pytest.approx(1 - y.mean())
 
 
@@ -36,9 +36,9 @@ def test_the_path_between_thresholds_has_the_area(asked):
     y, c = asked
     n = len(y)
     every = plots.selective._risk(np.arange(1.0, n + 1), *_steps(y, c))
-    assert every.mean() == pytest.approx(cal.compute("aurc", y, c), rel=1e-12)
+    assert every.mean() == pytest.approx(cal.compute("aurc", y, c, lens="binary"), rel=1e-12)
     best = plots.selective._risk(np.arange(1.0, n + 1), *_steps(y, y.astype(float)))
-    assert (every - best).mean() == pytest.approx(cal.compute("e_aurc", y, c), rel=1e-10)
+    assert (every - best).mean() == pytest.approx(cal.compute("e_aurc", y, c, lens="binary"), rel=1e-10)
 
 
 def _steps(y, c):

@@ -161,7 +161,7 @@ def test_a_shuffle_as_published_is_that_of_scikit_learn() -> None:
 
 def test_confidences_of_the_same_seed_do_not_follow_our_draws() -> None:
     c = np.random.default_rng(0).random(2000)
-    same, other = (cal.null_distribution("ece", c, rng=seed, n_resamples=19).mean for seed in (0, 1))
+    same, other = (cal.expected_by_chance("ece", None, c, rng=seed, n_resamples=19).mean for seed in (0, 1))
     assert same == pytest.approx(other, abs=0.004)
     sweep = temperature_sweep(["ece"], c, temperatures=[0.5, 1.0, 2.0], n_repeats=1, rng=0)
     assert sweep.means["ece"][1] < 0.05

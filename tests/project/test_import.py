@@ -97,5 +97,5 @@ def test_a_metric_loads_its_own_module_alone():
 
 
 def test_a_test_by_redrawn_labels_needs_no_other_import():
-    code = "import calibrary as cal; y, p = [0, 1] * 20, [0.3, 0.6] * 20; print(cal.spiegelhalter_z_test"
-    assert 0 < float(said(f"{code}(y, p, method='monte-carlo', n_resamples=19, rng=0).pvalue)")[0]) <= 1
+    code = "import calibrary as cal; y, p = [0, 1] * 20, [0.3, 0.6] * 20; print(cal.test('spiegelhalter', "
+    assert 0 < float(said(f"{code}y, p, method='monte-carlo', n_resamples=19, rng=0).pvalue)")[0]) <= 1

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.inference import band
 from calibrary.lookup.study_findings import finding
 from calibrary.public import RENAMED
 from calibrary.scale.sums import Batch
-from calibrary.study import reading
 from paths import ROOT
 
 RNG = np.random.default_rng(0)
@@ -24,7 +22,7 @@ P = RNG.random(300)
 Y = (RNG.random(300) < P).astype(int)
 CORNERS = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
 MATCHED = cal.matched_detections([1, 0], [0.9, 0.6], box=[[0, 0, 20, 20], [80, 80, 20, 20]], image_size=(100, 100))
-BAND = cal.consistency_band("bs", Y, P, n_resamples=9, rng=0)
+BAND = cal.expected_by_chance("bs", Y, P, n_resamples=9, rng=0)
 POWER = cal.power("bs", 50, error=0.1, n_resamples=19, rng=0)
 SWEEP = cal.study.temperature_sweep(["bs"], P, temperatures=[0.5, 1.0], n_repeats=1, rng=0)
 PLATT = cal.maps.as_map("platt").fit(Y, P)
@@ -69,15 +67,11 @@ CALLS = [
         "min_count=",
     ),
     (lambda: vars(PLATT.kept()), lambda: vars(PLATT.for_refit()), "for_refit"),
-    (lambda: BAND.readings is BAND.values, lambda: True, "ConsistencyBand.values"),
+    (lambda: BAND.readings is BAND.values, lambda: True, "ExpectedByChance.values"),
     (lambda: POWER.reads, lambda: POWER.mean, "Power.mean"),
     (lambda: POWER.reads_calibrated, lambda: POWER.mean_calibrated, "Power.mean_calibrated"),
-    (lambda: cal.inference.reading_band, lambda: cal.consistency_band, "calibrary.inference.consistency_band"),
-    (lambda: cal.inference.ReadingBand, lambda: cal.ConsistencyBand, "calibrary.inference.ConsistencyBand"),
-    (lambda: band.reading_band, lambda: cal.consistency_band, "consistency_band"),
-    (lambda: cal.study.null_reading, lambda: cal.study.expected_by_chance, "calibrary.study.expected_by_chance"),
-    (lambda: cal.study.NullReading, lambda: cal.study.ExpectedByChance, "calibrary.study.ExpectedByChance"),
-    (lambda: reading.null_reading, lambda: cal.study.expected_by_chance, "expected_by_chance"),
+    (lambda: cal.inference.ReadingBand, lambda: cal.ExpectedByChance, "calibrary.inference.ExpectedByChance"),
+    (lambda: cal.study.NullReading, lambda: cal.ExpectedByChance, "ExpectedByChance"),
     (lambda: SWEEP.readings is SWEEP.means, lambda: True, "TemperatureSweep.means"),
     (lambda: cal.catalogue["laece"].reads, lambda: "matches", "Entry.data_type"),
     (lambda: finding("ece", 1000).reads, lambda: finding("ece", 1000).null_mean, "Finding.null_mean"),

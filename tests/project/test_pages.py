@@ -149,7 +149,7 @@ def test_a_metric_s_id_leads_to_its_page_and_shows_its_name(make_docs):
     text = "Take `ece`, not `cal` or [`mce`](x.md).\n\n```python\n`ece`\n```\n`smece`\n"
     assert make_docs.with_names(text, above="../") == (
         'Take [`ece`](../metrics/ece.md "expected calibration error"), not `cal` or [`mce`](x.md).\n\n'
-        '```python\n`ece`\n```\n[`smece`](../metrics/smece.md "smooth calibration error of residuals")\n'
+        '```python\n`ece`\n```\n[`smece`](../metrics/smece.md "smooth ECE")\n'
     )
 
 

@@ -13,17 +13,19 @@ import sys
 import pytest
 
 import calibrary as cal
+import own
 from calibrary.base.errors import installed
 from calibrary.base.moved import MOVED
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS
-from calibrary.public import INSTEAD, KNOWN, NEEDS, PUBLIC, WITHDRAWN
+from calibrary.public import FAMILIAR, INSTEAD, KNOWN, NEEDS, PUBLIC, WITHDRAWN
 from paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 make_stubs = importlib.import_module("make_stubs")
 OWN_TESTS = {t.function.__name__: t.function for t in TESTS.values()}
 DECLARED = {**{f.__name__: f for f in FUNCTIONS.values()}, **OWN_TESTS}
+EXTRAS = {name for name, row in PUBLIC.items() if row.kind == "extra"}
 #: Old paths that stood beside the floors: an import of one is an attribute from then on.
 MOVED_NAMES = [old.removeprefix("calibrary.") for old in MOVED if old.count(".") == 1]
 
@@ -116,10 +118,22 @@ def test_names_are_public_there_and_few():
     names = dir(cal)
     assert [n for n in names if n.startswith("_") and n != "__version__"] == []
     assert all(hasattr(cal, n) for n in cal.__all__)
-    assert set(cal.__all__) <= set(names)
+    assert set(cal.__all__) == {*names, *dir(cal.metrics)} - {*EXTRAS, "__version__"}
     assert not {"Any", "TYPE_CHECKING", "annotations", "numerics", "infer_many", "step_down_min_p"} & set(names)
     assert {"expected_calibration_error", "evaluate", "decide", "interval", "compare", "catalogue"} <= set(cal.__all__)
-    assert len(names) < 270
+    assert len(names) <= 130
+    shown = {cal.catalogue[id].declared.function for id, entry in cal.catalogue.items() if entry.familiar}
+    assert shown == FAMILIAR
+    assert set(names) & set(dir(cal.metrics)) == shown
+    assert [n for n in names if n.endswith("_test") and n != "multiple_binomial_test"] == []
+
+
+def test_every_metric_is_in_the_room_of_metrics_and_an_attribute_as_before():
+    assert dir(cal.metrics) == sorted(f.__name__ for f in FUNCTIONS.values())
+    for name in dir(cal.metrics):
+        assert getattr(cal.metrics, name) is getattr(cal, name)
+    with pytest.raises(AttributeError, match=r"module 'calibrary.metrics' has no attribute 'no_such_metric'"):
+        cal.metrics.no_such_metric  # noqa: B018
 
 
 @pytest.mark.parametrize("room", sorted(n for n, row in PUBLIC.items() if row.kind in ("room", "extra")))
@@ -159,7 +173,7 @@ for name in ("torch", "matplotlib", "sklearn", "rich", "typer", "pyarrow", "pand
 import calibrary as cal
 import inspect, pydoc
 assert not hasattr(cal, "losses")
-assert len(inspect.getmembers(cal)) > 150
+assert len(inspect.getmembers(cal)) > 90
 assert "expected_calibration_error" in pydoc.render_doc(cal)
 from calibrary import *
 every = cal.evaluate([0, 1, 1, 0] * 9, [0.2, 0.7, 0.9, 0.4] * 9)
@@ -195,9 +209,9 @@ def test_entries_and_results_can_be_pickled_and_written_as_plain_dictionaries():
         cal.interval("bs", y, p, n_resamples=9, rng=0),
         cal.compare("bs", y, p, [0.5] * 40, n_resamples=9, rng=0),
         cal.test("ece", y, p, method=cal.MonteCarlo(n_resamples=9, rng=0)),
-        cal.null_distribution("ece", p, n_resamples=9, rng=0),
-        cal.hosmer_lemeshow_test(y, p),
-        cal.spiegelhalter_z_test(y, p),
+        cal.expected_by_chance("ece", None, p, n_resamples=9, rng=0),
+        own.hosmer_lemeshow_test(y, p),
+        own.spiegelhalter_z_test(y, p),
         cal.reliability_bins(y, p),
         cal.cumulative_difference(y, p),
         cal.evaluate(y, p, metrics=["bs"]),
@@ -264,8 +278,8 @@ def test_old_keywords_of_verbs_still_work_and_warn():
 
 
 def test_every_verb_names_its_metric_alike():
-    for name in ("compute", "test", "interval", "compare", "calibration_gain", "null_distribution", "power",
-                 "sample_size", "consistency_band"):  # fmt: skip
+    for name in ("compute", "test", "interval", "compare", "expected_by_chance", "power",
+                 "sample_size"):  # fmt: skip
         assert next(iter(inspect.signature(getattr(cal, name)).parameters)) == "metric", name
     with pytest.raises(TypeError, match=r"compute needs a metric: compute\('ece', y_true, y_prob\)"):
         cal.compute()

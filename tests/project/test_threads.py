@@ -113,20 +113,23 @@ COMMANDS = {
     "metric": ["metric", "ece", "f.csv", "--prob", "p"],
     "compare": ["compare", "f.csv", "--prob", "p", "--prob", "q", "--resamples", "39"],
     "plot": ["plot", "f.csv", "--prob", "p", "-o", "r.png"],
-    "list": ["list"],
+    "list": ["explain", "list"],
     "explain": ["explain", "ece"],
-    "recommend": ["recommend", "--task", "binary", "--goal", "measure"],
-    "table2": ["table2"],
-    "notation": ["notation"],
-    "scan": ["scan", "f.csv", "--label", "y", "--prob", "p", "-o", "s.parquet"],
-    "sql": ["sql", "--table", "t", "--label", "y", "--prob", "p"],
-    "state": ["state", "r.csv", "-o", "t.parquet"],
+    "recommend": ["explain", "recommend", "--task", "binary", "--goal", "measure"],
+    "table2": ["explain", "table2"],
+    "notation": ["explain", "notation"],
+    "scan": ["scale", "scan", "f.csv", "--label", "y", "--prob", "p", "-o", "s.parquet"],
+    "sql": ["scale", "sql", "--table", "t", "--label", "y", "--prob", "p"],
+    "state": ["scale", "state", "r.csv", "-o", "t.parquet"],
     "schema": ["schema"],
     "cache": ["cache"],
     "recalibrate fit": ["recalibrate", "fit", "f.csv", "--prob", "p", "-o", "m.json"],
     "plan": ["plan", "--help"],
-    "monitor": ["monitor", "--help"],
+    "monitor": ["scale", "monitor", "--help"],
     "validate": ["validate", "f.csv", "--label", "y", "--features", "p,q", "--resamples", "20", "--repeats", "1"],
+    "ensemble": ["ensemble", "f.csv", "--label", "y", "--members", "p", "--members", "q", "--resamples", "39"],
+    "answers": ["answers", "--help"],
+    "outside": ["outside", "--help"],
     "mcp": ["mcp", "--help"],
     "app": ["app", "--help"],
 }
@@ -256,7 +259,7 @@ def test_ctrl_c_says_stopped_and_leaves_nothing_half_written(ended, folder, name
 
 
 @pytest.mark.parametrize(
-    ("command", "module"), [("list", "catalogue"), ("app", "app_start"), ("report", "report"), ("metric", "main")]
+    ("command", "module"), [("explain", "catalogue"), ("app", "app_start"), ("report", "report"), ("metric", "main")]
 )
 def test_ctrl_c_while_importing_is_no_traceback(command, module):
     code = (

@@ -18,6 +18,7 @@ NAMES = {path.relative_to(sources.SRC).as_posix(): path for path in sorted(sourc
 CHOICES = (
     "cli/",
     "gallery.py",
+    "inference/methods/scales.py",  # for which metrics there is a scale and a variance
     "inspect_ai.py",
     "lookup/curve_names.py",
     "plots/",
@@ -25,6 +26,7 @@ CHOICES = (
     "reporting/",
     "scale/losses.py",
     "study/",
+    "trial/",  # for which metrics there is a formula
     "validation/measures.py",
 )
 IDS = set(cal.catalogue)

@@ -92,7 +92,7 @@ def test_what_a_calibrated_model_reads_is_the_mean_over_redrawn_labels():
         checked = cal.predictions(y, p)
         ece, null = ece_and_null(checked, checked.probability, 15)
         assert ece == pytest.approx(cal.expected_calibration_error(y, p), rel=1e-12)
-        drawn = cal.null_distribution("ece", p, n_resamples=2000, rng=0)
+        drawn = cal.expected_by_chance("ece", None, p, n_resamples=2000, rng=0)
         assert null == pytest.approx(drawn.mean, abs=4 * drawn.sd / math.sqrt(2000))
 
 
@@ -872,3 +872,15 @@ def test_the_inverse_of_a_rising_map(map):
 def test_a_map_of_several_classes_has_no_inverse():
     with pytest.raises(ValueError, match="a map of 4 classes has no inverse"):
         cal.Recalibrator("temperature").fit(MULTI_P, MULTI_Y).inverse([0.5])
+
+
+@pytest.mark.parametrize("name", ["histogram", "Histogram Binning", "histogram-binning"])
+def test_histogram_binning_has_its_usual_name(name, tmp_path):
+    y, p, _ = cal.datasets.breast_cancer()
+    named, plain = (cal.Recalibrator(word).fit(p[::2], y[::2]) for word in (name, "bins"))
+    assert named.map_ == "bins"
+    np.testing.assert_array_equal(named.transform(p[1::2]), plain.transform(p[1::2]))
+    assert len(np.unique(named.transform(p[1::2]))) <= named.fitted_map_.map.n_bins_  # flat: one value for each bin
+    named.save(tmp_path / "map.json")
+    np.testing.assert_array_equal(cal.Recalibrator.load(tmp_path / "map.json").transform(p), named.transform(p))
+    assert cal.recalibration_gain(y, p, maps=name)["bins"] == cal.recalibration_gain(y, p, maps="bins")["bins"]

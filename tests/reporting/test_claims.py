@@ -288,6 +288,7 @@ def test_every_rule_has_a_kind_and_can_fail():
         "class": {"index": 0, "expected": 0.1, "occurred": 0.2}, "in its range": {"value": -1.0, "range": (0.0, 1.0)},
         "is the value": {"stated": 1.0, "computed": 2.0}, "sureness": {"z": 1.0},
         "part is miscalibrated": {"part": "a"},
+        "better of two models": {"metric": "ece", "better": "a", "worse": "b", "lower": True},
         "worth acting": {"threshold": 0.5, "default": "none", "sign": -1.0}, "decides better": {"threshold": 0.5},
         "ensemble is wrong": {"what": "mean"}, "trend": {"slope": 1.0},
     }  # fmt: skip
@@ -366,7 +367,7 @@ def test_the_two_numbers_of_0_2_0_are_caught():
     """0.2.0 said 0.059 in one sentence and 0.064 in the other about the same rows."""
     data, truth = WORLDS["over-confident"](np.random.default_rng(3))
     gain = cal.recalibration_gain(data, folds=5, maps=["temperature"], rng=0)
-    drawn = cal.null_distribution("ece", gain.cross_fitted["temperature"], n_resamples=49, rng=1).mean
+    drawn = cal.expected_by_chance("ece", None, gain.cross_fitted["temperature"], n_resamples=49, rng=1).mean
     exact = gain["temperature"].ece_calibrated
     old = Claim("a calibrated model reads ...", "is the value", stated=drawn, computed=exact)
     assert not holds(old, truth)

@@ -10,6 +10,7 @@ import pytest
 import calibrary as cal
 from calibrary.base.claims import claims_of
 from calibrary.base.numbers import percent
+from calibrary.reporting import html
 from calibrary.reporting.first import first_lines, remedy_words
 from calibrary.reporting.model import Report
 
@@ -78,7 +79,9 @@ def test_title_purpose_author_date_and_a_line_to_sign(one_wrong):
     assert again.about == {"purpose": "Release 3 <b>", "author": "A. Person", "date": "2026-05-04"}
     plain = cal.report([0, 1] * 30, [0.2, 0.7] * 30, metrics=["ece"], n_resamples=0).to_html()
     assert "byline" not in plain.partition("</style>")[2]
-    assert 'class="sign paper"' in plain  # on paper there is always a line to sign
+    assert 'class="sign' not in plain.partition("</style>")[2]  # a line to sign is asked for with an author
+    together = html.page([one_wrong, one_wrong])
+    assert together.count('class="sign"') == 1
 
 
 def test_the_command_line_dates_the_page(tmp_path):

@@ -355,8 +355,14 @@ def test_several_models_stand_side_by_side_with_their_differences(two_models):
         assert shown[metric].difference.lstrip("+") == with_interval(c.difference, c.low, c.high)
     assert shown["bs"].mood == "better"
     turned = [(m, replace(c, a=c.b, b=c.a, difference=-c.difference, low=-c.high, high=-c.low)) for m, c in comparisons]
-    assert together.cells(reports[1], reports, turned) == together.cells(reports[1], reports, comparisons)
     assert not any(c.difference for c in together.cells(reports[0], reports, comparisons))
+    # with the other model subtracted, the difference stands beside the first one, with the other sign and color
+    other = dict(
+        zip([id for id, _ in together.heads(reports)], together.cells(reports[0], reports, turned), strict=True)
+    )
+    assert not any(c.difference for c in together.cells(reports[1], reports, turned))
+    assert other["bs"].mood == "worse"
+    assert other["bs"].difference.startswith("+")
 
 
 def test_the_page_of_several_models_is_made_again_too(two_models, tmp_path):
@@ -446,9 +452,9 @@ def test_rows_that_belong_together_do_so_where_models_are_compared_and_segments_
     saved = json.loads((tmp_path / "r.json").read_text())
     found = next(c for c in saved["comparisons"] if c["metric"] == "bs")
     said = {"units": unit} if together == "units" else {"blocks": 5}
-    direct = cal.compare("bs", y, q, p, n_resamples=39, rng=0, **said)
+    direct = cal.compare("bs", y, p, q, n_resamples=39, rng=0, **said)
     assert (found["low"], found["high"]) == pytest.approx((direct.low, direct.high))
-    by_rows = cal.compare("bs", y, q, p, n_resamples=39, rng=0)
+    by_rows = cal.compare("bs", y, p, q, n_resamples=39, rng=0)
     assert found["high"] - found["low"] > 1.2 * (by_rows.high - by_rows.low)
     affected = next(s for s in saved["models"][0]["sections"] if s["key"] == "affected")
     assert any(s.startswith("Rows are assumed to be independent here") for s in affected["sentences"])

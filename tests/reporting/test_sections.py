@@ -194,7 +194,7 @@ def test_what_a_calibrated_model_reads_is_the_mean_over_redrawn_labels():
     asked = context(cal.predictions(*bent(300, 0.4)), draws=199)
     found = help.recalibration(asked).data
     gain = cal.recalibration_gain(asked.p, rng=0)
-    drawn = cal.null_distribution("ece", gain.cross_fitted[found["advice"]], n_resamples=199, rng=0)
+    drawn = cal.expected_by_chance("ece", None, gain.cross_fitted[found["advice"]], n_resamples=199, rng=0)
     # the mean is known exactly here, and the draws scatter about it
     assert found["error"]["calibrated"] == pytest.approx(drawn.mean, abs=4.0 * np.std(drawn.values) / 199**0.5)
     assert found["error"]["calibrated"] == gain[found["advice"]].ece_calibrated

@@ -52,6 +52,19 @@ def test_a_keyword_beside_the_object_changes_that_setting_alone():
         ({"options": {}}, TypeError, "no metric here takes 'options': choose from "),
         ({"settings": {"n_bins": 3}}, TypeError, "pass calibrary.ReportSettings"),
         ({"primary": "eec"}, LookupError, "eec"),
+        ({"thresholds": [20]}, cal.RefusedError, r"thresholds\[0\]=20: pass a number between 0 and 1, such as 0.2"),
+        ({"thresholds": "0.5"}, cal.RefusedError, "thresholds='0.5': pass a number between 0 and 1"),
+        ({"jobs": "two"}, cal.RefusedError, "jobs='two': pass a whole number of at least 1"),
+        ({"ordinal": "zzz"}, cal.RefusedError, "ordinal='zzz' is neither True nor False"),
+        (
+            {"confidence_level": 95},
+            cal.RefusedError,
+            "confidence_level=95: pass a number between 0 and 1, such as 0.95",
+        ),
+        *(
+            ({name: "zzz"}, cal.RefusedError, f"{name}='zzz' is no .*: pass what calibrary")
+            for name in ("sampled", "judge", "target", "shift", "ensemble", "outside")
+        ),
         ({"units": np.zeros(N)}, ValueError, "units has one value only"),
         ({"units": np.zeros(3)}, ValueError, "units has 3 rows but y_true has 569"),
         ({"units": np.arange(N), "blocks": 3}, TypeError, "pass one of them"),

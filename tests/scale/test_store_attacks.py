@@ -165,7 +165,7 @@ def test_a_file_under_a_url_is_not_read_twice(tmp_path: Path) -> None:
     pq.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
     with pytest.raises(ValueError, match="listed twice"):
         scan([str(path), path.as_uri()], label="y", prob="p")
-    result = CliRunner().invoke(app, ["scan", str(path), path.as_uri(), "-o", str(tmp_path / "s.parquet")])
+    result = CliRunner().invoke(app, ["scale", "scan", str(path), path.as_uri(), "-o", str(tmp_path / "s.parquet")])
     assert "listed twice" in str(result.exception)
 
 
@@ -278,7 +278,7 @@ def test_states_without_a_log_are_refused_and_stay(tmp_path: Path, lost: str) ->
         with pytest.raises(SavedFileError, match="the commits in 'log' are missing"):
             call()
     assert every_file(path) == files
-    assert CliRunner().invoke(app, ["monitor", str(path)]).exit_code != 0
+    assert CliRunner().invoke(app, ["scale", "monitor", str(path)]).exit_code != 0
 
 
 def test_a_log_without_its_last_commits_is_refused(tmp_path: Path) -> None:
@@ -621,7 +621,7 @@ def test_a_store_without_the_package_of_its_file_system_names_it(monkeypatch: py
         raise ImportError("Install s3fs to access S3")
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    result = CliRunner().invoke(app, ["monitor", "s3://b/x"])
+    result = CliRunner().invoke(app, ["scale", "monitor", "s3://b/x"])
     assert isinstance(result.exception, ModuleNotFoundError)
     assert str(result.exception).endswith("(Install s3fs to access S3): pip install 'calibrary[store]' s3fs")
 

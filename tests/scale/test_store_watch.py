@@ -165,7 +165,7 @@ def test_what_cannot_be_watched_is_one_sentence(tmp_path: Path, how: dict[str, A
 
 
 def ran(*arguments: str) -> Any:
-    return CliRunner().invoke(app, ["monitor", *arguments])
+    return CliRunner().invoke(app, ["scale", "monitor", *arguments])
 
 
 def test_the_command_writes_page_and_json_and_ends_with_a_status(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import beta as beta_function
 
-import calibrary as cal
-from calibrary.study import BiasByConstruction, expected_by_chance
+from calibrary.study import BiasByConstruction
 from calibrary.study.construction import CURVES
 from golden import arrays, parts
 
@@ -166,38 +165,3 @@ def test_fit_takes_weights_as_repeated_rows_and_top_label_for_columns():
 def test_impossible_worlds_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         BiasByConstruction(**{"alpha": 1, "beta": 1, **wrong})
-
-
-def test_the_value_expected_by_chance_is_given_in_words():
-    rng = np.random.default_rng(0)
-    c = rng.random(300)
-    calibrated, wrong = (rng.random(300) < c).astype(int), (rng.random(300) < c**2).astype(int)
-    reading = expected_by_chance("ece", calibrated, c, rng=0)
-    assert reading.expected == pytest.approx(0.08, abs=0.02)
-    assert reading.value == pytest.approx(cal.expected_calibration_error(calibrated, c))
-    assert reading.excess == pytest.approx(reading.value - reading.expected)
-    assert "within the range expected by chance" in str(reading)
-    assert "expected calibration error is" in str(reading)
-    assert "above the range expected by chance" in str(expected_by_chance("ECE-EM", wrong, c, rng=0))
-    few = expected_by_chance("ece", calibrated, c, rng=0, n_bins=3)
-    assert few.expected < reading.expected
-
-
-def test_the_value_expected_by_chance_has_two_sides_copies_and_parts():
-    rng = np.random.default_rng(0)
-    q = rng.beta(0.5, 0.5, 300)
-    y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
-    low = expected_by_chance("bs", y, timid, rng=0)
-    assert low.value < low.lower
-    assert "below the range expected by chance" in str(low)
-    assert "within the range expected by chance" in str(expected_by_chance("bs", y, q, rng=0))
-    copies = expected_by_chance("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
-    assert copies.n == 60
-    assert "these 60 predictions" in str(copies)
-    slope = expected_by_chance("cis", y, timid, part="slope", rng=0)
-    assert slope.value > slope.upper
-    assert slope.value == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
-    with pytest.raises(ValueError, match=r"cis has no part None: choose from 'intercept', 'slope'"):
-        expected_by_chance("cis", y, q)
-    with pytest.raises(ValueError, match=r"ece has no part 'slope': it is one number"):
-        expected_by_chance("ece", y, q, part="slope")

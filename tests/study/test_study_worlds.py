@@ -17,7 +17,7 @@ from calibrary.lookup import study_findings as findings
 from calibrary.study.measures import Field, Readings, spearman
 from calibrary.study.panel import Number, binary_panel, left_out, studied
 from calibrary.study.presets import PRESETS, Preset, Size
-from calibrary.study.runs import Plan
+from calibrary.study.runs import StudyPlan
 from calibrary.study.shards import Job, Shard, draw_shard
 from paths import ROOT
 
@@ -173,7 +173,7 @@ def test_a_slow_number_is_read_from_fewer_draws():
     size = study.Size(1000, 24, 120, quick=0.01, most=2.0)
     worlds = (study.World("wide", "calibrated"), study.World("wide", "beta"))
     preset = study.Preset("p", "", worlds, (size,), lies_at=())
-    null, bent = Plan(preset, 0, (), (), (), {"binary": {"1000": names}}).jobs()
+    null, bent = StudyPlan(preset, 0, (), (), (), {"binary": {"1000": names}}).jobs()
     assert bent.draws == {"quick": 24, "slow": 12, "slower": 2}
     assert null.draws == {"quick": 120, "slow": 60, "slower": 10}
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.base.numbers import number
 from calibrary.cli.main import app
-from calibrary.cli.validate import ESTIMATORS, model_named
+from calibrary.cli.validate import model_named
+from calibrary.options import table
 from paths import REFERENCE, ROOT
 
 TABLE = str(REFERENCE / "validate" / "clinical300.csv")
@@ -67,7 +68,7 @@ def test_the_page_says_the_numbers_of_the_validation_and_escapes_the_model():
     assert "come from bootstrap refits of two classes, and there are none here" in cal.validation_page(few)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", table()["estimator"][""].values)
 def test_every_estimator_has_probabilities(estimator):
     found = cal.validate(model_named(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
     assert 0 < found["bs"].corrected < 1
@@ -79,7 +80,7 @@ def test_every_estimator_has_probabilities(estimator):
         ((TABLE, "--label", "z"), "no column is called 'z'"),
         ((TABLE, "--label", "y", "--features", "x1,q"), "no column is called 'q'"),
         ((TABLE, "--label", "y", "--features", "x1,y"), "'y' is the outcome"),
-        ((TABLE, "--label", "y", "--estimator", "model.pkl"), "--estimator='model.pkl' is not known"),
+        ((TABLE, "--label", "y", "--estimator", "model.pkl"), "--estimator 'model.pkl' is not known"),
         ((TABLE, "--label", "y", "-o", "found.pdf"), "name the file with .html or .json"),
         (("model.pkl", "--label", "y"), "a pickle, which can run any program"),
     ],

@@ -311,6 +311,15 @@ def _helps(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return not truth.calibrated
 
 
+@_rule("better of two models", "evidence", "the true value of a metric is better for one model than for the other")
+def _better_of_two(values: Mapping[str, Any], truth: KnownTruth) -> bool:
+    true = truth.of_metric.get("true values of models", {})
+    better, worse = (true.get(values[which], {}).get(values["metric"]) for which in ("better", "worse"))
+    if better is None or worse is None:
+        return False
+    return bool(better < worse) if values["lower"] else bool(better > worse)
+
+
 @_rule("in its range", "fact", "the stated value of a metric lies in the range of the metric")
 def _in_range(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     low, high = values["range"]

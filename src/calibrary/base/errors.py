@@ -90,6 +90,17 @@ def warn(message: str) -> None:
     warnings.warn(message, CalibrationWarning, stacklevel=level + 1)
 
 
+#: What :func:`warn_once` has said.
+_SAID: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """Warn once in this process, at the user's line; silent where warnings are collected for a table."""
+    if _LISTENER.get() is None and message not in _SAID:
+        _SAID.add(message)
+        warn(message)
+
+
 #: How the text of a fault begins, so that a fault is never mistaken for a refusal.
 FAULT = "fault of calibrary, please report it"
 

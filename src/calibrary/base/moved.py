@@ -30,7 +30,8 @@ calibrary.metrics.bins calibrary.metrics.bins options=bin_options neighbours=nei
 calibrary.metrics.curve calibrary.metrics.curve options=map_options neighbours=neighbors
 calibrary.inference calibrary.inference.draw fast large=cells lines look null population redraws resampling statistic
 calibrary.inference calibrary.inference.methods asymptotic bootstrap inversion multiplicity triangle units
-calibrary.inference calibrary.inference.verbs band comparison gate interval power test verdict
+calibrary.inference calibrary.inference.verbs band=chance comparison gate=superseded interval power test verdict
+calibrary.inference.verbs calibrary.inference.verbs band=chance gate=superseded
 calibrary.inference calibrary.inference.overall decision drift many sequential simultaneous
 calibrary.diagnostics calibrary.diagnostics neighbours=neighbors
 calibrary.recalibrate calibrary.recalibrate rows=fitted_rows
@@ -38,7 +39,7 @@ calibrary.recalibrate calibrary.maps isotonic=shrunk_isotonic
 calibrary.reporting calibrary.reporting rows=metric_table
 calibrary.scale calibrary.scale rows=cell_rows
 calibrary.cli calibrary.cli options=shared
-calibrary.study calibrary.study reading=chance
+calibrary.study calibrary.inference.verbs chance reading=chance
 calibrary.numerics.sums calibrary.numerics.sums segments=segment_sums
 """
 _LINES = [line.split() for line in _ROOMS.strip().splitlines()]
@@ -48,22 +49,22 @@ MOVED = {f"{old}.{n.split('=')[0]}": f"{new}.{n.split('=')[-1]}" for old, new, *
 #: Attributes of a class, names of a module or keywords of a function, old=new; a path if the name is in another module.
 _OLD_NAMES = """
 CalibrationMap kept=for_refit
-ConsistencyBand readings=values
 Entry reads=data_type asked=question_of renewed=with_current_names
+ExpectedByChance readings=values value=estimate expected=mean lower=low upper=high
 Finding reads=null_mean strays=null_deviation
 MapData min_samples=min_count
 Power reads=mean reads_calibrated=mean_calibrated
 Predictions relabelled=relabeled
 Report findings=statements
 TemperatureSweep readings=means
-calibrary.inference ReadingBand=ConsistencyBand reading_band=consistency_band
-calibrary.inference.verbs.band reading_band=consistency_band
+calibrary.diagnostics RatioInterval=calibrary.diagnostics.ratio.RatioInterval
+calibrary.inference ConsistencyBand=ExpectedByChance ReadingBand=ExpectedByChance
 calibrary.metrics.cumulative brownian_abs_max_log_sf=calibrary.numerics.laws.brownian.brownian_abs_max_log_sf
 calibrary.metrics.cumulative brownian_abs_max_sf=calibrary.numerics.laws.brownian.brownian_abs_max_sf
 calibrary.metrics.cumulative brownian_range_log_sf=calibrary.numerics.laws.brownian.brownian_range_log_sf
 calibrary.metrics.cumulative brownian_range_sf=calibrary.numerics.laws.brownian.brownian_range_sf
-calibrary.study NullReading=ExpectedByChance null_reading=expected_by_chance
-calibrary.study.chance null_reading=expected_by_chance
+calibrary.study ExpectedByChance=calibrary.inference.verbs.chance.ExpectedByChance
+calibrary.study NullReading=calibrary.inference.verbs.chance.ExpectedByChance
 beta_log_kernel centres=centers
 d_ece_map min_samples=min_count
 d_ece_map_data min_samples=min_count
@@ -76,6 +77,39 @@ verdict on_undecided=undecided
 OLD_NAMES: dict[str, dict[str, str]] = {}
 for _owner, *_names in (line.split() for line in _OLD_NAMES.strip().splitlines()):
     OLD_NAMES.setdefault(_owner, {}).update({old: new for old, _, new in (name.partition("=") for name in _names)})
+
+#: Functions that another call replaces: the path, where the function is now, and the new call.
+_SUPERSEDED = """
+calibrary.assert_calibrated verdict('ece<0.05', y_true, y_prob).require()
+calibrary.calibration_gain compare(metric, y_true, before, after)
+calibrary.consistency_band expected_by_chance(metric, y_true, y_prob, method='consistency')
+calibrary.null_distribution expected_by_chance(metric, y_true, y_prob)
+calibrary.reading_band=consistency_band expected_by_chance(metric, y_true, y_prob, method='consistency')
+calibrary.inference.assert_calibrated verdict('ece<0.05', y_true, y_prob).require()
+calibrary.inference.calibration_gain compare(metric, y_true, before, after)
+calibrary.inference.consistency_band expected_by_chance(metric, y_true, y_prob, method='consistency')
+calibrary.inference.null_distribution expected_by_chance(metric, y_true, y_prob)
+calibrary.inference.reading_band=consistency_band expected_by_chance(metric, y_true, y_prob, method='consistency')
+calibrary.study.expected_by_chance expected_by_chance(metric, y_true, y_prob)
+calibrary.study.null_reading=expected_by_chance expected_by_chance(metric, y_true, y_prob)
+calibrary.observed_expected_interval interval('oe', y_true, y_prob)
+calibrary.diagnostics.observed_expected_interval interval('oe', y_true, y_prob)
+"""
+_OLD_FUNCTIONS = "calibrary.inference.verbs.superseded"
+#: Path of a function that another call replaces: its module, its name there, and the new call.
+SUPERSEDED: dict[str, tuple[str, str, str]] = {}
+for _path, _call in (line.split(" ", 1) for line in _SUPERSEDED.strip().splitlines()):
+    _path, _, _today = _path.partition("=")
+    _today = _today or _path.rpartition(".")[2]
+    _module = "calibrary.diagnostics.ratio" if _today == "observed_expected_interval" else _OLD_FUNCTIONS
+    SUPERSEDED[_path] = (_module, _today, f"calibrary.{_call}")
+
+
+def superseded(path: str) -> Any:
+    """A function that another call replaces, with a warning that gives the new call."""
+    module, name, call = SUPERSEDED[path]
+    deprecated(path, call)
+    return getattr(import_module(module), name)
 
 
 class _Finder:
@@ -107,7 +141,9 @@ def old_names(module: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module in which names were changed: an old name gives the new object and a warning."""
 
     def found(name: str) -> Any:
-        if name not in OLD_NAMES[module]:
+        if f"{module}.{name}" in SUPERSEDED:
+            return superseded(f"{module}.{name}")
+        if name not in OLD_NAMES.get(module, {}):
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         new = OLD_NAMES[module][name]
         where, _, current = (new if "." in new else f"{module}.{new}").rpartition(".")

@@ -29,6 +29,9 @@ def main() -> None:
     _ready_streams()
     _warn_in_sentences()
     with repeated_interrupts():
+        sys.argv[1:], old = renewed(sys.argv[1:])
+        if old:
+            print(f"calibrary: {old}", file=sys.stderr)
         if answered():
             return
         try:
@@ -40,7 +43,7 @@ def main() -> None:
                     from calibrary.cli.app_start import main as run
                 elif sys.argv[1:2] == ["report"]:
                     from calibrary.cli.report import main as run
-                elif sys.argv[1:2] and sys.argv[1] in ("list", "explain", "recommend", "table2", "notation"):
+                elif sys.argv[1:2] == ["explain"]:
                     from calibrary.cli.catalogue import main as run
                 else:
                     from calibrary.cli.main import main as run
@@ -51,6 +54,27 @@ def main() -> None:
             print("calibrary: stopped", file=sys.stderr)
             raise SystemExit(130) from None
         run()
+
+
+#: The commands of 0.3 that are in a group now, and the options of ``report`` that are commands now.
+_OLD = {
+    **dict.fromkeys(("list", "recommend", "table2", "notation"), "explain"),
+    **dict.fromkeys(("scan", "sql", "state", "monitor"), "scale"),
+}
+_OLD_OPTIONS = {"--sampled": "answers", "--members": "ensemble", "--outside": "outside"}
+
+
+def renewed(words: list[str]) -> tuple[list[str], str]:
+    """The words of a command as they are typed today, and a sentence about an old command; empty if it is not old."""
+    said = "calibrary {} is an old command: use calibrary {}".format
+    if words[:1] == ["report"]:
+        given = [word.partition("=")[0] for word in words]
+        for option, new in _OLD_OPTIONS.items():
+            if option in given:
+                return [new, *(word for word in words[1:] if word != "--sampled")], said(f"report {option}", new)
+    elif words and words[0] in _OLD:
+        return [_OLD[words[0]], *words], said(words[0], f"{_OLD[words[0]]} {words[0]}")
+    return words, ""
 
 
 @contextmanager

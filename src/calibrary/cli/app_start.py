@@ -7,13 +7,11 @@ import signal
 import sys
 import threading
 import webbrowser
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from calibrary.base.errors import extra
+from calibrary.cli.taking import taking
+from calibrary.options import fields_of
 
 #: The environment variable with the password of an app that other machines can reach. It is not an option, because
 #: other users can see the arguments of a command.
@@ -23,35 +21,9 @@ _SHORTEST_PASSWORD = 12
 _MOST_MINUTES = 525_600.0
 _LOCAL = ("127.0.0.1", "localhost")
 
-Host = Annotated[str, typer.Option("--host", help="Address to listen on; any other than 127.0.0.1 needs --i-know.")]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 chooses a free port.")]
-NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address and do not open a browser.")]
-MostMb = Annotated[int, typer.Option("--most-mb", min=1, help="Size in MB of the largest file that can be uploaded.")]
-MemoryMb = Annotated[
-    int, typer.Option("--memory-mb", min=0, help="Memory of a report, in MB; 0 for 3/4 of the machine's memory.")
-]
-Minutes = Annotated[float, typer.Option("--minutes", min=0.01, help="Longest time in minutes that a report may take.")]
-Keep = Annotated[
-    Path | None, typer.Option("--keep", help="Folder for finished reports, which are listed again after a restart.")
-]
-IKnow = Annotated[
-    bool,
-    typer.Option("--i-know", help=f"Allow another --host. The password is {PASSWORD}; nothing is encrypted."),
-]
 
-
-@dataclass(frozen=True)
-class AppCommand:
+class AppCommand(fields_of("app")):  # type: ignore[misc]
     """The arguments of ``calibrary app``."""
-
-    host: str
-    port: int
-    no_browser: bool
-    most_mb: int
-    memory_mb: int
-    minutes: float
-    keep: Path | None
-    i_know: bool
 
     @property
     def password(self) -> str | None:
@@ -109,21 +81,13 @@ def _stopped(*_: object) -> None:
     raise SystemExit(0)
 
 
-def app(
-    host: Host = "127.0.0.1",
-    port: Port = 0,
-    no_browser: NoBrowser = False,
-    most_mb: MostMb = 4096,
-    memory_mb: MemoryMb = 0,
-    minutes: Minutes = 60.0,
-    keep: Keep = None,
-    i_know: IKnow = False,
-) -> None:
+@taking("app", AppCommand)
+def app(command: AppCommand) -> None:
     """Open a local page in the browser: drop a file, see the result, download the report.
 
     Files stay on this machine, in a private folder that is removed when the app ends.
     """
-    AppCommand(host, port, no_browser, most_mb, memory_mb, minutes, keep, i_know).serve()
+    command.serve()
 
 
 def main() -> None:

@@ -33,14 +33,6 @@ _LIBRARIES = ("matplotlib.figure", "matplotlib.backends.backend_svg", "pyarrow.c
 _OPTIONAL = "pandas"
 #: The largest number of bytes of a file that a job may write.
 _LARGEST_FILE = 4 << 30
-#: Options on the page: texts such as names of columns, lists of names, switches, and numbers.
-_WORDS = (
-    "label", "weight", "unit", "time", "positive", "labels", "id_column", "model_column", "class_column", "scorer",
-    "title", "purpose", "author",
-)  # fmt: skip
-_LISTS = ("prob", "model", "by")
-_SWITCHES = ("logits", "percent", "drop_missing", "drop_invalid", "ordinal", "sampled")
-_NUMBERS = ("resamples", "seed")
 
 
 def limited(memory: int, seconds: int) -> None:
@@ -214,14 +206,14 @@ def _pdf(job: dict[str, Any], speaker: Speaker) -> None:
 
 
 def _report(job: dict[str, Any], speaker: Speaker) -> None:
-    from calibrary.cli.report import ReportCommand, is_saved
+    from calibrary.cli.report import is_saved
     from calibrary.reporting.stored import from_json
     from calibrary.reporting.write import save
 
     folder = Path(job["folder"])
     os.chdir(folder / "inputs")
     outputs = [folder / f"report.{ending}" for ending in ("html", "json", "csv", "md")]
-    command = ReportCommand(files=list(job["files"]), **options_of(job["options"]))
+    command = command_of(job["files"], job["options"])
     typed = replace(command, output=[Path("report.html")])
     speaker.say(command=command_line(typed), python=python_lines(command))
     sys.argv = words(typed)  # the page of the report shows the command that computes it
@@ -254,7 +246,7 @@ def _answered(command: Any, speaker: Speaker) -> tuple[list[Any], Any]:
     from calibrary.reporting.compose import ANSWERED
 
     known: list[Any] = []
-    several = len(command.files) > 1 or bool(command.model or command.model_column)
+    several = _of_several(command)
 
     def send(found: Any) -> None:
         known.append(found)
@@ -299,35 +291,41 @@ def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
 # -- from the page to a command ----------------------------------------------------------------------
 
 
-def options_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a report that the page sent; empty values are ignored, and other options are refused."""
+def command_of(files: list[str], given: dict[str, Any]) -> Any:
+    """The command that the page asks for; empty values are ignored, and what the page does not have is refused."""
+    from calibrary.cli.report import AnswersCommand, ReportCommand
     from calibrary.cli.sources import InputError
+    from calibrary.options import options_of
 
-    kinds: dict[str, type] = {
-        **dict.fromkeys(_WORDS, str), **dict.fromkeys(_LISTS, list), **dict.fromkeys(_SWITCHES, bool),
-        **dict.fromkeys(_NUMBERS, int), "threshold": list, "primary": str, "lens": str,
-    }  # fmt: skip
+    kind: Any = AnswersCommand if given.get("sampled") is True else ReportCommand
+    offered = {option.name: option for option in options_of("report") if option.app}
+    known = {option.name for option in options_of(kind.verb)}
     found: dict[str, Any] = {}
     for name, value in given.items():
-        if name not in kinds:
+        if name != "sampled" and name not in offered:
             raise InputError(f"{name!r} is not an option of a report on this page")
-        if value is False or value in (None, "", []):  # but not 0, which requests no draws
+        if value is False or value in (None, "", []) or value is given.get("sampled") is True:  # 0 requests no draws
             continue
-        if not isinstance(value, kinds[name]) or (kinds[name] is int and isinstance(value, bool)):
-            raise InputError(f"{name}: {value!r} has the wrong type")
-        found[name] = _list_of(name, value) if kinds[name] is list else value
-    if found.get("resamples", 0) > 9999 or found.get("resamples", 0) < 0 or found.get("seed", 0) < 0:
-        raise InputError("choose a number of draws from 0 to 9,999 and a seed of at least 0")
-    return found
+        if name not in known:
+            raise InputError(f"--{name.replace('_', '-')} is not used with --sampled: leave it out")
+        _check_type(offered[name], value)
+        if name == "resamples" and value > 9999:
+            raise InputError("choose a number of draws from 0 to 9,999")
+        offered[name].check(value, name)
+        found[name] = [float(v) for v in value] if name == "threshold" else value
+    return kind(files=list(files), **found)
 
 
-def _list_of(name: str, values: Any) -> list[Any]:
+def _check_type(option: Any, value: Any) -> None:
+    """Refuse a value of another type than the option's."""
     from calibrary.cli.sources import InputError
 
-    kind: Any = (int, float) if name == "threshold" else str
-    if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
-        raise InputError(f"{name}: {values!r} has values of the wrong type")
-    return [float(v) for v in values] if name == "threshold" else values
+    one: Any = {"flag": bool, "whole": int, "share": (int, float)}.get(option.what, str)
+    each = value if isinstance(value, list) and option.repeated else [value]
+    if option.repeated != isinstance(value, list) or not all(
+        isinstance(v, one) and isinstance(v, bool) == (one is bool) for v in each
+    ):
+        raise InputError(f"{option.name}: {value!r} has the wrong type")
 
 
 def words(command: Any) -> list[str]:
@@ -340,7 +338,7 @@ def words(command: Any) -> list[str]:
         for each in value if isinstance(value, list) else [value]:
             typed += [option] if each is True else [f"{option}={each}"] if str(each)[:1] == "-" else [option, str(each)]
     files = list(command.files)
-    return ["calibrary", "report", *typed, *(["--"] if any(f[:1] == "-" for f in files) else []), *files]
+    return ["calibrary", command.verb, *typed, *(["--"] if any(f[:1] == "-" for f in files) else []), *files]
 
 
 def command_line(command: Any) -> str:
@@ -357,19 +355,27 @@ def python_lines(command: Any) -> str:
     if len(command.files) == 1 and is_saved(command.files[0]):
         read = f"reports, comparisons = from_json({command.files[0]!r})"
         return _lines("from calibrary.reporting.stored import from_json", _SAVE_IMPORT, "", read, _SAVE)
-    if len(command.files) > 1 or command.model or command.model_column or command.sampled:
-        call = f"command = ReportCommand(files={list(command.files)!r}, {_keywords(_chosen(command))}as_json=True)"
+    if _of_several(command) or command.verb != "report":
+        kind = type(command).__name__
+        call = f"command = {kind}(files={list(command.files)!r}, {_keywords(_chosen(command))}as_json=True)"
         made = "reports, comparisons = command.answered(command.files)"
-        return _lines("from calibrary.cli.report import ReportCommand", _SAVE_IMPORT, "", call, made, _SAVE)
+        return _lines(f"from calibrary.cli.report import {kind}", _SAVE_IMPORT, "", call, made, _SAVE)
     return _of_one_model(command)
+
+
+def _of_several(command: Any) -> bool:
+    """Whether the command evaluates several models."""
+    return len(command.files) > 1 or bool(getattr(command, "model", None) or getattr(command, "model_column", None))
 
 
 def _of_one_model(command: Any) -> str:
     """The Python code for one model."""
     from calibrary.cli.large import is_scanned
+    from calibrary.options import options_of
 
     chosen, file = _chosen(command), command.files[0]
-    reading = {"id" if name == "id_column" else name: chosen[name] for name in _READING if name in chosen}
+    entries = [option for option in options_of("report") if option.name in chosen]
+    reading = {"id" if o.name == "id_column" else o.name: chosen[o.name] for o in entries if o.reads}
     others = list(dict.fromkeys(name for name in (command.unit, command.time, *command.split) if name))
     reading |= {"others": others} if others else {}
     reading |= {"labels": [name.strip() for name in command.labels.split(",")]} if command.labels else {}
@@ -378,7 +384,8 @@ def _of_one_model(command: Any) -> str:
     parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in command.split)}}}"] if command.split else []
     parts += [f"time=found.others[{command.time!r}]"] if command.time else []
     parts += [f"units=found.others[{command.unit!r}]"] if command.unit else []
-    parts += [f"{of_python}={chosen[name]!r}" for name, of_python in _SETTINGS.items() if name in chosen]
+    plainly = [o for o in entries if (o.settings and o.name not in ("by", "time", "unit", "seed")) or o.about]
+    parts += [f"{o.keyword}={chosen[o.name]!r}" for o in plainly if o.name != "title"]
     return _lines(
         "import calibrary as cal",
         f"from calibrary.cli.{module} import {verb}",
@@ -405,29 +412,17 @@ def _lines(*lines: str) -> str:
 
 _SAVE_IMPORT = "from calibrary.reporting.write import save"
 _SAVE = 'save(reports, ["report.html"], comparisons)'
-#: Options that define how a file is read, and options of the report with their names in Python.
-_READING = ("label", "prob", "weight", "positive", "logits", "percent", "drop_missing", "drop_invalid", "scorer",
-            "class_column", "id_column")  # fmt: skip
-_SETTINGS = {"purpose": "purpose", "author": "author", "threshold": "thresholds", "primary": "primary", "lens": "lens",
-             "resamples": "n_resamples", "ordinal": "ordinal"}  # fmt: skip
-
-#: The names on the page of the options of the command line.
-_FIELDS = {
-    "label": "the field Label", "correct": "the field Label", "prob": "the field Probability",
-    "confidence": "the field Probability", "positive": "the field Class of interest", "weight": "the field Weight",
-    "unit": "the field Unit", "by": "the field Groups", "time": "the field Time", "id": "the field Row identifier",
-    "percent": "the box Percentages", "logits": "the box Logits", "drop-missing": "the box Leave out missing values",
-    "drop-invalid": "the box Leave out invalid rows", "labels": "the field Names of the classes",
-    "scorer": "the field Scorer", "resamples": "the field Draws", "class-column": "the field Class column",
-    "model-column": "the field Model column", "sampled": "the box Sampled answers",
-}  # fmt: skip
 
 
 def in_words_of_the_page(sentence: str) -> str:
     """A message of the command line in which options are replaced by the names of the page's fields."""
     import re
 
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: _FIELDS.get(found[1], found[0]), sentence)
+    from calibrary.options import options_of
+
+    named = {word: option.app for option in options_of("report") for word in option.words if option.app}
+    named["--sampled"] = "the box Sampled answers"
+    return re.sub(r"--[a-z]+(?:-[a-z]+)*", lambda found: named.get(found[0], found[0]), sentence)
 
 
 JOBS = {"preview": _preview, "report": _report, "pdf": _pdf, "tool": _tool}

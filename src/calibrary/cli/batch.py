@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.base.numbers import ends, number
@@ -14,14 +12,6 @@ from calibrary.cli.shared import err, plain, written
 from calibrary.cli.sources import InputError
 from calibrary.reporting.index import IndexLine, index
 from calibrary.reporting.write import ENDINGS, save
-
-Folder = Annotated[Path | None, typer.Option(help="One report for each file, in this folder, with an index page.")]
-Forms = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--form", help=f"File format of the reports, with --folder: {', '.join(e[1:] for e in ENDINGS)}. Repeatable."
-    ),
-]
 
 #: A function that takes one file and returns its reports and their comparisons.
 Maker = Callable[[str], tuple[list[Any], Any]]

@@ -1,19 +1,21 @@
-"""List, explain and recommend metrics: ``calibrary list | explain | recommend``."""
+"""Look up metrics: ``calibrary explain ID``, ``explain list``, ``recommend``, ``table2`` and ``notation``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperGroup
 
 import calibrary as cal
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.formula import readable
 from calibrary.cli.sources import InputError
+from calibrary.cli.taking import taking
 from calibrary.metrics.machinery.cards import Listed, declared, listed_metrics
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
 
@@ -27,26 +29,12 @@ if TYPE_CHECKING:  # a list of metrics is read from the index of the cards alone
 _WIDE = 150
 
 
-def list_metrics(
-    family: Annotated[str | None, typer.Option(help=", ".join(FAMILIES))] = None,
-    task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
-    test: Annotated[bool, typer.Option("--test", help="Only metrics with a hypothesis test of their own.")] = False,
-    proper: Annotated[bool, typer.Option("--proper", help="Only proper scores.")] = False,
-    consistent: Annotated[
-        bool,
-        typer.Option(
-            "--consistent",
-            help="Only consistent calibration measures (bounded by powers of the distance from calibration).",
-        ),
-    ] = False,
-    needs: Annotated[
-        str | None, typer.Option(help="Only metrics that need this input: features, groups, boxes, ...")
-    ] = None,
-) -> None:
-    """List the metrics: `calibrary list --family bin --test`."""
-    if family is not None and family not in FAMILIES:
-        raise InputError(f"--family {family!r} is not known: choose from {', '.join(FAMILIES)}")
-    shown = [e for e in listed_metrics() if _wanted(e, family, task, test, proper, consistent, needs)]
+@taking("list")
+def list_metrics(given: Any) -> None:
+    """List the metrics: `calibrary explain list --family bin --test`."""
+    if given.family is not None and given.family not in FAMILIES:
+        raise InputError(f"--family {given.family!r} is not known: choose from {', '.join(FAMILIES)}")
+    shown = [e for e in listed_metrics() if _wanted(e, given)]
     # the next program of a pipe gets unbroken lines, whatever the width of the terminal
     console = out if out.is_terminal else Console(width=_WIDE, emoji=False, highlight=False)
     console.print(listing(shown, console.width))
@@ -77,9 +65,7 @@ def listing(entries: Iterable[Listed], width: int) -> Table:
     return table
 
 
-def _wanted(
-    e: Listed, family: str | None, task: str | None, test: bool, proper: bool, consistent: bool, needs: str | None
-) -> bool:
+def _wanted(e: Listed, given: Any) -> bool:
     fits_task = {
         None: True,
         "binary": e.family != "detection" and "order" not in e.needs,
@@ -87,49 +73,42 @@ def _wanted(
         "ordinal": e.family != "detection",
         "detection": e.family == "detection",
     }
-    if task not in fits_task:
-        raise InputError(f"--task {task!r} is not known: choose from binary, multiclass, ordinal, detection")
+    if given.task not in fits_task:
+        raise InputError(f"--task {given.task!r} is not known: choose from binary, multiclass, ordinal, detection")
     return (
-        fits_task[task]
-        and (family is None or e.family == family)
-        and (not test or e.has_test)
-        and (not proper or e.proper in ("strictly", "proper"))
-        and (not consistent or e.consistent)
-        and (needs is None or needs in e.needs)
+        fits_task[given.task]
+        and (given.family is None or e.family == given.family)
+        and (not given.test or e.has_test)
+        and (not given.proper or e.proper in ("strictly", "proper"))
+        and (not given.consistent or e.consistent)
+        and (given.needs is None or given.needs in e.needs)
     )
 
 
-def explain(
-    id: Annotated[str, typer.Argument(help="Metric id or alias, or the name of a curve.")],
-    n: Annotated[
-        int | None, typer.Option(min=1, help="Your number of rows: what the study found at this size.")
-    ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also the evidence, the names, the references and the errata.")
-    ] = False,
-) -> None:
+@taking("explain")
+def explain(given: Any) -> None:
     """Explain a metric: what it measures, when to use it and how to judge a value: `calibrary explain ece --n 500`."""
     from calibrary.lookup import catalogue
     from calibrary.lookup.curve_names import curve_named
 
-    curve = None if id in catalogue else curve_named(id)
+    curve = None if given.id in catalogue else curve_named(given.id)
     if curve is not None:
         _explain_curve(curve)
         return
-    e, facts = catalogue[id], facts_of(catalogue[id])
+    e, facts = catalogue[given.id], facts_of(catalogue[given.id])
     out.print(f"[bold]{plain(e.name)}[/] ({e.id})", highlight=False)
     out.print(plain(e.meaning), highlight=False)
     for name in _NAMED:
         if name in facts:
             out.print(plain(facts[name]), highlight=False)
-    for heading, names in sections(facts, everything).items():
+    for heading, names in sections(facts, given.everything).items():
         out.print(f"\n[bold]{heading}[/]", highlight=False)
         for name in names:
             label = "" if name.lower() == heading.lower() else f"[dim]{plain(name)}:[/] "
             out.print(f"{label}{plain(facts[name])}", highlight=False)
         if heading == _JUDGE:
-            _print_study(e, n)
-    if not everything:
+            _print_study(e, given.n)
+    if not given.everything:
         out.print(
             f"\n[dim]calibrary explain {e.id} --all adds evidence, names, references and errata[/]", highlight=False
         )
@@ -278,18 +257,16 @@ def _cited(e: Entry) -> dict[str, str]:
 _FORMATS = ("markdown", "csv", "json")
 
 
-def table2(
-    form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
-) -> None:
-    """Print the review's Table 2 with calibrary's ids: `calibrary table2 --format csv > table2.csv`."""
-    _print_table(cal.catalogue.table2(), form)
+@taking("table2")
+def table2(given: Any) -> None:
+    """Print the review's Table 2 with calibrary's ids: `calibrary explain table2 --format csv > table2.csv`."""
+    _print_table(cal.catalogue.table2(), given.form)
 
 
-def notation(
-    form: Annotated[str, typer.Option("--format", help="markdown, csv or json.")] = "markdown",
-) -> None:
+@taking("notation")
+def notation(given: Any) -> None:
     """Print the symbols of the formulas: those of the review's Table 1 and calibrary's own."""
-    _print_table(cal.notation(), form)
+    _print_table(cal.notation(), given.form)
 
 
 def _print_table(table: ReviewTable, form: str) -> None:
@@ -358,29 +335,14 @@ def _explain_curve(curve: Curve) -> None:
             out.print(f"[dim]{name}:[/] {plain(text)}", highlight=False)
 
 
-def recommend(
-    task: Annotated[str | None, typer.Option(help="binary, multiclass, ordinal or detection.")] = None,
-    goal: Annotated[
-        str | None, typer.Option(help="measure, compare, test, train, explain or rank (recalibration methods).")
-    ] = None,
-    n: Annotated[int, typer.Option(min=1, help="Number of predictions.")] = 1000,
-    rare: Annotated[float, typer.Option(min=0, max=1, help="Share of the rarest class.")] = 0.5,
-    test: Annotated[bool, typer.Option("--test", help="A hypothesis test is needed.")] = False,
-    direction: Annotated[
-        bool, typer.Option("--direction", help="The metric must distinguish over- from under-confidence.")
-    ] = False,
-    ties: Annotated[bool, typer.Option("--ties", help="The model gives few distinct scores.")] = False,
-    most: Annotated[int, typer.Option(min=1, help="Number of recommendations.")] = 5,
-    safety: Annotated[bool, typer.Option("--safety", help="The largest error matters, not the typical one.")] = False,
-    assurance: Annotated[bool, typer.Option("--assurance", help="Prefer deterministic metrics.")] = False,
-    label_noise: Annotated[bool, typer.Option("--label-noise", help="Some labels are wrong.")] = False,
-    classes: Annotated[int | None, typer.Option(help="Number of classes, if there are very many.")] = None,
-    features: Annotated[bool, typer.Option("--features", help="Features or groups of the rows are available.")] = False,
-    top_label: Annotated[
-        bool, typer.Option("--top-label", help="Only the probability of the predicted class is known.")
-    ] = False,
-) -> None:
+#: The options of ``recommend`` that its function in Python has under the same name.
+_ASKED = ("test", "direction", "ties", "most", "safety", "assurance", "label_noise", "features")
+
+
+@taking("recommend")
+def recommend(given: Any) -> None:
     """Recommend metrics for a question; without options, the command asks for the question's details."""
+    task, goal, n, rare = given.task, given.goal, given.n, given.rare
     from calibrary.lookup.recommend import GOALS, TASKS
 
     if sys.stdin.isatty() and task is None and goal is None:
@@ -388,10 +350,10 @@ def recommend(
         goal = typer.prompt(f"goal ({', '.join(GOALS)})", default="measure")
         n = typer.prompt("number of predictions", default=n, type=int)
         rare = typer.prompt("share of the rarest class", default=rare, type=float)
+    asked = {name: getattr(given, name) for name in _ASKED}
     found = cal.recommend(
-        task or "binary", goal or "measure", n=n, rare=rare, test=test, direction=direction, ties=ties, most=most,
-        safety=safety, assurance=assurance, label_noise=label_noise, n_classes=classes, features=features,
-        top_label_only=top_label,
+        task or "binary", goal or "measure", n=n, rare=rare, n_classes=given.classes, top_label_only=given.top_label,
+        **asked,
     )  # fmt: skip
     for rank, r in enumerate(found, 1):
         out.print(f"[bold]{rank}. {r.id}[/] {plain(r.name)}", highlight=False)
@@ -401,18 +363,30 @@ def recommend(
             out.print(f"   - {plain(r.caution)}", highlight=False)
 
 
+class _Explained(TyperGroup):
+    """The commands that look something up; a word that is none of them is the name of a metric to be explained."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "--help"):
+            args = ["metric", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Explained,
+    help="Explain a metric or a curve: what it measures, when to use it and how to judge a value: "
+    "`calibrary explain ece --n 500`.",
+    no_args_is_help=True,
+)
+app.command("metric", hidden=True)(explain)
+app.command("list")(list_metrics)
+app.command()(recommend)
+app.command()(table2)
+app.command()(notation)
+
+
 def main() -> None:
-    """Run a command of this file without importing the other commands."""
+    """Run ``calibrary explain`` without importing the other commands."""
     from calibrary.cli.ending import run_alone
 
-    run_alone(sys.argv[1], COMMANDS[sys.argv[1]])
-
-
-#: The commands of this file by their names.
-COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_metrics,
-    "explain": explain,
-    "recommend": recommend,
-    "table2": table2,
-    "notation": notation,
-}
+    run_alone("explain", app)

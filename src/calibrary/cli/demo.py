@@ -7,16 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 import calibrary as cal
 from calibrary.base.errors import one_of
 from calibrary.base.numbers import counted, percent
 from calibrary.cli import report as report_command
-from calibrary.cli.shared import Resamples, out, plain, say
+from calibrary.cli.shared import out, plain, say, taking
 
 
 @dataclass(frozen=True)
@@ -98,23 +97,21 @@ EXAMPLES = {
 }  # fmt: skip
 
 
-def demo(
-    example: Annotated[str, typer.Argument(help=f"Which example: {', '.join(EXAMPLES)}.")] = "risk",
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the report.")] = Path("demo"),
-    resamples: Resamples = None,
-) -> None:
+@taking("demo")
+def demo(given: Any) -> None:
     """Evaluate one example and write its page: `calibrary demo`, or another by name, `calibrary demo rare`."""
+    output = given.output
     from calibrary.reporting.write import check_paths, save
 
-    one_of("example", example, EXAMPLES)
+    one_of("example", given.example, EXAMPLES)
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output} is a file: name a folder")
     output.mkdir(parents=True, exist_ok=True)
     paths = [output / "report.html", output / "report.json"]
     check_paths(paths)
-    chosen = EXAMPLES[example]
+    chosen = EXAMPLES[given.example]
     say(f"evaluating {chosen.about}", False)
-    reports = chosen.reports(resamples)
+    reports = chosen.reports(given.resamples)
     save(reports, paths)
     report_command.show(reports, (), False)
     for one in reports:
@@ -124,7 +121,7 @@ def demo(
         _written(file, chosen.columns())
     out.print(f"\nThe page with figures: [bold]{plain(paths[0])}[/]")
     out.print(f"Next: [bold]{plain(chosen.next.format(file=file))}[/]", soft_wrap=True)
-    others = ", ".join(name for name in EXAMPLES if name != example)
+    others = ", ".join(name for name in EXAMPLES if name != given.example)
     out.print(f"[dim]Other examples: calibrary demo {plain(others).replace(', ', ' | ')}[/]")
 
 

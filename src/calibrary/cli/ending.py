@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 import typer
 
@@ -44,16 +44,21 @@ def run(app: typer.Typer) -> NoReturn:
         sys.exit(status if isinstance(status, int) else 0)
 
 
-def run_alone(name: str, command: Callable[..., None]) -> NoReturn:
+def run_alone(name: str, command: typer.Typer | Callable[..., None]) -> NoReturn:
     """Run one command without registering the others."""
     alone = typer.Typer(rich_markup_mode="markdown", pretty_exceptions_enable=False)
-    alone.command(name)(command)
+    if isinstance(command, typer.Typer):
+        alone.add_typer(command, name=name)
+    else:
+        alone.command(name)(command)
     alone.callback()(lambda: None)  # a second entry, so that Typer still expects the name of the command
     run(alone)
 
 
 def _sentence(error: Exception) -> tuple[str, int]:
     """The message for an error, and the exit status."""
+    if type(error).__name__ == "NoSuchOption":
+        return _unknown_option(error), FAILURE
     if hasattr(error, "format_message"):  # an error of click, which typer includes under other names
         return str(error.format_message()), FAILURE
     from calibrary.cli.shared import mistake
@@ -63,6 +68,15 @@ def _sentence(error: Exception) -> tuple[str, int]:
         return known, FAILURE
     traceback.print_exception(error)
     return "this is a fault of calibrary, not a mistake of yours: please report it with the lines above", FAILURE
+
+
+def _unknown_option(error: Any) -> str:
+    """The sentence about an option that the command does not have."""
+    from calibrary.base.errors import suggest
+
+    known = [word for p in error.ctx.command.params if not getattr(p, "hidden", False) for word in p.opts]
+    near = suggest(error.option_name, known) if error.possibilities else "leave it out"
+    return f"{error.option_name} is not an option of calibrary {error.ctx.info_name}: {near}"
 
 
 def _fail(sentence: str, status: int) -> NoReturn:

@@ -287,7 +287,7 @@ def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
 def _refuse_unpacked(name: str, size: int) -> None:
     if size > sources.MOST_BYTES:
         raise InputError(
-            f"{name} is small but unpacks to more than {in_gib(sources.MOST_BYTES)}: use calibrary scan, "
+            f"{name} is small but unpacks to more than {in_gib(sources.MOST_BYTES)}: use calibrary scale scan, "
             "or save the file without compression"
         )
 

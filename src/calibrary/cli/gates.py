@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -22,18 +22,6 @@ from calibrary.evaluation import Row
 from calibrary.inference.verbs.verdict import Condition, Verdict, condition, judged, verdict
 from calibrary.lookup import catalogue
 from calibrary.reporting.junit import Case, junit
-
-FailIf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-if",
-        help='Exit with status 1 if this holds for the whole interval, e.g. "ece>0.05". Repeatable.',
-    ),
-]
-Undecided = Annotated[
-    str, typer.Option(help="Result of a gate whose bound lies inside the interval: pass (with a warning) or fail.")
-]
-Junit = Annotated[Path | None, typer.Option(help="Write the gates as JUnit XML, for build servers.")]
 
 
 def rule_of(text: str) -> Condition:

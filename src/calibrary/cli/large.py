@@ -169,7 +169,7 @@ def load_state(path: Path) -> Any:
 
     about = _about(path)
     if about is None:
-        raise InputError(f"{path} is not a saved state: write one with calibrary scan FILES -o {path.name}")
+        raise InputError(f"{path} is not a saved state: write one with calibrary scale scan FILES -o {path.name}")
     return VectorState.load(path) if about.get("kind") == "vectors" else State.load(path)
 
 

@@ -100,7 +100,7 @@ def _of_questions(log: Log, name: str, questions: Sequence[Any]) -> Any:
     for id, given in zip(log.columns["id"], log.columns[name], strict=True):
         if value.setdefault(id, given) != given:
             raise InputError(
-                f"the samples of question {id!r} have different values of {name!r}: with --sampled every question "
+                f"the samples of question {id!r} have different values of {name!r}: here every question "
                 "needs a single value, so name another column"
             )
     return as_column([value[id] for id in questions], name, log.source)

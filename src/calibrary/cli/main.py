@@ -7,8 +7,8 @@ Each command is defined in the file named after it; this file registers the comm
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ import calibrary as cal
 from calibrary.base.numbers import counted, number
 from calibrary.cli import app_start, catalogue, demo, monitor, plan, recalibrate, report, scan, single, study, validate
 from calibrary.cli.ending import run
-from calibrary.cli.shared import out, plain
+from calibrary.cli.shared import out, plain, taking
 
 app = typer.Typer(
     help="Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE.",
@@ -24,23 +24,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for command in (report.report, single.metric, single.compare, single.plot, scan.scan, scan.sql, scan.state):
-    app.command()(command)
-for name, command in catalogue.COMMANDS.items():
-    app.command(name)(command)
-app.command()(plan.plan)
-app.command()(monitor.monitor)
-app.command()(validate.validate)
-app.command("app")(app_start.app)
-app.command()(demo.demo)
-detection = typer.Typer(
-    help="Calibration of object detectors, from COCO ground truth and results.", no_args_is_help=True
-)
-detection.command("report")(report.detection_report)
-detection.command("plot")(single.detection_plot)
-app.add_typer(detection, name="detection")
-app.add_typer(recalibrate.app, name="recalibrate")
-app.add_typer(study.app, name="study")
 
 
 def _version(requested: bool) -> None:
@@ -58,12 +41,6 @@ def options(
     """Can these predicted probabilities be believed? Start with: calibrary demo, or calibrary report FILE."""
 
 
-def main() -> None:
-    """Run the command line."""
-    run(app)
-
-
-@app.command("schema")
 def show_schema() -> None:
     """Print the JSON Schema of `calibrary report --json`: what each field of a report means."""
     import json
@@ -73,35 +50,24 @@ def show_schema() -> None:
     sys.stdout.write(json.dumps(schema(), indent=1) + "\n")
 
 
-@app.command("mcp")
-def serve_tools(
-    folders: Annotated[
-        list[Path], typer.Argument(help="Folders whose files may be read; files elsewhere are refused.")
-    ],
-    most_mb: Annotated[
-        int, typer.Option("--most-mb", min=1, help="Size in MB of the largest file that may be read.")
-    ] = 1024,
-) -> None:
+@taking("mcp")
+def serve_tools(given: Any) -> None:
     """Serve calibrary's tools to AI agents by the Model Context Protocol: `calibrary mcp data`."""
     from calibrary.base.errors import extra
     from calibrary.cli.allowed import AllowedFolders
 
     with extra("mcp", "calibrary mcp"):
         from calibrary.cli.server import serve
-    serve(AllowedFolders(folders, most_mb * 1_000_000))
+    serve(AllowedFolders(given.folders, given.most_mb * 1_000_000))
 
 
-@app.command()
-def cache(
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Delete the stored compiled code; it is compiled again when needed.")
-    ] = False,
-) -> None:
+@taking("cache")
+def cache(given: Any) -> None:
     """Show the folder and size of the stored compiled code; `calibrary cache --clear` deletes it."""
     from calibrary.numerics.compiled import available
     from calibrary.numerics.compiled import cache as kept
 
-    if clear:
+    if given.clear:
         kept.clear()
     files, size = kept.size()
     out.print(
@@ -109,3 +75,42 @@ def cache(
     )
     if not available():
         out.print(plain("numba is not installed: results are the same, but slower (pip install 'calibrary[fast]')"))
+
+
+def main() -> None:
+    """Run the command line."""
+    run(app)
+
+
+detection = typer.Typer(
+    help="Calibration of object detectors, from COCO ground truth and results.", no_args_is_help=True
+)
+detection.command("report")(report.detection_report)
+detection.command("plot")(single.detection_plot)
+scale = typer.Typer(help="Summarize very many rows in a state, and watch a store of states.", no_args_is_help=True)
+for command in (scan.scan, scan.sql, scan.state, monitor.monitor):
+    scale.command()(command)
+
+#: The commands by the headings of the help; those below "" are not listed.
+COMMANDS: dict[str, dict[str, typer.Typer | Callable[..., None]]] = {
+    "Start": {"demo": demo.demo, "app": app_start.app, "report": report.report},
+    "Measure": {
+        "metric": single.metric, "compare": single.compare, "plot": single.plot, "recalibrate": recalibrate.app,
+        "validate": validate.validate, "plan": plan.plan,
+    },
+    "Special data": {
+        "answers": report.answers, "ensemble": report.ensemble, "outside": report.outside, "detection": detection,
+    },
+    "Look up": {"explain": catalogue.app},
+    "Scale": {"scale": scale},
+    "Serve": {"mcp": serve_tools},
+    "": {"study": study.app, "schema": show_schema, "cache": cache},
+}  # fmt: skip
+
+for heading, commands in COMMANDS.items():
+    for name, made in commands.items():
+        shown: dict[str, Any] = {"rich_help_panel": heading, "hidden": not heading}
+        if isinstance(made, typer.Typer):
+            app.add_typer(made, name=name, **shown)
+        else:
+            app.command(name, **shown)(made)

@@ -1,4 +1,4 @@
-"""``--members`` and ``--outside``: read the members of an ensemble, and the rows that belong to no class."""
+"""``calibrary ensemble`` and ``outside``: read the members of an ensemble, and the rows that belong to no class."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SecondOrder:
 
 @dataclass(frozen=True)
 class SecondOrderOptions:
-    """The options --members, --outside and those that go with them."""
+    """The options of ``calibrary ensemble`` and ``calibrary outside``."""
 
     members: list[str]
     kind: str = "draws"
@@ -78,7 +78,7 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
     if options.members and p.shape[1] < 2:
         raise InputError(
             f"--members {options.members[0]} is one member, and an ensemble needs two or more: name the others, or "
-            "leave --members out to report on one model"
+            "use calibrary report for one model"
         )
     if len(p) != len(y):
         raise InputError(

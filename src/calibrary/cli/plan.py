@@ -1,90 +1,62 @@
-"""How many rows are needed to detect an error of a given size? ``calibrary plan ece --error 0.05``."""
+"""Rows for an interval of a given width, or for a test: ``calibrary plan oe --width 0.4 --prevalence 0.1``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import calibrary as cal
 from calibrary.base.numbers import number, percent
-from calibrary.cli.shared import Drop, Label, Labels, Logits, Positive, Prob, Quiet, Seed, load, out, plain, say
+from calibrary.cli.shared import load, out, plain, reading, say, taking
 from calibrary.cli.sources import InputError
-from calibrary.inference.verbs.power import LINES, name_of_test
 from calibrary.lookup import catalogue
 
 
-def plan(
-    id: Annotated[str, typer.Argument(help="Metric id or alias whose Monte Carlo test is planned.")],
-    file: Annotated[
-        str | None, typer.Argument(help="File of predictions like those of the planned sample; without a file, --law.")
-    ] = None,
-    error: Annotated[
-        float, typer.Option(help="Error to detect: mean absolute difference of true and stated probabilities.")
-    ] = 0.05,
-    rows: Annotated[
-        int | None, typer.Option(help="Compute the power of a sample of this many rows, instead of the sample size.")
-    ] = None,
-    power: Annotated[float, typer.Option(help="Power: share of samples in which the error is detected.")] = 0.8,
-    law: Annotated[str, typer.Option(help="Confidences follow Beta(a, b): 1,1 is uniform, 30,1 close to 1.")] = "1,1",
-    line: Annotated[
-        str, typer.Option(help=f"How the true probability departs from the stated one: {', '.join(LINES)}.")
-    ] = LINES[0],
-    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
-    resamples: Annotated[
-        int, typer.Option(help="Number of simulated samples, of calibrated and of miscalibrated models.")
-    ] = 199,
-    seed: Seed = 0,
-    label: Label = None,
-    prob: Prob = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    logits: Logits = False,
-    drop_missing: Drop = False,
-    quiet: Quiet = False,
-    sampled: Annotated[
-        int | None,
-        typer.Option("--sampled", help="Budget of model calls, to be divided into questions and samples of each."),
-    ] = None,
-) -> None:
-    """Compute the sample size for a given error, or the power of a sample: `calibrary plan ece --error 0.05`."""
-    entry = catalogue[id]
-    if sampled is not None:
-        _plan_samples(sampled, error, _law(law), line, alpha, resamples, seed, quiet)
+@taking("plan")
+def plan(given: Any) -> None:
+    """Compute the rows for a precision or a test: `calibrary plan oe --width 0.4 --prevalence 0.1`."""
+    entry = catalogue[given.id]
+    tested = given.width is None
+    error = 0.05 if tested and given.error is None else given.error
+    law = None if given.law is None else _pair("--law", given.law, _BETA)
+    resamples = given.resamples or 199
+    if given.sampled is not None:
+        _plan_samples(
+            given.sampled, error or 0.05, law or (1.0, 1.0), given.line, given.alpha, resamples, given.seed, given.quiet
+        )
         return
-    settings: dict[str, Any] = {"line": line, "alpha": alpha, "n_resamples": resamples, "rng": seed}
-    if file is None:
-        settings["law"], whose = _law(law), f"confidences like Beta({law.replace(',', ', ')})"
+    settings: dict[str, Any] = {"error": error, "n": given.rows, "rng": given.seed, "n_resamples": given.resamples}
+    settings |= {name: getattr(given, name) for name in _OF_WIDTH}
+    settings["lp"] = None if given.lp is None else _pair("--lp", given.lp, "mean and standard deviation, such as -2,1")
+    settings["law"] = law
+    if tested:
+        settings |= {"n_resamples": resamples, "alpha": given.alpha, "line": given.line, "power": given.power}
     else:
-        found = load(
-            file,
-            quiet,
-            label=label,
-            prob=prob,
-            positive=positive,
-            labels=labels,
-            logits=logits,
-            drop_missing=drop_missing,
-        )
-        p = found.predictions()
+        settings |= {"confidence_level": 1.0 - given.alpha, "method": "simulation" if given.simulate else "auto"}
+    words = (given.law or "1,1").replace(",", ", ")
+    whose = f"confidences like Beta({words})" if given.lp is None else f"log odds like {given.lp}"
+    if given.file is not None:
+        p = load(given.file, given.quiet, **reading(given)).predictions()
+        if not (tested or p.binary):
+            raise InputError(
+                f"{given.file} has {p.k} classes: --width is for two classes, so pass the column of one event"
+            )
         settings["y_prob"] = p.probability if p.binary else p.probability.max(axis=1)
-        whose = f"confidences like those of {file} ({p.n:,} rows)"
-    say("simulating", quiet)
-    test = name_of_test(entry.id)
-    if rows is not None:
-        result = cal.power(entry.id, rows, error=error, **settings)
-        sentence = (
-            f"{test} at level {percent(alpha)} detects an error of {error:g} "
-            f"({line}) in {percent(result.power)} of samples of {rows:,} rows with {whose}; the mean of the metric is "
-            f"{number(result.mean)} there, and {number(result.mean_calibrated)} for a calibrated model."
-        )
-    else:
-        needed = cal.sample_size(entry.id, error, power=power, **settings)
-        sentence = (
-            f"{test} at level {percent(alpha)} needs about {needed.n:,} rows with "
-            f"{whose} to detect an error of {error:g} ({line}) in {100 * power:g}% of samples."
-        )
+        whose = f"confidences like those of {given.file} ({p.n:,} rows)"
+    say("simulating" if tested else "planning", given.quiet)
+    planned = cal.plan(entry.key, **settings)
+    sentence = str(planned.sentence)
+    if tested:
+        mean, calibrated = getattr(planned, "mean", None), getattr(planned, "mean_calibrated", None)
+        sentence += f" This is for {whose}"
+        if mean is not None:
+            sentence += f"; the mean of the metric is {number(mean)} there, {number(calibrated)} for a calibrated model"
+        sentence += "."
     out.print(plain(sentence), highlight=False, soft_wrap=True)
+
+
+_BETA = "the two parameters of Beta(a, b), such as 1,1"
+#: Options that go with a width as they are.
+_OF_WIDTH = ("width", "prevalence", "value", "threshold", "sensitivity", "specificity")
 
 
 def _plan_samples(
@@ -100,11 +72,9 @@ def _plan_samples(
         out.print(plain(f"  {n:,} questions, {k + 1} samples each: {percent(power)}"), highlight=False)
 
 
-def _law(text: str) -> tuple[float, float]:
+def _pair(option: str, text: str, what: str) -> tuple[float, float]:
     try:
         a, b = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(
-            f"--law {text}: pass the two parameters of Beta(a, b) separated by a comma, such as 1,1"
-        ) from None
+        raise InputError(f"{option} {text}: pass {what}, separated by a comma") from None
     return a, b

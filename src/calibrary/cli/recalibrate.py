@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -14,18 +14,12 @@ from rich.table import Table
 from calibrary.base.errors import suggest
 from calibrary.base.files import beside, check_writable
 from calibrary.cli.shared import (
-    Drop,
-    Label,
-    Labels,
-    Percent,
-    Positive,
-    Prob,
-    Quiet,
-    Weight,
     err,
     load,
     out,
     plain,
+    reading,
+    taking,
     written,
 )
 from calibrary.cli.sources import InputError
@@ -33,65 +27,35 @@ from calibrary.cli.stream import FileJob, kind_of, run
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
-from calibrary.recalibrate.candidates import NAMES
 
 app = typer.Typer(help="Fit a recalibration map, and apply it to other files.", no_args_is_help=True)
 
 
 @app.command()
-def fit(
-    file: Annotated[
-        str,
-        typer.Argument(help="File of predictions and labels that the model was not trained on; or COCO ground truth."),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the map (.json).")],
-    map: Annotated[str, typer.Option(help=f"auto, or {', '.join(NAMES)}.")] = "auto",
-    label: Label = None,
-    prob: Prob = None,
-    weight: Weight = None,
-    unit: Annotated[
-        str | None, typer.Option(help="Column of patients, images or prompts; their rows stay in one fold.")
-    ] = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    results: Annotated[
-        Path | None, typer.Option(help="COCO results of a detector: the map is then fitted to their scores.")
-    ] = None,
-    iou_threshold: Annotated[float, typer.Option(help="Overlap (IoU) from which a detection counts as correct.")] = 0.5,
-    score: Annotated[str, typer.Option(help="Score by which the gain is measured: log, brier or spherical.")] = "log",
-    folds: Annotated[int, typer.Option(help="Number of folds of the cross-fitting.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
-    logits: Annotated[
-        bool,
-        typer.Option(
-            "--logits", help="The columns hold logits, both here and in the files to which the map is applied."
-        ),
-    ] = False,
-    percent: Percent = False,
-    drop_missing: Drop = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the gain table as JSON.")] = False,
-    quiet: Quiet = False,
-) -> None:
+@taking("fit")
+def fit(given: Any) -> None:
     """Fit a map and estimate its gain: `calibrary recalibrate fit valid.csv -o map.json`."""
+    output = given.output
     if output.suffix != ".json":
         raise InputError(f"{output}: a map is saved as JSON; name the file with .json")
     check_writable(output)
     columns: list[str] = ["score"]
     units: Any = None
-    if results is not None:
-        data: Any = match_detections(file, results, iou_threshold=iou_threshold)
+    if given.results is not None:
+        data: Any = match_detections(given.file, given.results, iou_threshold=given.iou_threshold)
     else:
-        found = load(
-            file, quiet, label=label, prob=prob, weight=weight, group=unit, positive=positive, labels=labels,
-            logits=logits, percent=percent, drop_missing=drop_missing,
-        )  # fmt: skip
+        found = load(given.file, given.quiet, **reading(given), group=given.unit)
         data, units = found.predictions(), found.group
         columns = next(iter(found.columns["models"].values()))
-    fitted = Recalibrator(map, logits=logits, scoring=score, folds=folds, rng=seed).fit(data, units=units)
-    gain = fitted.gain_ or recalibration_gain(data, maps=map, score=score, folds=folds, units=units, rng=seed)
+    fitted = Recalibrator(given.map, logits=given.logits, scoring=given.score, folds=given.folds, rng=given.seed).fit(
+        data, units=units
+    )
+    gain = fitted.gain_ or recalibration_gain(
+        data, maps=given.map, score=given.score, folds=given.folds, units=units, rng=given.seed
+    )
     fitted.feature_names_in_ = np.array(columns, dtype=object)
     fitted.save(output)
-    _show(gain, as_json, quiet)
+    _show(gain, given.as_json, given.quiet)
     if fitted.map_ == "identity":
         err.print("the map does not change the predictions")
     written(output)
@@ -118,32 +82,10 @@ def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
 
 
 @app.command()
-def apply(
-    map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSON lines (.gz), Parquet, Arrow; or COCO results.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write, in the same format.")],
-    prob: Annotated[
-        list[str] | None,
-        typer.Option(help="Probability column(s) or prefix, if their names differ from the fitted ones. Repeatable."),
-    ] = None,
-    suffix: Annotated[
-        str, typer.Option(help="Suffix of the new column: its name is that of the old column, followed by the suffix.")
-    ] = "_recalibrated",
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite", help='Replace a column of that name; with --suffix "" the probabilities themselves.'
-        ),
-    ] = False,
-    keep_missing: Annotated[
-        bool, typer.Option("--keep-missing", help="Copy rows without a probability, with an empty new column.")
-    ] = False,
-    fitted_rows: Annotated[
-        bool, typer.Option("--fitted-rows", help="Write the file even if the map was fitted to these rows.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
-) -> None:
+@taking("apply")
+def apply(given: Any) -> None:
     """Add recalibrated probabilities to a file: `calibrary recalibrate apply map.json new.csv -o out.csv`."""
+    map, file, output, suffix = given.map, given.file, given.output, given.suffix
     recalibrator = Recalibrator.load(map)
     if recalibrator.by is not None:
         raise InputError(
@@ -159,7 +101,7 @@ def apply(
     columns: list[str] = []
 
     def find(names: list[str]) -> list[str]:
-        columns[:] = _columns(names, prob, recalibrator, map)
+        columns[:] = _columns(names, given.prob, recalibrator, map)
         return columns
 
     fractions = False
@@ -175,27 +117,25 @@ def apply(
         return q if q.ndim == 2 else q[:, None]
 
     with beside(output) as temporary:
-        n = run(FileJob(file, temporary, find, transform, suffix, keep_missing, overwrite))
-        if seen.share and not fitted_rows:
+        n = run(FileJob(file, temporary, find, transform, suffix, given.keep_missing, given.overwrite))
+        if seen.share and not given.fitted_rows:
             part = "the rows" if seen.share == 1.0 else f"about {seen.share:.0%} of the rows"
             raise InputError(
                 f"this map was fitted to {part} of {file}, and on these rows every map looks good, so nothing was "
                 "written; use other rows, or pass --fitted-rows to write them anyway"
             )
-    if not quiet:
+    if not given.quiet:
         where = ", ".join(f"{c}{suffix}" for c in columns[:3]) + (" ..." if len(columns) > 3 else "")
         of = f" in {plain(where)}" if columns else ""
         err.print(f"written: {plain(output)} ({n:,} rows, {recalibrator.map_}{of})", soft_wrap=True)
 
 
 @app.command()
-def inverse(
-    map: Annotated[Path, typer.Argument(help="A map made by recalibrate fit (.json).")],
-    probability: Annotated[list[float], typer.Argument(help="Recalibrated probabilities, from 0 to 1.")],
-) -> None:
+@taking("inverse")
+def inverse(given: Any) -> None:
     """Find the score that corresponds to a recalibrated probability: `calibrary recalibrate inverse map.json 0.02`."""
-    recalibrator = Recalibrator.load(map)
-    for q in probability:
+    recalibrator = Recalibrator.load(given.map)
+    for q in given.probability:
         out.print(plain(recalibrator.which_score(q)), soft_wrap=True)
 
 

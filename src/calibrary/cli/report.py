@@ -1,4 +1,4 @@
-"""``calibrary report`` and ``calibrary detection report``: evaluate files of predictions."""
+"""The commands that make a page: ``calibrary report``, ``answers``, ``ensemble``, ``outside``, ``detection report``."""
 
 from __future__ import annotations
 
@@ -6,52 +6,21 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.numbers import counted
 from calibrary.base.once import once
-from calibrary.cli.batch import Folder, Forms, batch, check_folder
-from calibrary.cli.gates import FailIf, Gates, Junit, Undecided, rule_of
+from calibrary.cli.batch import batch, check_folder
+from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.large import class_names
 from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
-    Bins,
-    Blocks,
-    ClassColumn,
-    Drop,
-    DropInvalid,
-    Files,
-    GroundTruth,
-    Id,
-    Iou,
-    Jobs,
-    Label,
-    Labels,
-    Lens,
-    Logits,
-    Metrics,
-    ModelColumn,
-    Normalize,
-    Outputs,
-    Percent,
-    Positive,
-    Prob,
-    Quiet,
-    Resamples,
-    Results,
-    Rule,
-    Scorer,
-    Seed,
-    Unit,
-    Weight,
-    WeightType,
     draws_of,
     err,
     listed,
@@ -59,6 +28,7 @@ from calibrary.cli.shared import (
     needs_option,
     out,
     plain,
+    reading,
     refuse_unused,
     say,
     taking,
@@ -69,197 +39,80 @@ from calibrary.cli.sources import InputError
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
+from calibrary.options import fields_of, options_of
 
 if TYPE_CHECKING:
     from calibrary.inference.draw.resampling import WorkDone
     from calibrary.reporting import ReportSettings
 
-Title = Annotated[str | None, typer.Option("--title", help="Title of the page; by default the name of the file.")]
-Purpose = Annotated[str, typer.Option("--purpose", help="Purpose of the page, printed below the title.")]
-Author = Annotated[
-    str, typer.Option("--author", help="Person responsible for the page; adds a line for a signature at the end.")
-]
-Date = Annotated[str | None, typer.Option("--date", help="Date of the page; today by default, no date if empty.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON, for the next program of a pipe.")]
-Everything = Annotated[bool, typer.Option("--all", help="Print every metric, not only the short list.")]
-
-
 #: The options that have an effect for a report that is already computed and saved.
 _SAVED = ("output", "as_json", "fail_if", "undecided", "junit", "everything", "quiet")
-#: The options that have an effect for every page whose rows are computed by this command.
-_PAGE = (
-    *_SAVED, "folder", "form", "title", "purpose", "author", "date", "metrics", "family", "primary", "lens", "bins",
-    "resamples", "seed", "jobs", "threshold", "prevalence", "unit", "by", "group", "time",
-)  # fmt: skip
-#: The options that have an effect with --sampled, with --outside, and with --members.
-_SAMPLED = (*_PAGE, "sampled", "answer", "scorer")
-_OUTSIDE = (*(name for name in _PAGE if name != "unit"), "outside", "prevalence_outside", "label", "prob", "positive",
-            "labels", "percent", "weight", "ordinal")  # fmt: skip
-_MEMBERS = (*(name for name in _OUTSIDE if name != "prob"), "members", "members_are", "features")
 #: Options that need another option.
-_NEEDS = {
-    "inclusion": ("--judge",), "answer": ("--sampled",), "members_are": ("--members",), "features": ("--members",),
-    "prevalence_outside": ("--outside", "--members"), "form": ("--folder",),
-}  # fmt: skip
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "inclusion": ("--judge",),
+    "form": ("--folder",),
+    "feature": ("--target",),
+    "assume": ("--target",),
+}
+#: The settings of a report whose value is not the one that was typed.
+_CONVERTED = ("metrics", "by", "time", "unit", "blocks", "prevalence")
 
 
-@dataclass(frozen=True)
-class ReportCommand:
-    """The arguments of ``calibrary report``; each field is an option of the command."""
+class _Page:
+    """What the commands have in common that make a page."""
 
-    files: Files
-    label: Label = None
-    prob: Prob = None
-    model: Annotated[
-        list[str] | None, typer.Option(help="Compare several models: a column or prefix for each. Repeatable.")
-    ] = None
-    weight: Weight = None
-    weight_type: WeightType = "frequency"
-    unit: Unit = None
-    blocks: Blocks = None
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by", help="Columns of segments, each evaluated separately. Repeatable, or separated by commas."
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        typer.Option("--time", help="Column of dates or of the order of the rows: shows calibration over time."),
-    ] = None
-    threshold: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--threshold",
-            help="Probability from which a decision is taken: shows the cost of miscalibration there. Repeatable.",
-        ),
-    ] = None
-    group: Annotated[str | None, typer.Option(help="Column of subgroups (older name of --by).")] = None
-    positive: Positive = None
-    labels: Labels = None
-    lens: Lens = "auto"
-    metrics: Metrics = None
-    family: Annotated[list[str] | None, typer.Option(help=f"Only these families: {', '.join(FAMILIES)}.")] = None
-    primary: Annotated[str, typer.Option(help="The metric of the headline, chosen in advance.")] = "ece"
-    bins: Bins = None
-    resamples: Resamples = None
-    seed: Seed = 0
-    jobs: Jobs = None
-    ordinal: Annotated[bool, typer.Option("--ordinal", help="The classes are ordered.")] = False
-    logits: Logits = False
-    percent: Percent = False
-    drop_missing: Drop = False
-    drop_invalid: DropInvalid = False
-    id_column: Id = None
-    model_column: ModelColumn = None
-    class_column: ClassColumn = None
-    scorer: Scorer = None
-    normalize: Normalize = "none"
-    sampled: Annotated[
-        bool,
-        typer.Option(
-            "--sampled", help="Inspect log: the epochs are sampled answers; the test allows for their sampling noise."
-        ),
-    ] = False
-    answer: Annotated[
-        str, typer.Option(help="With --sampled, the answer that is evaluated: first, or split for a majority vote.")
-    ] = "first"
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            "--judge", help="Column of an automatic judge's labels; the label column holds a few human labels."
-        ),
-    ] = None
-    inclusion: Annotated[
-        str | None,
-        typer.Option("--inclusion", help="Column of each row's probability of getting a human label (with --judge)."),
-    ] = None
-    members: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--members",
-            help="Predictions of the ensemble's members: columns, or an array (.npy, .npz) of rows and members.",
-        ),
-    ] = None
-    members_are: Annotated[
-        str, typer.Option("--members-are", help="Interpretation of the members: draws (from a posterior) or mixture.")
-    ] = "draws"
-    features: Annotated[
-        list[str] | None,
-        typer.Option("--features", help="Columns by which the spread of the members is modelled (with --members)."),
-    ] = None
-    outside: Annotated[
-        str | None,
-        typer.Option("--outside", help="Column that marks rows that belong to no known class and have no label."),
-    ] = None
-    prevalence_outside: Annotated[
-        float | None,
-        typer.Option("--prevalence-outside", help="Share of rows of no known class where the model is used."),
-    ] = None
-    title: Title = None
-    purpose: Purpose = ""
-    author: Author = ""
-    date: Date = None
-    target: Annotated[
-        str | None,
-        typer.Option("--target", help="File of target data without labels: estimates the headline's metric there."),
-    ] = None
-    assume: Annotated[
-        str, typer.Option("--assume", help="Assumed difference of the target: label (class shares) or covariate.")
-    ] = "label"
-    feature: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--feature",
-            help="Columns of features in both files, for --assume covariate. Repeatable, or separated by commas.",
-        ),
-    ] = None
-    shift: Annotated[
-        str | None,
-        typer.Option(
-            "--shift",
-            help="Column of ordered groups (severity, month): tests whether calibration gets worse along them.",
-        ),
-    ] = None
-    prevalence: Annotated[
-        str | None,
-        typer.Option(
-            "--prevalence",
-            help="Share of the positive class (or of each class, separated by commas) where the model is used.",
-        ),
-    ] = None
-    output: Outputs = None
-    folder: Folder = None
-    form: Forms = None
-    as_json: AsJson = False
-    fail_if: FailIf = None
-    undecided: Undecided = "pass"
-    junit: Junit = None
-    everything: Everything = False
-    quiet: Quiet = False
-
-    @property
-    def split(self) -> list[str]:
-        """The columns that split the rows."""
-        return listed(self.by) or []
+    verb: str
+    output: Any
+    as_json: bool
+    everything: bool
+    quiet: bool
 
     @once
-    def gates(self) -> Gates:
+    def gates(self: Any) -> Gates:
         return Gates([rule_of(text) for text in self.fail_if or []], self.undecided, self.junit)
 
     @property
-    def settings(self) -> ReportSettings:
+    def settings(self: Any) -> ReportSettings:
         """The settings that all reports of the command share."""
         from calibrary.reporting import ReportSettings
 
-        named = [*(listed(self.metrics) or []), *(listed(self.family) or [])]
+        named = [*(listed(self.metrics) or []), *(listed(getattr(self, "family", None)) or [])]
         chosen = [*(named or FAMILIES), *self.gates.metrics] if named or self.gates.rules else None
+        asked = [o for o in options_of(self.verb) if o.settings and o.name not in _CONVERTED]
         return ReportSettings(
-            thresholds=self.threshold, command=_command(), metrics=chosen, primary=self.primary, lens=self.lens,
-            weight_type=self.weight_type, ordinal=self.ordinal, n_bins=self.bins, n_resamples=self.resamples,
-            rng=self.seed, jobs=self.jobs, blocks=_runs(self.blocks), prevalence=shares_typed(self.prevalence),
-            purpose=self.purpose, author=self.author, date=_date(self.date),
+            **{o.keyword: getattr(self, o.name) for o in asked}, metrics=chosen, command=_command(),
+            purpose=self.purpose, author=self.author, date=_date(self.date), **self._more_settings(),
         )  # fmt: skip
+
+    def _more_settings(self: Any) -> dict[str, Any]:
+        return {"prevalence": shares_typed(self.prevalence)}
+
+    @property
+    def split(self: Any) -> list[str]:
+        """The columns that split the rows."""
+        return listed(self.by) or []
+
+    @property
+    def _beside(self: Any) -> list[str]:
+        """The columns that split the rows or order them."""
+        return list(dict.fromkeys(name for name in (*self.split, self.group, self.time) if name))
+
+    def _split_by(self: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that split or order the rows."""
+        return {
+            "groups": columns[self.group] if self.group and not self.split else None,
+            "by": {name: columns[name] for name in self.split} or None,
+            "time": columns[self.time] if self.time else None,
+        }
+
+
+class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
+    """The arguments of ``calibrary report``; each field is an option of the command."""
+
+    verb = "report"
+
+    def _more_settings(self) -> dict[str, Any]:
+        return {"prevalence": shares_typed(self.prevalence), "blocks": _runs(self.blocks)}
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
         """The settings for one model's report, which name columns of the file."""
@@ -283,47 +136,8 @@ class ReportCommand:
         """The predictions of a file, or of one file per model."""
         beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
         others = list(dict.fromkeys(name for name in beside if name))
-        return load(
-            source, self.quiet, label=self.label, prob=self.prob, models=self.model, weight=self.weight,
-            group=self.group, positive=self.positive, labels=self.labels, logits=self.logits, percent=self.percent,
-            drop_missing=self.drop_missing or self.judge is not None, drop_invalid=self.drop_invalid, id=self.id_column,
-            model_column=self.model_column, class_column=self.class_column, others=others, scorer=self.scorer,
-            normalize=self.normalize,
-        )  # fmt: skip
-
-    def answered_sampled(self, source: str | list[str]) -> Any:
-        """The report of sampled answers, with their own test as its verdict and the shares of agreement as its rows."""
-        from calibrary.cli.logs import sampled_answers_of
-
-        files = [source] if isinstance(source, str) else source
-        if len(files) != 1:
-            raise InputError("--sampled takes one log at a time")
-        refuse_unused(self, "--sampled", _SAMPLED)
-        found = sampled_answers_of(
-            files[0], self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
-            n_resamples=draws_of(self.resamples, "--sampled"), rng=self.seed,
-        )  # fmt: skip
-        if not self.quiet:
-            err.print(f"[dim]{plain(found.log.said)}[/]")
-        chosen = replace(
-            self.settings, sampled=found.result, title=self.title or f"{Path(files[0]).name}: sampled answers",
-            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}}, units=found.units,
-            **self._split_by(found.others),
-        )  # fmt: skip
-        return cal.report(found.right, found.share, settings=chosen)
-
-    @property
-    def _beside(self) -> list[str]:
-        """The columns that split the rows or order them."""
-        return list(dict.fromkeys(name for name in (*self.split, self.group, self.time) if name))
-
-    def _split_by(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that split or order the rows."""
-        return {
-            "groups": columns[self.group] if self.group and not self.split else None,
-            "by": {name: columns[name] for name in self.split} or None,
-            "time": columns[self.time] if self.time else None,
-        }
+        read = {**reading(self), "group": self.group, "models": self.model, "others": others}
+        return load(source, self.quiet, **{**read, "drop_missing": self.drop_missing or self.judge is not None})
 
     def _with_judge(self, source: str | list[str]) -> Any:
         """The estimate from human and judge labels together; None without --judge."""
@@ -340,38 +154,8 @@ class ReportCommand:
             **({"n_bins": self.bins} if "n_bins" in catalogue[self.primary].options else {}),
         )  # fmt: skip
 
-    def answered_members(self, source: str | list[str]) -> Any:
-        """The report of an ensemble's mean prediction, with sections about its members and about rows of no class."""
-        from calibrary.cli.members import SecondOrderOptions, second_order_of
-
-        files = [source] if isinstance(source, str) else source
-        named = (
-            list(files[1:]) if self.members else []
-        )  # an argument after --members that is not a file is another member
-        if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
-            raise InputError("--members and --outside take one file at a time")
-        options = SecondOrderOptions(
-            [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
-            listed(self.features), self.label, self.prob, self.positive, class_names(self.labels, self.positive),
-            self.percent, self.weight, self._beside,
-        )  # fmt: skip
-        beside, used = ("--members", _MEMBERS) if self.members else ("--outside", _OUTSIDE)
-        refuse_unused(self, beside, used)
-        found = second_order_of(files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, beside))
-        what = "mean of the members" if found.ensemble is not None else "rows inside"
-        chosen = replace(
-            self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
-            title=self.title or f"{Path(files[0]).name}: {what}", weight_type=found.weight_type,
-            **self._split_by(found.others),
-        )  # fmt: skip
-        return cal.report(found.y, found.mean, sample_weight=found.weight, settings=chosen, **found.classes)
-
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The reports of a file, one for each model, and the comparison of its models."""
-        if self.sampled:
-            return [self.answered_sampled(source)], ()
-        if self.members or self.outside:
-            return [self.answered_members(source)], ()
         needs_option(self, _NEEDS)
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
@@ -404,8 +188,6 @@ class ReportCommand:
                 percent=self.percent, logits=self.logits, n_resamples=draws, rng=self.seed,
                 weight_type=self.weight_type,
             )  # fmt: skip
-        elif self.assume != "label" or self.feature:
-            raise InputError("--assume and --feature describe a target: name its file with --target")
         if self.shift is not None:
             unit = self._unit(found)
             made["shift"] = curve_of(
@@ -434,21 +216,90 @@ class ReportCommand:
             ANSWERED.reset(token)
 
     def _compared(self, found: PredictionFile, reports: list[Any]) -> Any:
-        """Compare every model with the first on the same resamples of rows, units or blocks."""
+        """Compare two models, or the best with each other one, on the same resamples of rows, units or blocks."""
         from calibrary.reporting import compare_models
-        from calibrary.reporting.compose import comparable
+        from calibrary.reporting.compose import comparable, subtracted
 
         unit = self._unit(found)
-        said = {"units": found.others[unit] if unit else None, "blocks": _runs(self.blocks)}
+        said: dict[str, Any] = {
+            "units": found.others[unit] if unit else None, "blocks": _runs(self.blocks), "n_bins": self.bins,
+            "lens": None if self.lens == "auto" else self.lens,
+        }  # fmt: skip
         together = {name: given for name, given in said.items() if given is not None}
         return compare_models(
             found.y, found.models, metrics=comparable(reports[0]), n_resamples=self.settings.draws, rng=self.seed,
-            sample_weight=found.weight, weight_type=self.weight_type, reference=next(iter(found.models)),
+            sample_weight=found.weight, weight_type=self.weight_type, reference=subtracted(reports, list(found.models)),
             outcomes=found.outcomes, **together,
         )  # fmt: skip
 
 
-@taking(ReportCommand)
+class AnswersCommand(_Page, fields_of("answers")):  # type: ignore[misc]
+    """The arguments of ``calibrary answers``."""
+
+    verb = "answers"
+
+    def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
+        """The report of sampled answers, with their own test as its verdict and the shares of agreement as its rows."""
+        from calibrary.cli.logs import sampled_answers_of
+
+        files = [source] if isinstance(source, str) else source
+        if len(files) != 1:
+            raise InputError("calibrary answers takes one log at a time")
+        found = sampled_answers_of(
+            files[0], self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
+            n_resamples=draws_of(self.resamples, "calibrary answers"), rng=self.seed,
+        )  # fmt: skip
+        if not self.quiet:
+            err.print(f"[dim]{plain(found.log.said)}[/]")
+        chosen = replace(
+            self.settings, sampled=found.result, title=self.title or f"{Path(files[0]).name}: sampled answers",
+            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}}, units=found.units,
+            **self._split_by(found.others),
+        )  # fmt: skip
+        return [cal.report(found.right, found.share, settings=chosen)], ()
+
+
+class OutsideCommand(_Page, fields_of("outside")):  # type: ignore[misc]
+    """The arguments of ``calibrary outside``."""
+
+    verb = "outside"
+    members: Any = None
+    members_are = "draws"
+    features: Any = None
+
+    def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
+        """The report of an ensemble's mean prediction, with sections about its members and about rows of no class."""
+        from calibrary.cli.members import SecondOrderOptions, second_order_of
+
+        files = [source] if isinstance(source, str) else source
+        named = list(files[1:]) if self.members else []  # after --members, what is not a file is another member
+        if any(Path(name).exists() for name in named) or (len(files) > 1 and not named):
+            raise InputError(f"calibrary {self.verb} takes one file at a time")
+        options = SecondOrderOptions(
+            [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
+            listed(self.features), self.label, self.prob, self.positive, class_names(self.labels, self.positive),
+            self.percent, self.weight, self._beside,
+        )  # fmt: skip
+        found = second_order_of(
+            files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, f"calibrary {self.verb}")
+        )
+        what = "mean of the members" if found.ensemble is not None else "rows inside"
+        chosen = replace(
+            self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
+            title=self.title or f"{Path(files[0]).name}: {what}", weight_type=found.weight_type,
+            **self._split_by(found.others),
+        )  # fmt: skip
+        return [cal.report(found.y, found.mean, sample_weight=found.weight, settings=chosen, **found.classes)], ()
+
+
+class EnsembleCommand(fields_of("ensemble"), OutsideCommand):  # type: ignore[misc]
+    """The arguments of ``calibrary ensemble``."""
+
+    verb = "ensemble"
+    prob: Any = None
+
+
+@taking("report", ReportCommand)
 def report(command: ReportCommand) -> None:
     """Test whether predictions are calibrated; estimate the error, its direction and the worst segments.
 
@@ -457,33 +308,53 @@ def report(command: ReportCommand) -> None:
     model), `calibrary report runs/*.parquet --folder reports` (one report per file). A report saved as JSON can be
     written as a page: `calibrary report saved.json -o page.html`.
     """
+    if len(command.files) == 1 and is_saved(command.files[0]):
+        _show_saved(Path(command.files[0]), command)
+        return
+    _runs(command.blocks)
+    _paged(command, printed=True)
+
+
+@taking("answers", AnswersCommand)
+def answers(command: AnswersCommand) -> None:
+    """Test whether the share of agreeing answers can be believed: `calibrary answers log.eval -o page.html`.
+
+    The epochs of an Inspect log are sampled answers; the test allows for their sampling noise.
+    """
+    _paged(command)
+
+
+@taking("ensemble", EnsembleCommand)
+def ensemble(command: EnsembleCommand) -> None:
+    """Evaluate an ensemble's mean, its members and their spread: `calibrary ensemble p.csv --members a,b,c`."""
+    _paged(command)
+
+
+@taking("outside", OutsideCommand)
+def outside(command: OutsideCommand) -> None:
+    """Evaluate predictions for rows that belong to no known class: `calibrary outside p.csv --outside unknown`."""
+    _paged(command)
+
+
+def _paged(command: Any, printed: bool = False) -> None:
+    """Compute, print and write the reports of a command; ``printed`` says that a single one is printed early."""
     from calibrary.reporting.write import check_paths
 
     outputs, gates = command.output or [], command.gates
     check_paths(outputs)
     catalogue[command.primary]
-    if len(command.files) == 1 and is_saved(command.files[0]):
-        _show_saved(Path(command.files[0]), command)
-        return
-    _runs(command.blocks)
+    needs_option(command, _NEEDS)
     if command.folder is not None:
         forms = command.form or ["html", "json"]
         check_folder(command.folder, outputs, forms)
         gates.apply(batch(command.files, command.folder, forms, command.answered, command.quiet))
         return
     reports, comparisons = command.answered(command.files)
-    _given_out(
-        reports,
-        comparisons,
-        command,
-        printed=len(reports) == 1 and not (command.sampled or command.members or command.outside),
-    )
+    _given_out(reports, comparisons, command, printed=printed and len(reports) == 1)
     gates.apply(reports)
 
 
-def _given_out(
-    reports: list[Any], comparisons: Any, command: ReportCommand | DetectionReportCommand, printed: bool = False
-) -> None:
+def _given_out(reports: list[Any], comparisons: Any, command: Any, printed: bool = False) -> None:
     """Print the reports and write their files; ``printed`` says that the result was printed before."""
     from calibrary.reporting.write import save
 
@@ -540,54 +411,28 @@ def show_json(reports: list[Any], comparisons: Any) -> None:
     sys.stdout.write(as_json(reports, comparisons))
 
 
-@dataclass(frozen=True)
-class DetectionReportCommand:
-    """The arguments of ``calibrary detection report``; each field is an option of the command."""
+class DetectionReportCommand(_Page, fields_of("detection")):  # type: ignore[misc]
+    """The arguments of ``calibrary detection report``."""
 
-    ground_truth: GroundTruth
-    results: Results
-    iou_threshold: Iou = 0.5
-    matching: Rule = "coco"
-    metrics: Metrics = None
-    primary: Annotated[str, typer.Option(help="The metric of the headline.")] = "d_ece"
-    resamples: Resamples = None
-    seed: Seed = 0
-    title: Title = None
-    purpose: Purpose = ""
-    author: Author = ""
-    date: Date = None
-    output: Outputs = None
-    as_json: AsJson = False
-    fail_if: FailIf = None
-    undecided: Undecided = "pass"
-    junit: Junit = None
-    everything: Everything = False
-    quiet: Quiet = False
+    verb = "detection"
 
-    def settings(self, gates: Gates) -> ReportSettings:
-        """The settings of the report; metrics named in gates are added to its table."""
-        from calibrary.reporting import ReportSettings
-
-        chosen = [*(listed(self.metrics) or FAMILIES), *gates.metrics] if self.metrics or gates.rules else None
-        return ReportSettings(
-            metrics=chosen, primary=self.primary, n_resamples=self.resamples, rng=self.seed,
-            title=self.title or self.results.name, purpose=self.purpose, author=self.author, date=_date(self.date),
-            source={"path": self.results, "columns": {"ground truth": str(self.ground_truth)}}, command=_command(),
-        )  # fmt: skip
+    def _more_settings(self) -> dict[str, Any]:
+        columns = {"ground truth": str(self.ground_truth)}
+        return {"title": self.title or self.results.name, "source": {"path": self.results, "columns": columns}}
 
 
-@taking(DetectionReportCommand)
+@taking("detection", DetectionReportCommand)
 def detection_report(command: DetectionReportCommand) -> None:
     """A detector's calibration from the two COCO files: `calibrary detection report gt.json results.json`."""
     from calibrary.reporting.write import check_paths
 
-    gates = Gates([rule_of(text) for text in command.fail_if or []], command.undecided, command.junit)
+    gates = command.gates
     check_paths(command.output or [])
     say("matching and computing", command.quiet)
     matches = cal.match_detections(
         command.ground_truth, command.results, iou_threshold=command.iou_threshold, matching=command.matching
     )
-    answer = cal.report(matches, settings=command.settings(gates))
+    answer = cal.report(matches, settings=command.settings)
     _given_out([answer], (), command)
     gates.apply([answer])
 
@@ -618,7 +463,9 @@ def is_saved(file: str) -> bool:
 def _show_saved(path: Path, command: ReportCommand) -> None:
     """Show or write a saved report again; nothing is computed."""
     from calibrary.reporting.stored import from_json
+    from calibrary.reporting.write import check_paths
 
+    check_paths(command.output or [])
     refuse_unused(command, "a saved report", _SAVED)
     reports, comparisons = from_json(path)
     _given_out(reports, comparisons, command)
@@ -643,8 +490,13 @@ def show_answer(r: Any, quiet: bool, brief: bool) -> None:
 
 def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = False, printed: bool = False) -> None:
     """Print the result, unless it was ``printed`` before, then the sections, and every metric if ``everything``."""
+    from calibrary.reporting.compared import answer
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
+    if comparisons:
+        out.print(f"[bold]Calibration of {len(reports)} models[/]")
+        for sentence in answer(comparisons, reports[0].primary):
+            out.print(_item(sentence))
     brief = len(reports) > 2 and not everything  # short enough to be seen without scrolling
     if len(reports) > _MOST_MODELS and not everything:
         _show_many(reports, comparisons)
@@ -674,15 +526,17 @@ _MOST_MODELS = 4
 
 
 def _show_many(reports: list[Any], comparisons: Any) -> None:
-    """Many models as one table: one line each, with the headline's metric and its difference from the first model's."""
+    """Many models as one table: one line each, with the headline's metric and its difference from the best."""
     from calibrary.base.numbers import ends, number
     from calibrary.reporting import together
 
     primary = reports[0].primary
     table = Table("model", box=None, pad_edge=False)
-    for head in ("answer", primary, "interval", *(["minus first"] if comparisons else [])):
+    for head in ("answer", primary, "interval", *(["minus the best"] if comparisons else [])):
         table.add_column(head, no_wrap=True)
-    for name, r in zip(together.short_names(reports), reports, strict=True):
+    names = together.short_names(reports)
+    for r in together.in_order(reports):
+        name = names[reports.index(r)]
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
         said = r.headline.partition(" (")[0].removesuffix(" of miscalibration")
         apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]

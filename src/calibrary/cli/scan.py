@@ -1,59 +1,26 @@
-"""``calibrary scan``, ``sql`` and ``state``: summarize any number of predictions in a state, a small histogram."""
+"""``calibrary scale scan``, ``sql`` and ``state``: summarize any number of predictions in a state, a histogram."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
-from calibrary.cli.shared import Labels, err, out, plain, written
+from calibrary.cli.shared import err, out, plain, taking, written
 from calibrary.cli.sources import InputError
 
-_RESOLUTION = (
-    "Number of histogram cells between 0 and 1: 240, 960, 4800, 19200 or 76800. Default 19200; 1200 with --by."
-)
 
+@taking("scan")
+def scan(given: Any) -> None:
+    """Summarize very many predictions in a small file: `calibrary scale scan folder/ --prob p --label y -o s.parquet`.
 
-def scan(
-    files: Annotated[list[str], typer.Argument(help="Parquet, CSV or Arrow files or folders, and saved states.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the state (.parquet).")],
-    label: Annotated[str | None, typer.Option("--label", help="Column of the true class (guessed if obvious).")] = None,
-    prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
-    weight: Annotated[
-        str | None, typer.Option(help="Column of whole-number weights; a row of weight 2 counts as two equal rows.")
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
-    ] = None,
-    labels: Labels = None,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", help="Column whose values get separate counts (day, site). Repeatable.")
-    ] = None,
-    top_label: Annotated[
-        bool, typer.Option("--top-label", help="Several classes: store only the predicted class and its confidence.")
-    ] = False,
-    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
-    sample: Annotated[
-        int, typer.Option(min=0, help="Several classes: number of complete rows to store, for metrics that need them.")
-    ] = 0,
-    drop_invalid: Annotated[
-        bool,
-        typer.Option(
-            "--drop-invalid",
-            help="Leave out invalid rows (missing values, probabilities outside 0 to 1) and count them.",
-        ),
-    ] = False,
-) -> None:
-    """Summarize any number of predictions in a small file: `calibrary scan folder/ --prob p --label y -o s.parquet`.
-
-    States can be added: `calibrary scan monday.parquet tuesday.parquet -o week.parquet`. A state is evaluated by
+    States can be added: `calibrary scale scan monday.parquet tuesday.parquet -o week.parquet`. A state is evaluated by
     `calibrary report state.parquet`.
     """
+    files = given.files
     from calibrary.scale import merged
 
-    _refuse_output(output)
+    _refuse_output(given.output)
     files = [found for file in files for found in _matching(file)]
     for file in files:
         if "://" not in file and not Path(file).exists():
@@ -62,54 +29,42 @@ def scan(
     rows = [file for file in files if not is_state(Path(file))]
     states = [load_state(Path(file)) for file in files if file not in rows]
     if rows:
-        more: dict[str, Any] = {"lens": "top-label"} if top_label else {"sample": sample}
-        more["labels"] = whole_names(class_names(labels, positive))
+        more: dict[str, Any] = {"lens": "top-label"} if given.top_label else {"sample": given.sample}
+        more["labels"] = whole_names(class_names(given.labels, given.positive))
         found, _, notes = state_of(
-            rows, label=label, prob=prob, weight=weight, positive=positive, by=by or [], drop_invalid=drop_invalid,
-            resolution=resolution, **more,
+            rows, label=given.label, prob=given.prob, weight=given.weight, positive=given.positive, by=given.by or [],
+            drop_invalid=given.drop_invalid, resolution=given.resolution, **more,
         )  # fmt: skip
         for note in notes:
             err.print(f"[dim]{plain(note)}[/]")
         states.append(found)
-    _save(merged(states), output)
+    _save(merged(states), given.output)
 
 
-def state(
-    table: Annotated[Path, typer.Argument(help="Result of the query, as a .parquet, .csv or .arrow file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Output file of the state (.parquet).")],
-    by: Annotated[
-        list[str] | None, typer.Option("--by", help="Column whose values got separate counts in the query. Repeatable.")
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
-    ] = None,
-    labels: Labels = None,
-    top_label: Annotated[bool, typer.Option("--top-label", help="The query had one probability per class.")] = False,
-    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
-    drop_invalid: Annotated[
-        bool, typer.Option("--drop-invalid", help="Leave out rows that were invalid and count them.")
-    ] = False,
-) -> None:
-    """Turn the result of a `calibrary sql` query into a state: `calibrary state result.csv -o state.parquet`.
+@taking("state")
+def state(given: Any) -> None:
+    """Turn the result of `scale sql` into a state: `calibrary scale state result.csv -o state.parquet`.
 
-    Pass the same options as to `calibrary sql`; the database may return column names in capitals.
+    Pass the same options as to `calibrary scale sql`; the database may return column names in capitals.
     """
+    table = given.table
     from calibrary.scale import State
 
-    _refuse_output(output)
+    _refuse_output(given.output)
     try:
         made = State.of_table(
-            read_result(table), by=by, lens="top-label" if top_label else "binary", resolution=resolution,
-            labels=whole_names(class_names(labels, positive)),
-            pos_label=None if positive is None else whole_name(positive),
-            drop_invalid=drop_invalid,
+            read_result(table), by=given.by, lens="top-label" if given.top_label else "binary",
+            resolution=given.resolution,
+            labels=whole_names(class_names(given.labels, given.positive)),
+            pos_label=None if given.positive is None else whole_name(given.positive),
+            drop_invalid=given.drop_invalid,
         )  # fmt: skip
     except (ValueError, OverflowError) as error:
         sentence = (
             str(error).replace("pass drop_invalid=True", "pass --drop-invalid").replace("resolution=", "--resolution ")
         )
         raise InputError(f"{table}: {sentence}") from error
-    _save(made, output)
+    _save(made, given.output)
 
 
 def _save(made: Any, output: Path) -> None:
@@ -145,39 +100,19 @@ def _matching(file: str) -> list[str]:
         raise InputError(f"no such file: {file}") from error
 
 
-def sql(
-    table: Annotated[
-        str, typer.Option("--table", help="The table, or any expression that your database accepts after FROM.")
-    ],
-    label: Annotated[str, typer.Option("--label", help="Column of the label.")] = "y",
-    prob: Annotated[list[str] | None, typer.Option("--prob", help="Column of P(class 1), or one per class.")] = None,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", help="Column whose values get separate counts. Repeatable.")
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of whole-number weights.")] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The label to which the probabilities refer, if the labels are two names.")
-    ] = None,
-    labels: Labels = None,
-    resolution: Annotated[int | None, typer.Option(help=_RESOLUTION)] = None,
-    dialect: Annotated[
-        str,
-        typer.Option(
-            help="duckdb, postgres, redshift, sqlite, clickhouse, bigquery, snowflake, databricks, spark, trino, "
-            "datafusion or polars; generic works in most of them."
-        ),
-    ] = "generic",
-) -> None:
-    """Print the SQL query that computes a state: `calibrary sql --table t --label y --prob p --dialect postgres`."""
+@taking("sql")
+def sql(given: Any) -> None:
+    """Print the SQL query of a state: `calibrary scale sql --table t --label y --prob p --dialect postgres`."""
     from calibrary.scale import sql as text
 
-    probs = prob or ["p"]
+    probs = given.prob or ["p"]
     try:
         query = text(
-            table, label=label, prob=probs[0] if len(probs) == 1 else probs, by=by or (), weight=weight,
-            labels=whole_names(class_names(labels, positive)),
-            pos_label=None if positive is None else whole_name(positive),
-            resolution=resolution, dialect=dialect,
+            given.table, label=given.label, prob=probs[0] if len(probs) == 1 else probs, by=given.by or (),
+            weight=given.weight,
+            labels=whole_names(class_names(given.labels, given.positive)),
+            pos_label=None if given.positive is None else whole_name(given.positive),
+            resolution=given.resolution, dialect=given.dialect,
         )  # fmt: skip
     except ValueError as error:
         raise InputError(str(error)) from error

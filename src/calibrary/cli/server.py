@@ -38,11 +38,13 @@ from calibrary.cli.allowed import AllowedFolders
 from calibrary.cli.catalogue import facts_of
 from calibrary.cli.judge import judged_of
 from calibrary.cli.read import PredictionFile, read_predictions
-from calibrary.cli.report import ReportCommand
+from calibrary.cli.report import AnswersCommand, ReportCommand
 from calibrary.cli.shared import mistake
 from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.shown import difference_sentence, estimate_sentence
+from calibrary.options import help_of, options_of
+from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
 from calibrary.reporting.stored import as_json
@@ -63,25 +65,18 @@ _AT_ONCE = 4
 # -- parameters of the tools -------------------------------------------------------------------------
 
 FilePath = Annotated[str, Field(description="File of predictions, or a log of a language model, in an allowed folder.")]
-Label = Annotated[str | None, Field(description="Column of the true class or outcome; guessed when obvious.")]
-Prob = Annotated[list[str] | None, Field(description="Probability column(s); guessed when obvious.")]
-Unit = Annotated[str | None, Field(description="Column of patients, images or prompts whose rows belong together.")]
-Scorer = Annotated[
-    str | None, Field(description="Log: the scorer (Inspect) or filter (lm-evaluation-harness), if there are several.")
-]
-Judge = Annotated[
-    str | None,
-    Field(description="Column of an automatic judge's labels; the label column holds a few human labels."),
-]
-Draws = Annotated[int, Field(ge=99, le=9999, description="Bootstrap and Monte Carlo draws.")]
-Seed = Annotated[int, Field(ge=0, lt=1 << 63, description="Seed of all random numbers.")]
-Weight = Annotated[str | None, Field(description="Column of weights: a row of weight 2 counts as two equal rows.")]
-Positive = Annotated[
-    str | None, Field(description="The label to which the probabilities refer, when the labels are two names.")
-]
-Percent = Annotated[bool, Field(description="The probabilities are percentages.")]
-Logits = Annotated[bool, Field(description="The probability columns hold logits.")]
-DropMissing = Annotated[bool, Field(description="Leave out rows with missing values; their number is stated.")]
+Label = Annotated[str | None, Field(description=help_of("label"))]
+Prob = Annotated[list[str] | None, Field(description=help_of("prob"))]
+Unit = Annotated[str | None, Field(description=help_of("unit"))]
+Scorer = Annotated[str | None, Field(description=help_of("scorer"))]
+Judge = Annotated[str | None, Field(description=help_of("judge"))]
+Draws = Annotated[int, Field(ge=99, le=9999, description=help_of("resamples"))]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63, description=help_of("seed"))]
+Weight = Annotated[str | None, Field(description=help_of("weight"))]
+Positive = Annotated[str | None, Field(description=help_of("positive"))]
+Percent = Annotated[bool, Field(description=help_of("percent"))]
+Logits = Annotated[bool, Field(description=help_of("logits"))]
+DropMissing = Annotated[bool, Field(description=help_of("drop_missing"))]
 
 # -- results of the tools ----------------------------------------------------------------------------
 
@@ -247,15 +242,13 @@ def computed(job: dict[str, Any]) -> Any:
     return _for_json(getattr(tools, job["tool"])(**job["arguments"]))
 
 
-#: Options of the command line, which errors name, as arguments of the tools.
-_ARGUMENTS = {"label": "label", "prob": "prob", "unit": "unit", "weight": "weight", "positive": "positive",
-              "percent": "percent", "logits": "logits", "drop-missing": "drop_missing", "scorer": "scorer",
-              "judge": "judge", "id": "id_column", "model": "models"}  # fmt: skip
+#: The names of the tools' arguments by the options of the command line, which errors name.
+_ARGUMENTS = {word: o.name for o in options_of("report") for word in o.words} | {"--model": "models"}
 
 
 def in_words_of_a_tool(sentence: str) -> str:
     """The sentence with the options of the command line replaced by the arguments of the tools."""
-    return re.sub(r"--([a-z-]+)", lambda m: f"`{_ARGUMENTS[m[1]]}`" if m[1] in _ARGUMENTS else m[0], sentence)
+    return re.sub(r"--[a-z-]+", lambda m: f"`{_ARGUMENTS[m[0]]}`" if m[0] in _ARGUMENTS else m[0], sentence)
 
 
 def _for_json(value: Any) -> Any:
@@ -304,12 +297,19 @@ class Tools:
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, ReportAnswer]:
         """Report on one file: is the model calibrated, how large is the error, in which direction, and how certain?"""
-        command = ReportCommand(
-            files=[self._file(path)], label=label, prob=prob, unit=unit, weight=weight, positive=positive,
-            percent=percent, logits=logits, drop_missing=drop_missing, metrics=metrics,
-            primary=metrics[0] if metrics[0] in catalogue else "ece", scorer=scorer, sampled=sampled, judge=judge,
-            resamples=resamples, seed=seed, quiet=True,
-            as_json=True,  # so that no answer is printed early: standard output belongs to the protocol
+        given = {
+            "label": label, "prob": prob, "unit": unit, "weight": weight, "positive": positive, "percent": percent,
+            "logits": logits, "drop_missing": drop_missing, "scorer": scorer, "judge": judge,
+        }  # fmt: skip
+        kind: Any = AnswersCommand if sampled else ReportCommand
+        known = {o.name for o in options_of(kind.verb)}
+        unused = [name for name, value in given.items() if value and name not in known]
+        if unused:
+            raise InputError(f"{', '.join(unused)} is not used with sampled: leave it out")
+        command = kind(
+            files=[self._file(path)], **{name: value for name, value in given.items() if name in known},
+            metrics=metrics, primary=metrics[0] if metrics[0] in catalogue else "ece", resamples=resamples, seed=seed,
+            quiet=True, as_json=True,  # so that no answer is printed early: standard output belongs to the protocol
         )  # fmt: skip
         reports, comparisons = command.answered(command.files)
         shown = reports if figures else [replace(r, figures=(), sections=_sentences_only(r.sections)) for r in reports]
@@ -395,9 +395,7 @@ class Tools:
         logits: Logits = False,
         drop_missing: DropMissing = False,
         metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["ece", "bs"],  # noqa: B006
-        id_column: Annotated[
-            str | None, Field(description="Column that identifies the same row in several files.")
-        ] = None,
+        id_column: Annotated[str | None, Field(description=help_of("id_column"))] = None,
         scorer: Scorer = None,
         resamples: Draws = 999,
         seed: Seed = 0,
@@ -420,7 +418,7 @@ class Tools:
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
                 outcomes=data.outcomes, units=data.others[column] if column else None,
             )  # fmt: skip
-        said = Sentence.joined("\n", (_comparison_sentence(id, c) for id, c in pairs))
+        said = Sentence.joined("\n", [*answer(pairs, ids[0]), *(_comparison_sentence(id, c) for id, c in pairs)])
         listed = [{"metric": id, **asdict(c)} for id, c in pairs]
         return {"sentence": said, "comparisons": listed, "notes": [*_notes_of(data), *warned]}
 
@@ -434,14 +432,12 @@ class Tools:
 
     def recommend(
         self,
-        task: Annotated[str, Field(description="binary, multiclass, ordinal or detection.")] = "binary",
+        task: Annotated[str, Field(description=help_of("task"))] = "binary",
         goal: Annotated[str, Field(description="measure, compare, test, train, explain or rank.")] = "measure",
-        n: Annotated[int, Field(ge=1, le=10**12, description="Number of predictions.")] = 1000,
-        rare: Annotated[float, Field(ge=0, le=1, description="Share of the rarest class.")] = 0.5,
-        direction: Annotated[
-            bool, Field(description="The metric must distinguish over- from under-confidence.")
-        ] = False,
-        safety: Annotated[bool, Field(description="The largest error matters, not the typical one.")] = False,
+        n: Annotated[int, Field(ge=1, le=10**12, description=help_of("n", "recommend"))] = 1000,
+        rare: Annotated[float, Field(ge=0, le=1, description=help_of("rare"))] = 0.5,
+        direction: Annotated[bool, Field(description=help_of("direction"))] = False,
+        safety: Annotated[bool, Field(description=help_of("safety"))] = False,
         most: Annotated[int, Field(ge=1, le=20, description="Length of the list.")] = 5,
     ) -> Annotated[CallToolResult, RecommendAnswer]:
         """Recommend metrics for a task, the best first, with the reasons."""

@@ -4,46 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
-from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
-    Bins,
-    ClassColumn,
-    Drop,
-    DropInvalid,
-    File,
-    Files,
-    GroundTruth,
-    Id,
-    Iou,
-    Label,
-    Labels,
-    Lens,
-    Logits,
-    Metrics,
-    ModelColumn,
-    Normalize,
-    Percent,
-    Positive,
-    Prob,
-    Quiet,
-    Resamples,
-    Results,
-    Rule,
-    Scorer,
-    Seed,
-    Unit,
-    Weight,
-    WeightType,
     draws_of,
     err,
     listed,
@@ -51,6 +21,7 @@ from calibrary.cli.shared import (
     needs_option,
     out,
     plain,
+    reading,
     refuse_unused,
     say,
     taking,
@@ -59,63 +30,14 @@ from calibrary.cli.shared import (
 from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 
-
-@dataclass(frozen=True)
-class MetricCommand:
-    """The arguments of ``calibrary metric``; each field is an option of the command."""
-
-    id: Annotated[str, typer.Argument(help="Metric id or alias; calibrary list shows all.")]
-    file: File
-    label: Label = None
-    prob: Prob = None
-    weight: Weight = None
-    weight_type: WeightType = "frequency"
-    unit: Unit = None
-    positive: Positive = None
-    labels: Labels = None
-    lens: Lens = "auto"
-    interval: Annotated[bool, typer.Option("--interval", help="Add a confidence interval.")] = False
-    test: Annotated[bool, typer.Option("--test", help="Add a test of perfect calibration.")] = False
-    resamples: Resamples = None
-    seed: Seed = 0
-    logits: Logits = False
-    percent: Percent = False
-    id_column: Id = None
-    class_column: ClassColumn = None
-    scorer: Scorer = None
-    normalize: Normalize = "none"
-    drop_missing: Drop = False
-    drop_invalid: DropInvalid = False
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            "--judge", help="Column of an automatic judge's labels; the label column holds a few human labels."
-        ),
-    ] = None
-    inclusion: Annotated[
-        str | None,
-        typer.Option("--inclusion", help="Column of each row's probability of getting a human label (with --judge)."),
-    ] = None
-    quiet: Quiet = False
-
-    def load(self) -> PredictionFile:
-        """The predictions of the file."""
-        return load(
-            self.file, self.quiet, label=self.label, prob=self.prob, weight=self.weight, positive=self.positive,
-            labels=self.labels, logits=self.logits, percent=self.percent, drop_missing=self.drop_missing,
-            drop_invalid=self.drop_invalid, id=self.id_column, class_column=self.class_column, scorer=self.scorer,
-            normalize=self.normalize, others=[self.unit] if self.unit else [],
-        )  # fmt: skip
-
-
 #: The options that have an effect with --judge, whose result always has an interval.
 JUDGED = (
     "label", "prob", "interval", "test", "resamples", "seed", "logits", "percent", "judge", "inclusion", "quiet",
 )  # fmt: skip
 
 
-@taking(MetricCommand)
-def metric(command: MetricCommand) -> None:
+@taking("metric")
+def metric(command: Any) -> None:
     """Compute one metric: `calibrary metric ece predictions.csv --interval`."""
     entry = catalogue[command.id]
     if command.judge is not None:
@@ -124,7 +46,7 @@ def metric(command: MetricCommand) -> None:
     needs_option(command, {"inclusion": ("--judge",)})
     interval, test, lens, unit = command.interval, command.test, command.lens, command.unit
     draws = draws_of(command.resamples, "--interval" if interval else "--test" if test else "")
-    found = command.load()
+    found = load(command.file, command.quiet, **reading(command), others=[command.unit] if command.unit else [])
     p = found.predictions()
     if unit is None and found.unit and (interval or test):
         unit = found.unit
@@ -161,7 +83,7 @@ def metric(command: MetricCommand) -> None:
             err.print(f"[yellow]{plain(row.note)}[/]")
 
 
-def _judged(entry: Any, command: MetricCommand, judge: str) -> None:
+def _judged(entry: Any, command: Any, judge: str) -> None:
     """Print the metric from human labels and a judge's labels together."""
     from calibrary.cli.judge import judged_of
 
@@ -200,83 +122,51 @@ def _by_unit(
     return rows
 
 
-def compare(
-    files: Files,
-    prob: Annotated[
-        list[str] | None,
-        typer.Option(help="One column or prefix per model; with several files, the column in each file."),
-    ] = None,
-    label: Label = None,
-    weight: Weight = None,
-    weight_type: WeightType = "frequency",
-    positive: Positive = None,
-    labels: Labels = None,
-    unit: Unit = None,
-    metrics: Metrics = None,
-    resamples: Resamples = None,
-    seed: Seed = 0,
-    logits: Logits = False,
-    percent: Percent = False,
-    id_column: Id = None,
-    model_column: ModelColumn = None,
-    scorer: Scorer = None,
-    normalize: Normalize = "none",
-    drop_missing: Drop = False,
-    quiet: Quiet = False,
-) -> None:
+@taking("compare")
+def compare(given: Any) -> None:
     """Compare models on the same rows: `calibrary compare p.csv --prob a --prob b`, or `... compare a.csv b.csv`."""
+    unit = given.unit
     from calibrary.reporting import compare_models
 
-    draws = draws_of(resamples, "compare")
-    beside = len(files) > 1 or model_column is not None  # the models are given by files or rows, not by columns
-    found = load(
-        files, quiet, label=label, weight=weight, positive=positive, labels=labels, logits=logits, percent=percent,
-        id=id_column, drop_missing=drop_missing, model_column=model_column, scorer=scorer, normalize=normalize,
-        others=[unit] if unit else [], **{"prob" if beside else "models": prob},
-    )  # fmt: skip
+    draws = draws_of(given.resamples, "compare")
+    beside = (
+        len(given.files) > 1 or given.model_column is not None
+    )  # the models are given by files or rows, not by columns
+    read = reading(given)
+    if not beside:
+        read["models"] = read.pop("prob")
+    found = load(given.files, given.quiet, **read, others=[unit] if unit else [])
     if len(found.models) < 2:
         raise InputError("compare needs at least two models: repeat --prob, name several files, or pass --model-column")
-    ids = tuple(catalogue[m].key for m in listed(metrics) or ["ece", "bs"])
-    say("comparing", quiet)
+    ranking = ["auroc"] if next(iter(found.models.values())).ndim == 1 else []
+    ids = tuple(catalogue[m].key for m in listed(given.metrics) or ["ece", "bs", *ranking])
+    say("comparing", given.quiet)
     unit = unit or found.unit
     found_pairs = compare_models(
         found.y,
         found.models,
         metrics=ids,
         n_resamples=draws,
-        rng=seed,
+        rng=given.seed,
         sample_weight=found.weight,
-        weight_type=weight_type,
+        weight_type=given.weight_type,
         outcomes=found.outcomes,
         units=found.others[unit] if unit else None,
     )
+    from calibrary.reporting.compared import answer
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
+    for sentence in answer(found_pairs, ids[0]):
+        out.print(plain(sentence))
+    out.print()
     table = Table(*COMPARISON_HEAD, box=None, pad_edge=False)
     for texts in comparison_cells(found_pairs):
         table.add_row(*(plain(t) for t in texts))
     out.print(table)
 
 
-def plot(
-    file: File,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
-    kind: Annotated[
-        str, typer.Option(help="Type of figure: overview, reliability, smooth, corp, cumulative, brier, ...")
-    ] = "overview",
-    label: Label = None,
-    prob: Prob = None,
-    weight: Weight = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    bins: Bins = None,
-    logits: Logits = False,
-    percent: Percent = False,
-    scorer: Scorer = None,
-    normalize: Normalize = "none",
-    drop_missing: Drop = False,
-    quiet: Quiet = False,
-) -> None:
+@taking("plot")
+def plot(given: Any) -> None:
     """Draw one figure: `calibrary plot predictions.csv --kind reliability -o figure.svg`.
 
     `calibrary plot figure3 -o f.png` draws a figure of the review, 1 to 7, from data that the library includes.
@@ -284,26 +174,12 @@ def plot(
     from calibrary.plots import draw, figure
     from calibrary.plots.review_figures import FIGURES
 
-    _check_figure(output)
-    if str(file) in FIGURES and not Path(file).exists():
-        _save_figure(figure(str(file)), output)
+    _check_figure(given.output)
+    if str(given.file) in FIGURES and not Path(given.file).exists():
+        _save_figure(figure(str(given.file)), given.output)
         return
-    found = load(
-        file,
-        quiet,
-        label=label,
-        prob=prob,
-        weight=weight,
-        positive=positive,
-        labels=labels,
-        logits=logits,
-        percent=percent,
-        scorer=scorer,
-        normalize=normalize,
-        drop_missing=drop_missing,
-    )
-    p = found.predictions()
-    _save_figure(draw(kind, p, n_bins=bins or 15), output)
+    p = load(given.file, given.quiet, **reading(given)).predictions()
+    _save_figure(draw(given.kind, p, n_bins=given.bins or 15), given.output)
 
 
 def _check_figure(output: Path) -> None:
@@ -320,17 +196,13 @@ def _save_figure(figure: Any, output: Path) -> None:
     written(output)
 
 
-def detection_plot(
-    ground_truth: GroundTruth,
-    results: Results,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Figure to write: .svg, .pdf or .png.")],
-    kind: Annotated[str, typer.Option(help="Type of figure: detection, d-ece-map, ...")] = "detection",
-    iou_threshold: Iou = 0.5,
-    matching: Rule = "coco",
-) -> None:
+@taking("detection-plot")
+def detection_plot(given: Any) -> None:
     """Draw a figure of a detector's calibration."""
     from calibrary.plots import draw
 
-    _check_figure(output)
-    matches = cal.match_detections(ground_truth, results, iou_threshold=iou_threshold, matching=matching)
-    _save_figure(draw(kind, matches), output)
+    _check_figure(given.output)
+    matches = cal.match_detections(
+        given.ground_truth, given.results, iou_threshold=given.iou_threshold, matching=given.matching
+    )
+    _save_figure(draw(given.kind, matches), given.output)

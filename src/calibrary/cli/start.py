@@ -68,16 +68,26 @@ def _command(words: list[str]) -> dict[str, Any] | None:
 def _help(words: list[str], command: dict[str, Any]) -> Iterator[str]:
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     names = " ".join(argument["name"] for argument in command.get("arguments", []))
-    rest = "COMMAND [ARGS]..." if "commands" in command else names
+    rest = " | ".join(filter(None, (names, "COMMAND [ARGS]..." if "commands" in command else "")))
     yield f"Usage: {' '.join(['calibrary', *words])} [OPTIONS] {rest}".rstrip()
     yield ""
     for paragraph in command["help"].split("\n\n"):
         yield textwrap.fill(" ".join(paragraph.split()), max(width - 2, 20), initial_indent=" ", subsequent_indent=" ")
         yield ""
-    listed = [(c, found["help"].split("\n\n")[0]) for c, found in command.get("commands", {}).items()]
     yield from _listed("Arguments", [(a["name"], a["help"]) for a in command.get("arguments", [])], width)
-    yield from _listed("Options", [(_spelled(o), _explained(o)) for o in command.get("options", [])], width)
-    yield from _listed("Commands", listed, width)
+    for heading, options in _grouped(command.get("options", [])).items():
+        yield from _listed(heading or "Options", [(_spelled(o), _explained(o)) for o in options], width)
+    commands = [{"name": name, **found} for name, found in command.get("commands", {}).items()]
+    for heading, found in _grouped(commands).items():
+        yield from _listed(heading or "Commands", [(c["name"], c["help"].split("\n\n")[0]) for c in found], width)
+
+
+def _grouped(entries: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The entries by their headings; those without one come first."""
+    groups: dict[str, list[dict[str, Any]]] = {"": []}
+    for entry in entries:
+        groups.setdefault(entry["group"], []).append(entry)
+    return groups
 
 
 def _spelled(option: dict[str, Any]) -> str:
@@ -150,8 +160,9 @@ def choices(words: list[str], begun: str) -> list[Choice]:
     surface = command = _surface()
     while words and words[0] in command.get("commands", {}):
         command, words = command["commands"][words[0]], words[1:]
-    if "commands" in command:
-        return [(name, found["help"].split("\n\n")[0]) for name, found in command["commands"].items()]
+    inside = [(name, found["help"].split("\n\n")[0]) for name, found in command.get("commands", {}).items()]
+    if inside and not command["arguments"]:
+        return inside
     options = {name: option for option in command["options"] for name in option["names"]}
     if words and words[-1] in options and options[words[-1]]["value"]:
         return _values(options[words[-1]], words, surface)
@@ -160,7 +171,7 @@ def choices(words: list[str], begun: str) -> list[Choice]:
     at = sum(1 for _ in _bare(words, options))
     arguments = command["arguments"]
     place = arguments[min(at, len(arguments) - 1)] if arguments else None
-    return _values(place, words, surface) if place is not None else []
+    return [*inside, *(_values(place, words, surface) if place is not None else [])]
 
 
 def _bare(words: list[str], options: dict[str, Any]) -> Iterator[str]:

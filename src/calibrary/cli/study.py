@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn
@@ -15,94 +15,56 @@ from rich.table import Table
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
 from calibrary.cli.shared import (
-    Drop,
-    Label,
-    Labels,
-    Lens,
-    Logits,
-    Metrics,
-    Percent,
-    Positive,
-    Prob,
-    Quiet,
-    Seed,
-    Weight,
     err,
     listed,
     load,
     out,
     plain,
+    reading,
+    taking,
     written,
 )  # fmt: skip
 from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
-from calibrary.study.presets import PRESETS
 from calibrary.study.result import StudyResult, rows_of
 
 app = typer.Typer(help="Simulate metrics on data whose true calibration is known.", no_args_is_help=True)
 
-Stored = Annotated[
-    Path | None,
-    typer.Option("--from", help="Folder of your own study; by default the study that the library includes."),
-]
-Functions = Annotated[
-    list[str] | None, typer.Option("--function", help="Your own function of (y, p): file.py:name. Repeatable.")
-]
-
 
 @app.command()
-def run(
-    preset: Annotated[str, typer.Option(help=f"{', '.join(PRESETS)}.")] = "quick",
-    metrics: Metrics = None,
-    function: Functions = None,
-    worlds: Annotated[
-        list[str] | None,
-        typer.Option(help="Only these distributions of confidence, miscalibration curves or settings. Repeatable."),
-    ] = None,
-    n: Annotated[list[int] | None, typer.Option("--n", help="Only these sample sizes. Repeatable.")] = None,
-    draws: Annotated[int | None, typer.Option(min=2, help="Number of samples of every simulated setting.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    output: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the result files (shards); study-PRESET by default.")
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(help="Run only a part of the study, such as 3/16; the folders of all parts can be merged."),
-    ] = None,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
+@app.command()
+@taking("study-run")
+def run(given: Any) -> None:
     """Run or continue a study: `calibrary study run --preset quick`. Ctrl-C loses at most one result file."""
+    preset = given.preset
     from calibrary import study
 
-    folder = output or Path(f"study-{preset}")
-    with _bar(preset, quiet) as watch:
+    folder = given.output or Path(f"study-{preset}")
+    with _bar(preset, given.quiet) as watch:
         found = study.run(
-            preset, metrics=_chosen(metrics, function), worlds=worlds, n=n, draws=draws, seed=seed, out=folder,
-            workers=workers, part=part, watch=watch,
+            preset, metrics=_chosen(given.metrics, given.function), worlds=given.worlds, n=given.n, draws=given.draws,
+            seed=given.seed, out=folder, workers=given.workers, part=given.part, watch=watch,
         )  # fmt: skip
     path = folder / "study.json.gz"
     found.save(path)
-    if not quiet:
+    if not given.quiet:
         out.print(plain(str(found)), highlight=False, soft_wrap=True)
         written(path)
 
 
 @app.command()
-def show(
-    metric: Annotated[str | None, typer.Argument(help="Metric id or alias, or the name of one of its values.")] = None,
-    source: Stored = None,
-    n: Annotated[int | None, typer.Option("--n", help="Sample size of the table.")] = None,
-) -> None:
+@app.command()
+@taking("study-show")
+def show(given: Any) -> None:
     """Show the results for all metrics or for one: `calibrary study show smece`."""
-    found = _read(source)
-    if metric is None:
-        out.print(_overview(found, n or (1000 if 1000 in found.sizes else found.sizes[0])))
+    found = _read(given.source)
+    if given.metric is None:
+        out.print(_overview(found, given.n or (1000 if 1000 in found.sizes else found.sizes[0])))
         out.print(plain(_HEADINGS), highlight=False, soft_wrap=True)
         out.print(plain(_about(found)), highlight=False, soft_wrap=True)
         return
-    for name in _names(found, metric):
+    for name in _names(found, given.metric):
         out.print(f"[bold]{plain(name)}[/]", highlight=False)
         out.print(_of_one(found, name))
         for line in _lines(found, name):
@@ -110,20 +72,17 @@ def show(
 
 
 @app.command()
-def figures(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figures.")],
-    source: Stored = None,
-    kind: Annotated[str, typer.Option(help="png, svg or pdf.")] = "png",
-) -> None:
+@app.command()
+@taking("study-figures")
+def figures(given: Any) -> None:
     """Draw the figures of a study: `calibrary study figures -o figures`."""
+    output, kind = given.output, given.kind
     from calibrary.study.figures import FIGURES
 
     if output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file: name a folder")
-    if kind not in ("png", "svg", "pdf"):
-        raise InputError(f"--kind {kind!r} is not known: choose from png, svg, pdf")
     output.mkdir(parents=True, exist_ok=True)
-    found = _read(source)
+    found = _read(given.source)
     for name, draw in FIGURES.items():
         drawn = draw(found)
         if drawn is not None:
@@ -133,33 +92,21 @@ def figures(
 
 
 @app.command()
-def mine(
-    file: Annotated[str, typer.Argument(help="Predictions and labels, as for calibrary report.")],
-    metrics: Metrics = None,
-    function: Functions = None,
-    draws: Annotated[int, typer.Option(min=5, help="Number of samples of every simulated setting.")] = 20,
-    label: Label = None,
-    prob: Prob = None,
-    weight: Weight = None,
-    positive: Positive = None,
-    labels: Labels = None,
-    lens: Lens = "auto",
-    logits: Logits = False,
-    percent: Percent = False,
-    drop_missing: Drop = False,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
+@app.command()
+@taking("study-mine")
+def mine(given: Any) -> None:
     """Simulate how well metrics work on predictions like yours: `calibrary study mine predictions.csv`."""
     from calibrary import study
 
-    loaded = load(
-        file, quiet, label=label, prob=prob, weight=weight, positive=positive, labels=labels, logits=logits,
-        percent=percent, drop_missing=drop_missing,
-    )  # fmt: skip
-    with _bar("mine", quiet) as watch:
+    loaded = load(given.file, given.quiet, **reading(given))
+    with _bar("mine", given.quiet) as watch:
         found = study.mine(
-            loaded.predictions(), metrics=_chosen(metrics, function), lens=lens, draws=draws, seed=seed, watch=watch
+            loaded.predictions(),
+            metrics=_chosen(given.metrics, given.function),
+            lens=given.lens,
+            draws=given.draws,
+            seed=given.seed,
+            watch=watch,
         )
     out.print(plain(str(found)), highlight=False, soft_wrap=True)
 

@@ -6,73 +6,38 @@ for your own model, use ``calibrary.validate`` in Python.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from rich.table import Table
 
-from calibrary.base.errors import extra, one_of, suggest
+from calibrary.base.errors import extra, suggest
 from calibrary.base.files import check_writable
 from calibrary.cli.files import open_table
-from calibrary.cli.shared import Quiet, Unit, Weight, listed, out, plain, say, written
+from calibrary.cli.shared import listed, out, plain, say, taking, written
 from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.validation import Validation
 from calibrary.validation import validate as run_validation
 
-ESTIMATORS = ("logistic", "forest", "boosting")
 
-
-def validate(
-    file: Annotated[str, typer.Argument(help="A table of predictors and outcomes: CSV, TSV, Parquet, Excel, ...")],
-    label: Annotated[str, typer.Option(help="Column of the outcome.")],
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns of the predictors; by default all but the outcome. Repeatable, or separated by commas."
-        ),
-    ] = None,
-    estimator: Annotated[str, typer.Option(help="Model: logistic (without penalty), forest or boosting.")] = "logistic",
-    method: Annotated[str, typer.Option(help="Method of validation: optimism, 632, 632+, cv or holdout.")] = "optimism",
-    metrics: Annotated[
-        list[str] | None, typer.Option(help="Metrics to validate. Repeatable, or separated by commas.")
-    ] = None,
-    weight: Weight = None,
-    unit: Unit = None,
-    resamples: Annotated[int, typer.Option(min=2, help="Bootstrap samples.")] = 200,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds of a cross-validation.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="Number of repetitions of a cross-validation.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples and of the model.")] = 0,
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Number of processes; -1 for all cores.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a page (.html) or the validation (.json).")
-    ] = None,
-    tripod: Annotated[
-        bool, typer.Option("--tripod", help="Print the items of the TRIPOD+AI checklist that the validation answers.")
-    ] = False,
-    threshold: Annotated[
-        list[float] | None,
-        typer.Option(help="Probability above which a decision is taken, shown on the page. Repeatable."),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+@taking("validate")
+def validate(given: Any) -> None:
     """Refit a model and correct its measures for optimism: `calibrary validate data.csv --label outcome`.
 
     Models are taken by name and never from a file: a pickled model is a program that runs when it is read. For a
     model of your own, use `calibrary.validate(model, X, y)` in Python.
     """
-    one_of("--estimator", estimator, ESTIMATORS)
+    label, estimator, output = given.label, given.estimator, given.output
     if output is not None:
         if output.suffix not in (".html", ".json"):
             raise InputError(f"{output}: a validation is saved as a page or as JSON; name the file with .html or .json")
         check_writable(output)
-    table = open_table(file)
+    table = open_table(given.file)
     names = list(table.names)
-    chosen = listed(features) or [n for n in names if n not in (label, weight, unit)]
-    wanted = [*chosen, *(name for name in (label, weight, unit) if name is not None)]
+    chosen = listed(given.features) or [n for n in names if n not in (label, given.weight, given.unit)]
+    wanted = [*chosen, *(name for name in (label, given.weight, given.unit) if name is not None)]
     for name in wanted:
         if name not in names:
             raise InputError(f"no column is called {name!r}: {suggest(name, names)}")
@@ -80,16 +45,17 @@ def validate(
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
     columns = table.columns(wanted)
     X = np.column_stack([_numbers(columns[name], name) for name in chosen])
-    say(f"refitting {estimator} to {len(X):,} rows", quiet)
+    say(f"refitting {estimator} to {len(X):,} rows", given.quiet)
     found = run_validation(
-        model_named(estimator, seed), X, columns[label], metrics=listed(metrics), method=method, n_resamples=resamples,
-        folds=folds, repeats=repeats, units=None if unit is None else columns[unit],
-        sample_weight=None if weight is None else columns[weight], rng=seed, n_jobs=jobs,
+        model_named(estimator, given.seed), X, columns[label], metrics=listed(given.metrics), method=given.method,
+        n_resamples=given.resamples,
+        folds=given.folds, repeats=given.repeats, units=None if given.unit is None else columns[given.unit],
+        sample_weight=None if given.weight is None else columns[given.weight], rng=given.seed, n_jobs=given.jobs,
     )  # fmt: skip
-    _show(found, tripod, quiet)
+    _show(found, given.tripod, given.quiet)
     if output is not None:
         if output.suffix == ".html":
-            validation_page(found, output, thresholds=threshold or [0.5])
+            validation_page(found, output, thresholds=given.threshold or [0.5])
         else:
             found.save(output)
         written(output)

@@ -72,6 +72,11 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
             values = values.cpu()
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as error:  # torch raises RuntimeError
+        if type(error).__name__ == "TracerArrayConversionError":  # of JAX, which is not imported here
+            raise RefusedError(
+                f"{name} is traced by JAX (jit, grad or vmap) and has no numbers yet: metrics are computed with numpy, "
+                "so call them outside of the transformation; differentiable losses are in calibrary.losses, for PyTorch"
+            ) from error
         raise RefusedError(
             f"{name} cannot be converted to an array ({first_line(error)}): pass one number per row"
         ) from error

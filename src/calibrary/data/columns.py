@@ -28,7 +28,7 @@ def column_names(table: Any) -> list[str] | None:
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 #: Keywords with a value for every row, which a call with a table may give as column names.
-_OF_ROWS = ("sample_weight", "by", "units", "time", "groups", "features")
+_OF_ROWS = ("sample_weight", "by", "units", "time", "groups", "features", "centre", "imputations")
 
 
 def names_columns(keywords: Mapping[str, Any]) -> bool:

@@ -233,14 +233,11 @@ class RowSample:
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """Labels redrawn from the predictions (or from ``truth``) for every copy of a row; the rest is fixed."""
-        self.p.check_redrawing()
         if self.counted:
+            self.p.check_redrawing()
             return self._null_counts(truth)
-        units = self.each_copy()
+        units, order, base = self._redrawn
         chance = _chance(units, truth, self.unit_row)
-        order = self.order if self.unit_row is None else _ascending(units)
-        base = self.base if self.unit_row is None else _in_order(units, order)
-
         labels = functools.partial(_labels_at, limits=_limits(chance))
 
         def make(u: Array) -> Replicate:
@@ -250,6 +247,16 @@ class RowSample:
         return Scheme(
             lambda rng: rng.random(units.n), make, base, relabels=True, order=order, unsorted=units, labels=labels
         )
+
+    @once
+    def _redrawn(self) -> tuple[Predictions, Indices, Predictions]:
+        """The rows whose labels are redrawn, one by one, and the same rows in ascending order."""
+        self.p.check_redrawing()
+        if self.unit_row is None:
+            return self.p, self.order, self.base
+        units = self.each_copy()
+        order = _ascending(units)
+        return units, order, _in_order(units, order)
 
     def _null_counts(self, truth: Array | None) -> Scheme:
         # so many copies that labels are drawn per row: the number of its copies with each class
@@ -494,8 +501,7 @@ class ImageSample:
                 "link is your own function, which does not determine the outcome of a calibrated detection: outcomes "
                 "can be redrawn for link='threshold' and link='identity' only (an interval needs method='bca' then)"
             )
-        found = self.found.repeated()
-        p = found.as_predictions()
+        found, p = self._listed
         if truth is not None:
             return self._of_truth(_chance(p, truth, None), p)
 
@@ -513,6 +519,12 @@ class ImageSample:
             return ImageReplicate(p, kinds.__getitem__, y=y)
 
         return Scheme(draw, make, p, relabels=True)
+
+    @once
+    def _listed(self) -> tuple[Matches, Predictions]:
+        """Every copy of a detection as a detection, and the same as predictions."""
+        found = self.found.repeated()
+        return found, found.as_predictions()
 
     def _of_truth(self, chance: Array, p: Predictions) -> Scheme:
         """Which detections are correct, drawn from other probabilities than their scores with the same numbers."""

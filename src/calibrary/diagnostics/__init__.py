@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calibrary.base.moved import old_names as _old_names
 from calibrary.diagnostics.binomial import MultipleBinomialResult, multiple_binomial_test
 from calibrary.diagnostics.coverage import CoverageCurve, set_coverage_curve
 from calibrary.diagnostics.cumulative import CumulativeDifference, cumulative_difference
@@ -25,7 +26,6 @@ from calibrary.diagnostics.detection_threshold import DetectionThresholds, above
 from calibrary.diagnostics.direction import ConfidenceDirection, confidence_direction
 from calibrary.diagnostics.honest_band import HonestBand, honest_band
 from calibrary.diagnostics.neighbors import NeighborCurve, ece_knn_curve
-from calibrary.diagnostics.ratio import RatioInterval, observed_expected_interval
 from calibrary.diagnostics.reliability import ReliabilityBins, reliability_bins
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "MurphyCurve",
     "MurphyDecomposition",
     "NeighborCurve",
-    "RatioInterval",
     "RegretCurve",
     "ReliabilityBins",
     "TrueDecomposition",
@@ -56,12 +55,13 @@ __all__ = [
     "honest_band",
     "multiple_binomial_test",
     "murphy_curve",
-    "observed_expected_interval",
     "regret_curve",
     "reliability_bins",
     "score_decomposition",
     "set_coverage_curve",
 ]
+
+__getattr__ = _old_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic
 from calibrary.grouping import Groups, group
+from calibrary.grouping.named import refuse_idle_bins
 from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.machinery.declare import Result
@@ -96,5 +97,6 @@ def reliability_bins(
     >>> bins.outcome, bins.confidence.round(2)
     (array([0., 1.]), array([0.2 , 0.75]))
     """
+    refuse_idle_bins(binning)
     tables = [ReliabilityBins.of(group(view, **binning)) for view in views.views]
     return dict(zip(views.keys, tables, strict=True)) if views.several else tables[0]

@@ -191,20 +191,22 @@ class Edges(Intervals):
 
     stacks = "weights"
 
-    def __init__(self, edges: Any, closed: str = "right") -> None:
+    name = "edges"  # the argument of an object that an earlier version stored
+
+    def __init__(self, edges: Any, closed: str = "right", *, name: str = "edges") -> None:
         one_of("closed", closed, ("right", "left"))
-        self.closed = closed
-        e = as_floats(edges, "edges")
+        self.closed, self.name = closed, name
+        e = as_floats(edges, name)
         if e.ndim != 1 or len(e) < 2:
-            raise RefusedError(f"edges has shape {e.shape}: pass at least two increasing numbers")
+            raise RefusedError(f"{name} has shape {e.shape}: pass at least two increasing numbers, such as [0, 0.5, 1]")
         bad = np.flatnonzero(~(np.diff(e) > 0))
         if len(bad):
             i = int(bad[0])
-            raise RefusedError(f"edges[{i}] = {e[i]:g} and edges[{i + 1}] = {e[i + 1]:g} do not increase: sort them")
+            raise RefusedError(f"{name}[{i}] = {e[i]:g} and {name}[{i + 1}] = {e[i + 1]:g} do not increase: sort them")
         self.edges = e
 
     def _cuts(self, view: Predictions) -> Array:
-        _refuse_outside(view.c, self.edges[0], self.edges[-1], "edges")
+        _refuse_outside(view.c, self.edges[0], self.edges[-1], self.name)
         cuts: Array = self.edges[1:-1]
         return cuts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ BINNINGS = ("width", "mass", "area", "points", "unique", "sweep", "mean-split", 
 
 
 def as_grouping(
-    binning: str | Grouping = "width",
+    binning: Any = "width",
     *,
     n_bins: int = 15,
     closed: str = "right",
@@ -42,10 +43,12 @@ def as_grouping(
     if strategy is not None:
         one_of("strategy", strategy, ("uniform", "quantile"))
         binning, mass_rule = ("width", mass_rule) if strategy == "uniform" else ("mass", "quantile")
+    if isinstance(binning, Grouping):
+        return binning if edges is None else Edges(edges, closed)
+    if not isinstance(binning, str | None):
+        return Edges(binning, closed, name="binning")
     if edges is not None:
         return Edges(edges, closed)
-    if isinstance(binning, Grouping):
-        return binning
     if binning == "width":
         return EqualWidth(n_bins, closed)
     if binning == "mass":
@@ -65,7 +68,25 @@ def as_grouping(
     raise RefusedError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
 
 
-def group(view: Predictions, binning: str | Grouping = "width", **options: Any) -> Groups:
+def edges_among(options: Mapping[str, Any]) -> Any:
+    """The edges that options list, as ``edges=`` or as ``binning=[0, 0.1, 1]``; None if they list none."""
+    binning = options.get("binning")
+    return options.get("edges") if isinstance(binning, str | Grouping | None) else binning
+
+
+def refuse_idle_bins(given: Mapping[str, Any]) -> None:
+    """Raise an error for listed edges together with another choice of bins."""
+    if edges_among(given) is None:
+        return
+    name = "edges" if given.get("edges") is not None else "binning"
+    for other in ("binning", "n_bins", "strategy", "mass_rule"):
+        if other != name and given.get(other) is not None:
+            raise RefusedError(
+                f"{name}= lists the edges of the bins, so {other}={given[other]!r} has no effect: pass one of the two"
+            )
+
+
+def group(view: Predictions, binning: Any = "width", **options: Any) -> Groups:
     """Put the rows of a view in groups.
 
     Parameters
@@ -73,19 +94,20 @@ def group(view: Predictions, binning: str | Grouping = "width", **options: Any) 
     view : Predictions
         A binary view is grouped by its confidence; whole probability vectors by the tuple of the bins of their K
         coordinates.
-    binning : "width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc" or a grouping object
+    binning : "width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc", edges or a grouping object
     **options
         ``n_bins=15``, ``closed="right"``, ``mass_rule="floor"``, ``edges=None``, ``points_per_bin=100``, and
         scikit-learn's ``strategy="uniform" | "quantile"`` for equal width and interpolated quantiles.
     """
-    grouping = as_grouping(binning, **options) if options or binning != "width" else _FIFTEEN
+    usual = isinstance(binning, str) and binning == "width" and not options
+    grouping: Grouping = _FIFTEEN if usual else as_grouping(binning, **options)
     if view.stacked and grouping.stacks not in (("weights",) if np.ndim(view.total) else ("labels", "weights")):
         view.refuse_stack("this grouping")
     if not view.binary and isinstance(grouping, Intervals):
         return _cells(view, grouping)
-    if grouping is binning:
-        return grouping.groups(view)
-    return grouping.fit_view(view)._split(view)  # created here, so that no object of the user can be changed
+    # the object is created here if it is not the user's, which must not be changed
+    found: Groups = grouping.groups(view) if grouping is binning else grouping.fit_view(view)._split(view)
+    return found
 
 
 def _cells(view: Predictions, grouping: Intervals) -> Groups:

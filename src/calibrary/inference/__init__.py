@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibrary.base.moved import keep_old_paths as _keep_old_paths
 from calibrary.base.moved import old_names as _old_names
-from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution, null_distribution
+from calibrary.inference.draw.null import Consistency, MonteCarlo, MonteCarloResult, NullDistribution
 from calibrary.inference.methods.asymptotic import Asymptotic
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
@@ -22,9 +22,8 @@ from calibrary.inference.overall.sequential import (
     ehl_test,
 )
 from calibrary.inference.result import ConfidenceInterval, IntervalResult
-from calibrary.inference.verbs.band import ConsistencyBand, consistency_band
-from calibrary.inference.verbs.comparison import Comparison, calibration_gain, compare
-from calibrary.inference.verbs.gate import assert_calibrated
+from calibrary.inference.verbs.chance import ExpectedByChance, expected_by_chance
+from calibrary.inference.verbs.comparison import Comparison, compare
 from calibrary.inference.verbs.interval import interval
 from calibrary.inference.verbs.power import Power, SampleSize, neighbor_power, neighbor_sample_size, power, sample_size
 from calibrary.inference.verbs.test import test
@@ -38,10 +37,10 @@ __all__ = [
     "Comparison",
     "ConfidenceInterval",
     "Consistency",
-    "ConsistencyBand",
     "Decision",
     "DecisionRow",
     "EValueResult",
+    "ExpectedByChance",
     "IntervalResult",
     "Inversion",
     "MonteCarlo",
@@ -52,20 +51,17 @@ __all__ = [
     "Triangle",
     "Verdict",
     "adjust_pvalues",
-    "assert_calibrated",
     "calibration_e_value",
     "calibration_e_value_test",
-    "calibration_gain",
     "calibration_monitor",
     "compare",
-    "consistency_band",
     "decide",
     "ehl",
     "ehl_test",
+    "expected_by_chance",
     "interval",
     "neighbor_power",
     "neighbor_sample_size",
-    "null_distribution",
     "power",
     "sample_size",
     "step_down_max_t",

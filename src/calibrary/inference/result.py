@@ -39,6 +39,7 @@ class IntervalResult(Result):
     note : the reason for the method, if "auto" chose it; the formula, if the method is "asymptotic"
     asymptotic_pvalue : p-value by the metric's own asymptotic formula, if it has one; the interval need not agree with
         this p-value
+    rubin : how completed data sets were pooled, if ``imputations`` were given; else None
     """
 
     estimate: Any
@@ -57,6 +58,7 @@ class IntervalResult(Result):
     path: str = "rows"
     note: str = ""
     asymptotic_pvalue: float = float("nan")
+    rubin: Any = None
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:

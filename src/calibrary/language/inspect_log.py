@@ -235,7 +235,7 @@ class _SampleRows:
         if found:
             raise LogError(f"{self.source} has several confidences ({', '.join(found)}): name one with --prob")
         epochs = len(set(self.columns["id"])) < self.n
-        sampled = "measure the share of equal answers with --sampled, or " if epochs else ""
+        sampled = "measure the share of equal answers with calibrary answers, or " if epochs else ""
         there = [name for name in self.columns if name.startswith("metadata.")]
         raise LogError(
             f"{self.source} contains no confidence of the model: {sampled}write it in the scorer, Score(value=..., "

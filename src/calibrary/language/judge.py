@@ -26,6 +26,7 @@ from calibrary.base.numbers import counted, number, percent, pvalue, with_interv
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth
+from calibrary.grouping.named import edges_among
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.verbs.test import test
@@ -421,8 +422,8 @@ def _bins(entry: Entry, rows: JudgedRows, options: dict[str, Any]) -> tuple[Any,
     if "edges" not in entry.options:
         edges = EqualMass(min(_USUAL_BINS, max(1, rows.n_labels // LEAST_IN_BIN))).fit(rows.c).edges_
         return _merged(edges, rows)[1], options, 0
-    if options.get("edges") is not None:
-        edges = np.asarray(options["edges"], dtype=np.float64)
+    if (edges := edges_among(options)) is not None:
+        edges = np.asarray(edges, dtype=np.float64)
     else:
         kind = EqualMass if options.get("binning", options.get("strategy")) in ("mass", "quantile") else EqualWidth
         n_bins = options.get("n_bins", entry.question_of({}).options.get("n_bins", 15))

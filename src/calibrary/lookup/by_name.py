@@ -135,7 +135,7 @@ class Catalogue(Mapping[str, Entry]):
         hint = (
             near
             if near.startswith("did you mean")
-            else "calibrary.catalogue (in a terminal: calibrary list) has all metrics"
+            else "calibrary.catalogue (in a terminal: calibrary explain list) has all metrics"
         )
         raise UnknownMetricError(f"no metric is called {name!r}: {hint}")
 

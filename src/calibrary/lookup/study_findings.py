@@ -235,8 +235,13 @@ def lines(metric: str) -> dict[str, str]:
     if known[-1][1].power is not None:
         rare = finding(metric, 1000).rare
         more = "" if rare is None else f"; {percent(rare)} at N = 1,000 where 5% are positive"
-        text = f"it detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
-        found_lines["study, power"] = _shares_claim(metric, text, [*(found.power for _, found in known), rare])
+        it = "it" if name == metric else f"{name} alone"
+        text = f"{it} detects {_each(known, 'power')} of the study's errors at N = {sizes}{more}"
+        shares = [*(found.power for _, found in known), rare]
+        if all(found.test_power is not None for _, found in known):
+            text = f"its test detects {_each(known, 'test_power')} of the study's errors, and {text}"
+            shares += [found.test_power for _, found in known]
+        found_lines["study, power"] = _shares_claim(metric, text, shares)
     if known[-1][1].across is not None:
         text = (
             f"it orders {_each(known, 'orders')} of pairs of models with the same confidences correctly, and "

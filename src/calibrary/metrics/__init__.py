@@ -1,4 +1,25 @@
 """The metrics: one package per family of the review, each metric written like its formula, and shared machinery.
 
-A metric's module is imported when the metric is first computed; what is known about it is in the cards.
+``dir(calibrary.metrics)`` lists every metric. A metric's module is imported when the metric is first computed; what is
+known about it is in the cards.
 """
+
+from __future__ import annotations
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
+from calibrary.public import PUBLIC as _PUBLIC
+
+__all__ = sorted(name for name, row in _PUBLIC.items() if row.kind == "metric")
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'calibrary.metrics' has no attribute {name!r}")
+    found = globals()[name] = getattr(_import_module(_PUBLIC[name].module), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

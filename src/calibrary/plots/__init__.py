@@ -12,6 +12,7 @@ from typing import Any
 from calibrary.base.errors import suggest
 from calibrary.plots import detection
 from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybrid_curve, plot_brier_curve
+from calibrary.plots.centres import plot_forest, plot_pooled_curve
 from calibrary.plots.classes import class_data, small_multiples
 from calibrary.plots.corp import CorpData, corp_data, plot_corp
 from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
@@ -119,12 +120,14 @@ __all__ = [
     "plot_d_ece_map",
     "plot_decision",
     "plot_detection_reliability",
+    "plot_forest",
     "plot_grouping",
     "plot_judged",
     "plot_metrics",
     "plot_monitor",
     "plot_murphy",
     "plot_null",
+    "plot_pooled_curve",
     "plot_recalibration",
     "plot_reliability",
     "plot_reliability_map",

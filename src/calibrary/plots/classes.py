@@ -8,18 +8,21 @@ from calibrary.base.numbers import number
 from calibrary.base.text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
+from calibrary.grouping.named import edges_among
 from calibrary.plots import style
 from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliability_data
 
 
 def class_data(
-    y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", n_bins: int = 10, **options: Any
+    y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", n_bins: int | None = None, **options: Any
 ) -> dict[str, ReliabilityData]:
     """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`.
 
-    The interval of each ECE is computed only with ``interval=True``, because the small diagrams do not show it.
+    Without ``n_bins`` or edges there are 10 bins. The interval of each ECE is computed only with ``interval=True``,
+    because the small diagrams do not show it.
     """
     options.setdefault("interval", False)
+    n_bins = 10 if n_bins is None and edges_among(options) is None else n_bins
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     views = p.through(as_lens(lens, options.pop("r", None)))

@@ -21,6 +21,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.runs import run_starts
+from calibrary.question import Question
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
 CELLS = 4096
@@ -76,16 +77,24 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> Non
 
 
 def binary_view(
-    y_true: Any, y_prob: Any = None, *, lens: str | Lens = "auto", r: int | None = None, **checked: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    lens: str | Lens = "auto",
+    r: int | None = None,
+    like: Any = None,
+    **checked: Any,
 ) -> tuple[Predictions, str]:
     """The pairs of confidence and outcome that a diagram shows, and the name of their lens.
 
-    The lens "auto" is binary for two classes and top-label for more.
+    The lens "auto" is binary for two classes and top-label for more; or that of the metric ``like``.
     """
     refuse_unknown(checked, (*CHECKED, "lens", "r"), "this figure")
     p = predictions(y_true, y_prob, **checked)
     if isinstance(lens, str) and lens == "auto":
-        lens = "binary" if p.k == 2 else "top-label"
+        if like is not None:
+            like.say_change(p, Question())
+        lens = p.usual_lens(like, "auto") if like else "binary" if p.k == 2 else "top-label"
     chosen = as_lens(lens, r)
     views = p.through(chosen)
     if views.several or not views.views[0].binary:

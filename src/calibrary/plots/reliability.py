@@ -16,6 +16,7 @@ from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
+from calibrary.grouping.named import edges_among, refuse_idle_bins
 from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
@@ -82,8 +83,8 @@ def reliability_data(
     y_true: Any,
     y_prob: Any = None,
     *,
-    n_bins: int = 15,
-    binning: Any = "width",
+    n_bins: int | None = None,
+    binning: Any = None,
     lens: Any = "auto",
     error: str | None = "wilson",
     confidence_level: float = 0.95,
@@ -97,7 +98,8 @@ def reliability_data(
     Parameters
     ----------
     y_true, y_prob : as everywhere
-    n_bins, binning : number and kind of bins; ``closed``, ``edges``, ``mass_rule``, ``strategy`` as for ECE
+    n_bins, binning : number and kind of bins (15 of equal width), or a list of edges
+        ``closed``, ``edges``, ``mass_rule`` and ``strategy`` are as for ECE.
     error : "se", "wilson", "clopper-pearson", "consistency" or None
         Wilson (default) or Clopper-Pearson intervals of the frequency; one standard error; or the range in
         which the frequencies of a calibrated model would lie, drawn around the diagonal.
@@ -120,14 +122,16 @@ def reliability_data(
     checked = {k: options.pop(k) for k in (*CHECKED, "r") if k in options}
     refuse_unknown(options, _OPTIONS, "plot_reliability")
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
-    bins = group(view, binning, n_bins=n_bins, **options)
+    options |= {name: v for name, v in (("n_bins", n_bins), ("binning", binning)) if v is not None}
+    refuse_idle_bins(options)
+    bins = group(view, **options)
     if bins.lower is None:
         raise RefusedError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
     low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
-    ece = float(measure(catalogue["ece"], view, Question({"binning": binning, "n_bins": n_bins, **options}, "binary")))
+    ece = float(measure(catalogue["ece"], view, Question(options, "binary")))
     ece_low, ece_high = interval_of(
         "ece", y_true, y_prob, lens=lens, n_resamples=n_resamples if interval else 0,
-        confidence_level=confidence_level, rng=rng, binning=binning, n_bins=n_bins, **options, **checked,
+        confidence_level=confidence_level, rng=rng, **options, **checked,
     )  # fmt: skip
     shown = style.thinned(view.n, 2000)
     return ReliabilityData(
@@ -144,7 +148,7 @@ def reliability_data(
         shown_label=view.y[shown],
         n=view.total,
         n_bins=bins.n_bins,
-        binning=binning if isinstance(binning, str) else type(binning).__name__,
+        binning="edges" if edges_among(options) is not None else _kind_of(options.get("binning", "width")),
         lens=name,
         error=error,
         level=confidence_level,
@@ -199,6 +203,10 @@ def _consistency(bins: Groups, level: float, rng: Any, draws: int) -> tuple[Arra
     of_bin = np.add.reduceat(copies, first)
     means = on_labels(lambda events: np.add.reduceat(events, first) / of_bin, copies, c, draws, rng)
     return pointwise(means, level)
+
+
+def _kind_of(binning: Any) -> str:
+    return binning if isinstance(binning, str) else type(binning).__name__
 
 
 # -- drawing ----------------------------------------------------------------------------------------
@@ -410,7 +418,7 @@ def _panel(ax: Any, look: style.Look, data: ReliabilityData) -> Any:
     return inset
 
 
-BINS = {"width": "equal-width bins", "mass": "equal-mass bins", "sweep": "monotone equal-mass bins"}
+BINS = {"width": "equal-width bins", "mass": "equal-mass bins", "sweep": "monotone equal-mass bins", "edges": "bins"}
 _BARS = {
     "se": "Error bars: one standard error.",
     "wilson": "Error bars: {level:.0%} Wilson.",

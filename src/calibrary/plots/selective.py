@@ -55,8 +55,12 @@ class RiskCoverageData(FigureData):
 def risk_coverage(
     y_true: Any, y_prob: Any = None, *, lens: Any = "auto", confidence_level: float = 0.95, **checked: Any
 ) -> RiskCoverageData:
-    """The error rate of the most confident answers, for every coverage, with the areas under the curve."""
-    view, name = binary_view(y_true, y_prob, lens=lens, **checked)
+    """The error rate of the most confident answers, for every coverage, with the areas under the curve.
+
+    By default an answer is the predicted class, also of two classes. With ``lens="binary"``, ``y_true`` says whether an
+    answer was right, and ``y_prob`` how confident it was.
+    """
+    view, name = binary_view(y_true, y_prob, lens=lens, like=catalogue["aurc"], **checked)
     answered, wrong = np.cumsum(view.ties.w[::-1]), np.cumsum((view.ties.w - view.ties.wy)[::-1])
     low, high = clopper_pearson(wrong / answered, answered, confidence_level)
     place = np.unique(np.concatenate([np.linspace(min(1.0, answered[0]), view.total, _POINTS), answered]))
@@ -89,8 +93,9 @@ def plot_risk_coverage(
 ) -> Any:
     """Risk-coverage curve: the error rate of the given answers against the share of answers given.
 
-    Takes the arguments of :func:`risk_coverage`, its result, or a dict of models {"name": (y, p), ...}. ``band`` shows
-    the pointwise uncertainty of each risk. Returns the matplotlib Axes.
+    Takes the arguments of :func:`risk_coverage`, its result, or a dict of models {"name": (y, p), ...}. An answer is
+    the predicted class; pass ``lens="binary"`` if ``y_true`` says whether an answer was right. ``band`` shows the
+    pointwise uncertainty of each risk. Returns the matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
         return _several(each_model(y_true, risk_coverage, **options), ax, caption, theme)
@@ -113,7 +118,7 @@ def plot_risk_coverage(
         look,
         "Risk and coverage",
         f"N = {data.n:,.0f} · lens {data.lens} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
-        f"{data.augrc:.4f} · AUROC {data.auroc:.3f} · error rate {data.error:.3f}",
+        f"{data.augrc:.4f} · AUROC of the confidence {data.auroc:.3f} · error rate {data.error:.3f}",
         "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
         f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
         + (" Dots: the least confidence that is answered." if marked else ""),

@@ -39,6 +39,8 @@ NEVER_CERTAIN = (
     "temperature", "prevalence", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic",
     "venn_abers", "cross_venn_abers", "prior_shift",
 )  # fmt: skip
+#: Names of maps that mean another shape in a figure: histogram binning is flat, and "bins" there is tilted.
+_RECALIBRATING = {"histogram": "bins", "histogram_binning": "bins"}
 #: The name of a map that needs the user's numbers and therefore cannot be chosen by name.
 SPOKEN = {"prior_shift": "a prior shift"}
 
@@ -96,7 +98,7 @@ def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
 def map_name(map: str) -> str:
     """The id of a map that can be saved, from any of its names."""
     word = map.lower().replace("-", "_").replace(" ", "_")
-    word = _SYNONYMS.get(word, word)
+    word = _RECALIBRATING.get(word, _SYNONYMS.get(word, word))
     if word not in NAMES:
         raise RefusedError(f"map={map!r} is not a map to recalibrate with: {suggest(word, NAMES)}")
     return word

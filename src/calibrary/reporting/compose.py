@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import combinations, product
@@ -30,6 +30,7 @@ from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.affected import class_rows_of, group_rows_of
 from calibrary.reporting.agreement import one_truth
+from calibrary.reporting.compared import best_of
 from calibrary.reporting.figures import curve_of, figures_of
 from calibrary.reporting.language_models import CAUTION, sampled_headline
 from calibrary.reporting.live import live_of
@@ -78,7 +79,7 @@ def report(
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
-        The metric whose size the headline quotes, chosen before looking at the data. The overall test is a fixed set
+        The metric of the headline, chosen before looking at the data. The overall test is a fixed set
         of statistics (:class:`calibrary.Decision`).
     lens, average, r, weight_type
         As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
@@ -233,14 +234,16 @@ def compare_models(
     rng: Any,
     reference: str | None = None,
     outcomes: Mapping[str, Any] | None = None,
+    n_bins: int | None = None,
     **options: Any,
 ) -> tuple[tuple[str, Comparison], ...]:
     """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.
 
-    Every pair, or each model against the ``reference``. ``outcomes`` are the models' own labels of the same questions,
-    such as whether each model's answer is right; without them ``y_true`` holds for all. A p-value at its smallest
-    possible value for these draws is replaced by that of the normal distribution with the same interval; otherwise no
-    comparison could be significant after adjustment.
+    Every pair, the model named first minus the one named later; or each other model minus the ``reference``, which may
+    be the best of these rows: p-values are adjusted for all pairs that could have been chosen. ``outcomes`` are the
+    models' own labels of the same questions, such as whether each model's answer is right; without them ``y_true``
+    holds for all. A p-value at its smallest possible value for these draws is replaced by that of the normal
+    distribution with the same interval; otherwise no comparison could be significant after adjustment.
     """
     pairs = combinations(models, 2) if reference is None else ((m, reference) for m in models if m != reference)
     seed = seed_of(rng)
@@ -254,9 +257,14 @@ def compare_models(
             work.at(len(found) / len(wanted))
         with collected_warnings():  # the report itself contains the warning
             first, own = (outcomes[a], {"y_true_b": outcomes[b], "paired": True}) if outcomes else (y_true, {})
+            if n_bins is not None and "n_bins" in catalogue[metric].options:
+                own["n_bins"] = n_bins
             compared = compare(metric, first, models[a], models[b], n_resamples=n_resamples, rng=seed, **own, **options)
         found.append((metric, replace(compared, a=str(a), b=str(b), pvalue=_beyond_the_draws(compared))))
-    adjusted = adjust_pvalues(np.array([c.pvalue for _, c in found]), "holm")
+    every = len(metrics) * len(models) * (len(models) - 1) // 2
+    # the pairs that were not chosen count as well, with the largest p-value, so that the adjustment can only be larger
+    pvalues = np.concatenate([[c.pvalue for _, c in found], np.ones(every - len(found))])
+    adjusted = adjust_pvalues(pvalues, "holm")[: len(found)]
     return tuple((m, replace(c, pvalue_adjusted=float(p))) for (m, c), p in zip(found, adjusted, strict=True))
 
 
@@ -267,6 +275,15 @@ def _beyond_the_draws(c: Comparison) -> float:
     ends_apart = 2.0 * float(ndtri(0.5 + c.confidence_level / 2.0))
     p = 2.0 * float(ndtr(-abs(c.low + c.high) / 2.0 * ends_apart / (c.high - c.low)))
     return min(c.pvalue, max(p, _SMALLEST))
+
+
+def subtracted(reports: Sequence[Report], names: Sequence[str]) -> str:
+    """The model that a page subtracts from the others: of two the one named second, of more the best."""
+    if len(names) == 2:
+        return names[1]
+    judging = [id for id in comparable(reports[0]) if catalogue[id].judges]
+    values = {name: r.evaluation[judging[0]] for name, r in zip(names, reports, strict=True)} if judging else {}
+    return best_of(values, judging[0]) if values else names[0]
 
 
 def comparable(report: Report) -> tuple[str, ...]:

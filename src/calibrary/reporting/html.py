@@ -14,7 +14,7 @@ from calibrary.base.text import capital
 from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
-from calibrary.reporting import together
+from calibrary.reporting import compared, together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
 from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, theme_variables, width_of
 from calibrary.reporting.first import first_lines
@@ -74,6 +74,7 @@ def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactiv
             "main",
             _together(reports, comparisons, live) if several else None,
             [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)],
+            _signature(reports),
             _footer(),
         ),
         [_about(id) for id in ids],
@@ -177,25 +178,50 @@ def _footer() -> Markup:
 
 
 def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup | None) -> Markup:
-    """The beginning of a page of several models: the short list of each, differences from the first, all curves."""
-    names = together.short_names(reports)
-    top = [_sorting_head(f"{capital(name)} ({id})") for id, name in together.heads(reports)]
-    head = element("tr", _sorting_head("model"), element("th", "answer", scope="col"), top)
-    rows = [_together_row(i, names[i], r, reports, comparisons) for i, r in enumerate(reports)]
+    """The beginning of a page of several models: which is better, the numbers behind the answer, and all curves."""
+    first, *more = compared.answer(comparisons, reports[0].primary) or ("",)
+    behind = compared.metrics_of(comparisons, reports[0].primary)
+    every = _models_table(reports, comparisons, [id for id, _ in together.heads(reports)])
+    few = _models_table(reports, comparisons, behind) if behind else every
     interval = ", with its interval" if len(reports) <= _FEW_MODELS else ""
     differences = (
-        f"Last line: the difference from {names[0]} on the same rows{interval}. Green: significantly better, red: "
-        "significantly worse, adjusted for all these comparisons. If errors and proper scores disagree, decide by the "
-        "score."
+        f"Last line: the model minus {together.reference_of(comparisons)}, on the same rows{interval}. Green: "
+        "significantly better, red: significantly worse, by the p-values adjusted for all comparisons. If errors and "
+        "proper scores disagree, decide by the score."
     )
     return element(
         "header",
         element("h1", f"Calibration of {len(reports)} models"),
-        element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered"),
+        element("p", *_marked(first), class_="headline none") if first else None,
+        _statements(more) if more else None,
+        few,
         element("p", differences if comparisons else None, class_="hint"),
+        # on paper each model has its own table of them
+        element("details", element("summary", "All key numbers of every model"), every, class_="screen")
+        if behind
+        else None,
         element("div", _overlay(reports, live is not None), live, class_="figures"),
         class_="together",
     )
+
+
+def _marked(sentence: str) -> tuple[object, ...]:
+    """The first words of a sentence in bold."""
+    first, mark, rest = _opening(sentence)
+    return element("strong", first, mark if mark != "(" else ""), rest if mark != "(" else f"({rest}"
+
+
+def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]) -> Markup:
+    """The numbers of every model, the best by the headline's metric first."""
+    names = together.short_names(reports)
+    top = [_sorting_head(f"{capital(name)} ({id})") for id, name in together.heads(reports) if id in ids]
+    head = element("tr", _sorting_head("model"), element("th", "answer", scope="col"), top)
+    placed = {id(r): i for i, r in enumerate(reports)}
+    rows = [
+        _together_row(placed[id(r)], names[placed[id(r)]], r, reports, comparisons, ids)
+        for r in together.in_order(reports)
+    ]
+    return element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered")
 
 
 def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
@@ -208,7 +234,9 @@ def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
     return drawn and element("figure", drawn, caption, class_=kind)
 
 
-def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons) -> Markup:
+def _together_row(
+    i: int, name: str, report: Report, reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]
+) -> Markup:
     tds = [
         element(
             "td",
@@ -219,6 +247,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
             data_key=_sort_key(c.value),
         )
         for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
+        if id in ids
     ]
     said = _opening(report.headline)[0].strip()
     link = element("a", name, href=f"#m{i}", data_model=f"m{i}")
@@ -228,7 +257,7 @@ def _together_row(i: int, name: str, report: Report, reports: Sequence[Report], 
         element("td", _verdict(said, _mood(report))),
         tds,
         data_curve=f"m{i}",
-        class_="reference" if i == 0 and comparisons else None,
+        class_="reference" if name == together.reference_of(comparisons) else None,
     )
 
 
@@ -268,7 +297,7 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     made.append(_skipped(report))
     if report.notes:
         made += [element("h3", "Notes"), element("ul", each("li", report.notes))]
-    parts += [_part(anchor, "provenance", "Provenance", made), _signature(report)]
+    parts += [_part(anchor, "provenance", "Provenance", made)]
     return element("article", parts, id=anchor, class_="model", data_name=report.title)
 
 
@@ -278,10 +307,11 @@ def _byline(report: Report) -> Markup | None:
     return element("p", [element("span", one) for one in facts], class_="byline") if facts else None
 
 
-def _signature(report: Report) -> Markup:
-    """A line for a signature; on the screen only if the page has an author or a purpose."""
-    kind = "sign" if any(report.about.values()) else "sign paper"
-    return element("div", [element("span", word) for word in ("Name", "Signature", "Date")], class_=kind)
+def _signature(reports: Sequence[Report]) -> Markup | None:
+    """A line for a signature at the end of a page that has an author."""
+    if not any(report.about.get("author") for report in reports):
+        return None
+    return element("div", [element("span", word) for word in ("Name", "Signature", "Date")], class_="sign")
 
 
 def _part(anchor: str, key: str, title: str, inside: object, shut: bool = False) -> Markup:

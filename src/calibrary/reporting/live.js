@@ -231,7 +231,7 @@ function drawReliability() {
     svg("path", { class: "diagonal", d: `M${x(from)} ${y(from)}L${x(to)} ${y(to)}` }),
     svg("text", { class: "axis", x: left + side / 2, y: top + side + 40, "text-anchor": "middle" }, data.across + (axis === "log odds" ? " (log-odds scale)" : "")),
     svg("text", { class: "axis", transform: `translate(14 ${top + side / 2}) rotate(-90)`, "text-anchor": "middle" }, data.up));
-  if (!state.off.has("histogram")) drawn.push(histogram(series[0] ?? every[0], position, x, from, to, top + side, 0.14 * side));
+  if (!state.off.has("histogram")) for (const s of series.length ? series : every.slice(0, 1)) drawn.push(histogram(s, series.length > 1, position, x, from, to, top + side, 0.14 * side));
   const points = [];
   for (const s of series) {
     const line = s.bins.map(bin => [x(position(bin.c / bin.n, bin.q / bin.n)), y(position(bin.y / bin.n, 1 - bin.y / bin.n))]);
@@ -258,18 +258,20 @@ function pointOf(bin, s, [px, py], y, position, z, count, binning) {
   return svg("g", { class: "tip point" + (bin.n < 5 ? " faint" : ""), tabindex: "-1", role: "img", "data-bin": bin.k, "data-model": s.key,
     "data-tip": text, "aria-label": text.replaceAll("\n", "; ") }, ...parts);
 }
-function histogram(s, position, x, from, to, base, high) {
+// Of one model as bars, of several as lines in their colors.
+function histogram(s, several, position, x, from, to, base, high) {
   const parts = 40, shares = new Array(parts).fill(0), { n, c } = s.view;
   for (let i = 0; i < n.length; i++) {
     const t = (position(low(c[i]), up(c[i])) - from) / (to - from);
     shares[Math.max(0, Math.min(parts - 1, Math.floor(t * parts)))] += n[i];
   }
   const most = Math.max(...shares), step = (x(to) - x(from)) / parts;
+  if (several) return svg("path", { class: "histogram each", style: `stroke:${seriesColor(s.color)}`, d: `M${x(from)} ${base}` + shares.map((h, k) => `V${(base - high * h / most).toFixed(1)}H${(x(from) + (k + 1) * step).toFixed(1)}`).join("") + `V${base}` });
   return svg("path", { class: "histogram", d: shares.map((h, k) => h ? `M${(x(from) + k * step + 0.5).toFixed(1)} ${base}v${(-high * h / most).toFixed(1)}h${(step - 1).toFixed(1)}V${base}Z` : "").join("") });
 }
 function drawLegend(every) {
   const items = every.length > 1 ? every.map(s => [s.key, s.name, `background:${seriesColor(s.color)}`]) : [];
-  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "distribution of confidences", null]);
+  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "distribution of confidences" + (every.length > 1 ? ", each model" : ""), null]);
   one(".legend", reliability).replaceChildren(...items.map(([key, name, style]) => {
     const button = html("button", { type: "button", "aria-pressed": String(!state.off.has(key)) }, ...(style ? [html("span", { class: "mark", style })] : []), name);
     button.addEventListener("click", () => {
@@ -336,6 +338,7 @@ function drawDecision() {
     slider.max = last; slider.value = curve.start; slider.dataset.of = decisionModel().id;
   }
   const k = Number(slider.value), stage = one(".stage", decision);
+  if (liveData.length > 1) one("figcaption b", decision).textContent = "Decisions at a threshold: " + decisionModel().name + (state.model === "all" ? " (choose another model above)" : "");
   document.getElementById("threshold-shown").textContent = curve.t[k];
   slider.setAttribute("aria-valuetext", "act from " + curve.t[k]);
   const lines = [["before", "not recalibrated", 0, curve.before]];

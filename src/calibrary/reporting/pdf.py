@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+from calibrary.base.markup import start_tag
 
 #: Command names of browsers that can print a page without a window.
 _BROWSERS = (
@@ -40,9 +43,21 @@ def _of_playwright() -> str | None:
     return path if Path(path).exists() else None
 
 
+#: Countries whose usual paper is Letter.
+_LETTER = ("US", "CA", "MX")
+
+
+def paper() -> str:
+    """The size of paper: Letter for a locale of North America, otherwise A4."""
+    named = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_PAPER", "LANG"))), None) or locale.getlocale()[0] or ""
+    return "Letter" if named.partition(".")[0].partition("@")[0].partition("_")[2].upper() in _LETTER else "A4"
+
+
 def pdf(page: str) -> bytes:
     """The page in its print layout."""
     program = browser()
+    style = start_tag("style", {})
+    page = page.replace(style, f"{style}@page{{size:{paper()}}}", 1)
     with tempfile.TemporaryDirectory(prefix="calibrary-") as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8", errors="replace")

@@ -7,13 +7,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from calibrary.base.errors import RefusedError
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
 from calibrary.inference.overall.decision import Decision
+from calibrary.options import checked
 from calibrary.question import Question
 from calibrary.reporting.sections import Asked
 
 #: Draws of a report of every metric: enough for p = 0.01, also two-sided and whatever the data.
 DRAWS = 199
+
+#: The results that have a section of their own: the class, and the verb that returns it.
+_RESULTS = {
+    "sampled": ("SampledResult", "sampled_answers"), "judge": ("JudgedResult", "judged"),
+    "target": ("ShiftResult", "under_shift"), "shift": ("ShiftCurve", "shift_curve"),
+    "ensemble": ("EnsembleResult", "ensemble"), "outside": ("OutsideResult", "outside_rows"),
+}  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,7 +54,7 @@ class ReportSettings:
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
-        The metric whose size the headline quotes, chosen before looking at the data.
+        The metric of the headline, chosen before looking at the data.
     lens, average, r, weight_type, ordinal
         As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
     n_bins : int, optional
@@ -121,6 +131,13 @@ class ReportSettings:
     ensemble: Any = None
     outside: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked({name: getattr(self, name) for name in SETTINGS})
+        for name, (kind, verb) in _RESULTS.items():
+            value = getattr(self, name)
+            if value is not None and type(value).__name__ != kind:
+                raise RefusedError(f"{name}={in_sentence(value)} is no {kind}: pass what calibrary.{verb} returns")
 
     @classmethod
     def of(cls, settings: ReportSettings | None, keywords: Mapping[str, Any]) -> ReportSettings:

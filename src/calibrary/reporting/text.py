@@ -17,6 +17,7 @@ from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
+from calibrary.reporting.compared import answer
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of
@@ -188,7 +189,8 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
             parts += ["## Notes", "\n".join(f"- {_md(n)}" for n in report.notes)]
     if len(reports) > 1:
         head, models = together.plain_cells(reports, comparisons)
-        parts = [f"# Calibration of {len(reports)} models", _md_table(head, models), *parts]
+        said = "\n".join(f"- {_md(s)}" for s in answer(comparisons, reports[0].primary))
+        parts = [f"# Calibration of {len(reports)} models", *([said] if said else []), _md_table(head, models), *parts]
     if comparisons:
         parts += ["## Comparison of models", _md_table(COMPARISON_HEAD, comparison_cells(comparisons))]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""Several models side by side: the short list of each, differences from the first, and all curves in one figure."""
+"""Several models side by side: the short list of each, differences from one of them, and all curves in one figure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from calibrary.base.markup import Markup, element
 from calibrary.base.numbers import ends, number, with_interval
 from calibrary.evaluation import Row
 from calibrary.inference import Comparison
-from calibrary.lookup import catalogue
+from calibrary.reporting.compared import best_of, better_of, far, nearer, turned, values_of
 from calibrary.reporting.model import Report
+from calibrary.reporting.short import KeyNumber
 from calibrary.reporting.stored import Comparisons
 
 _SIDE, _LEFT, _BELOW = 420.0, 46.0, 40.0
@@ -35,41 +36,56 @@ def heads(reports: Sequence[Report]) -> list[tuple[str, str]]:
 
 
 def cells(report: Report, reports: Sequence[Report], comparisons: Comparisons) -> list[Cell]:
-    """The short list of one model in the columns of the first, each with its difference from the first."""
+    """The short list of one model in the columns of the first, each with its difference from the reference."""
     names = short_names(reports)
-    here, reference = names[reports.index(report)], names[0]
-    return [_cell(report, id, _compared(comparisons, id, here, reference)) for id, _ in heads(reports)]
+    here, reference = names[reports.index(report)], reference_of(comparisons)
+    other = dict(zip(names, reports, strict=True)).get(reference)
+    return [_cell(report, other, id, _compared(comparisons, id, here, reference)) for id, _ in heads(reports)]
 
 
-def _cell(report: Report, id: str, compared: tuple[float, Comparison] | None) -> Cell:
+def reference_of(comparisons: Comparisons) -> str:
+    """The model that is subtracted from each other model; empty without comparisons."""
+    subtracted = {c.b for _, c in comparisons}
+    if len(subtracted) <= 1:
+        return next(iter(subtracted), "")
+    metric = comparisons[0][0]
+    return best_of(values_of([c for m, c in comparisons if m == metric]), metric)
+
+
+def in_order(reports: Sequence[Report]) -> list[Report]:
+    """The reports, the best model by the metric of the headline first."""
+    primary = reports[0].primary
+    named = {str(i): r.evaluation[primary] for i, r in enumerate(reports) if _number(r, primary) is not None}
+    ranked = sorted(named, key=lambda i: far(named[i], primary))
+    rest = [str(i) for i in range(len(reports)) if str(i) not in named]
+    return [reports[int(i)] for i in (*ranked, *rest)]
+
+
+def _number(report: Report, id: str) -> Row | KeyNumber | None:
     known = next((k for k in report.short_list if k.label == id), None)
-    row: Row | None = next((r for r in report.evaluation.rows if r.label == id), None)
-    found = known or row
+    found = known or next((r for r in report.evaluation.rows if r.label == id), None)
+    return None if found is None or math.isnan(found.value) else found
+
+
+def _cell(report: Report, reference: Report | None, id: str, c: Comparison | None) -> Cell:
+    found = _number(report, id)
     if found is None:
         return Cell(math.nan, "", "")
     shown = Cell(found.value, number(found.value), ends(found.low, found.high))
-    if compared is None:
+    if c is None:
         return shown
-    sign, c = compared
-    low, high = sorted((sign * c.low, sign * c.high))
-    said = f"{'+' if sign * c.difference > 0 else ''}{with_interval(sign * c.difference, low, high)}"
-    by_chance = c.pvalue_adjusted > 1.0 - c.confidence_level
-    return Cell(shown.value, shown.text, shown.interval, said, "" if by_chance else _mood(id, low, high))
+    said = f"{'+' if c.difference > 0 else ''}{with_interval(c.difference, c.low, c.high)}"
+    other = None if reference is None else _number(reference, id)
+    better = better_of(id, c) or nearer(id, c, found, other)
+    mood = "" if not better else "better" if better == c.a else "worse"
+    return Cell(shown.value, shown.text, shown.interval, said, mood)
 
 
-def _mood(id: str, low: float, high: float) -> str:
-    """Better or worse than the reference, if the interval of the difference excludes 0."""
-    better = catalogue[id].better
-    if better not in ("lower", "higher") or not (low > 0.0 or high < 0.0):
-        return ""
-    return "better" if (high < 0.0) == (better == "lower") else "worse"
-
-
-def _compared(comparisons: Comparisons, id: str, here: str, reference: str) -> tuple[float, Comparison] | None:
-    """The comparison of these two by this metric, and the sign that makes it "here minus reference"."""
+def _compared(comparisons: Comparisons, id: str, here: str, reference: str) -> Comparison | None:
+    """The comparison of these two by this metric, as this model minus the reference."""
     for metric, c in comparisons:
         if metric == id and {c.a, c.b} == {here, reference} and here != reference:
-            return (1.0 if c.a == here else -1.0), c
+            return turned(c, here)
     return None
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import collected_warnings
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
+from calibrary.grouping.named import edges_among
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.facts import CellFacts
@@ -344,8 +345,8 @@ def _fixed_edges(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> A
     """The edges of the metric's fixed bins; none for a metric without fixed bins."""
     if entry.code.cell_edges is not None:
         return entry.code.cell_edges(options)
-    if options.get("edges") is not None:
-        return np.asarray(options["edges"], dtype=np.float64)
+    if (edges := edges_among(options)) is not None:
+        return np.asarray(edges, dtype=np.float64)
     if "n_bins" not in entry.options:
         cuts = [options.get(name, default(entry, name)) for name in ("threshold", "level", "cost_proportion")]
         return np.array([0.5, *(side for cut in cuts if cut is not None for side in (cut, 1.0 - cut))])

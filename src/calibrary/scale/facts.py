@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibrary.base.errors import RefusedError
+from calibrary.grouping.named import edges_among
 from calibrary.metrics.machinery.entry import ENTRIES, Entry
 from calibrary.metrics.machinery.facts import CellFacts
 
@@ -48,7 +49,7 @@ def _by_rank(entry: Entry, fact: CellFacts, options: Mapping[str, Any]) -> bool:
     """Whether the bins depend on the order of the rows instead of fixed edges."""
     if fact.by_rank:
         return True
-    if options.get("edges") is not None:
+    if edges_among(options) is not None:
         return False
     strategy = options.get("strategy")
     if strategy is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calibrary.base.moved import old_names as _old_names
-from calibrary.study.chance import ExpectedByChance, expected_by_chance
 from calibrary.study.classes import ClassWorld
 from calibrary.study.construction import Bias, BiasByConstruction, Candidate
 from calibrary.study.curves import CURVES, CalibrationCurve
@@ -20,9 +19,9 @@ from calibrary.study.world import Truth, World
 
 __all__ = [
     "CURVES", "LAWS", "PORTFOLIO", "PRESETS", "Bias", "BiasByConstruction", "CalibrationCurve", "Candidate",
-    "ClassWorld", "DetectorWorld", "ExpectedByChance", "FeatureWorld", "FittedWorld", "Law", "Mine", "Objectives",
+    "ClassWorld", "DetectorWorld", "FeatureWorld", "FittedWorld", "Law", "Mine", "Objectives",
     "Preset", "Progress", "Size", "StudyResult", "TemperatureSweep", "Truth", "World", "by_temperature",
-    "expected_by_chance", "gather", "halves_agree", "least_at_one", "mine", "objectives", "portfolio", "real_sets",
+    "gather", "halves_agree", "least_at_one", "mine", "objectives", "portfolio", "real_sets",
     "run", "stored_study", "temperature_sweep",
 ]  # fmt: skip
 

@@ -45,7 +45,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """The plan of a run: the preset with the user's changes, the metrics, and their computing times.
 
     ``seconds`` holds the computing times by number of rows and metric, for two classes and for each number of several
@@ -86,6 +86,10 @@ class Plan:
         if world.report != "honest" or world.law_name not in self.preset.tests_in:
             wanted = {name: n for name, n in wanted.items() if not name.startswith("p of ")}
         return Job(world, size.n, wanted)
+
+
+#: Its name up to 0.3, which pickles have.
+Plan = StudyPlan
 
 
 def _draws_of(seconds: float, draws: int, least: int, size: Size) -> int:
@@ -181,7 +185,7 @@ def gather(out: str | Path, preset: str | Preset | None = None, *, metrics: Any 
     return _gathered(_planned(chosen, metrics, kept.seed, folder, probe=False), folder)
 
 
-def _gathered(plan: Plan, folder: Path) -> StudyResult:
+def _gathered(plan: StudyPlan, folder: Path) -> StudyResult:
     jobs = plan.jobs()
     there = [job for job in jobs if (folder / job.file).exists()]
     truths = _truths([job.world for job in there], folder)
@@ -298,7 +302,7 @@ def _truths(worlds: Iterable[AnyWorld], folder: Path) -> dict[str, dict[str, flo
 # -- the plan ---------------------------------------------------------------------------------------
 
 
-def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool = True) -> Plan:
+def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool = True) -> StudyPlan:
     """The plan stored in the folder, with computing times of new metrics added."""
     path = folder / "plan.json"
     kept = read_part(path, "plan", KeptPlan) if path.exists() else KeptPlan(preset.name, seed, {})
@@ -319,7 +323,7 @@ def _planned(preset: Preset, metrics: Any, seed: int, folder: Path, probe: bool 
         kind: {rows: {name: s for name, s in by.items() if name in wanted} for rows, by in sizes.items()}
         for kind, sizes in seconds.items()
     }
-    return Plan(preset, seed, binary, several, tests, mine)
+    return StudyPlan(preset, seed, binary, several, tests, mine)
 
 
 def _probe_all(
@@ -380,7 +384,7 @@ def _cost(number: Number, sample: tuple[Any, Any], size: Size) -> float:
 
 
 def _make(
-    plan: Plan, jobs: list[Job], folder: Path, workers: int, watch: Callable[[Progress], None] | None
+    plan: StudyPlan, jobs: list[Job], folder: Path, workers: int, watch: Callable[[Progress], None] | None
 ) -> Iterator[tuple[str, Shard]]:
     """Compute the shards in one or several processes; finished shards are kept after an interruption."""
     left = sum(plan.cost(job) for job in jobs)
@@ -391,7 +395,7 @@ def _make(
         yield job.file, shard
 
 
-def _made(plan: Plan, jobs: list[Job], folder: Path, workers: int) -> Iterator[tuple[Job, Shard]]:
+def _made(plan: StudyPlan, jobs: list[Job], folder: Path, workers: int) -> Iterator[tuple[Job, Shard]]:
     if workers == 1:
         for job in jobs:
             yield job, made(job, plan.numbers(job.world), plan.seed, folder)
@@ -411,7 +415,7 @@ def _made(plan: Plan, jobs: list[Job], folder: Path, workers: int) -> Iterator[t
 _HERE: dict[str, Any] = {}
 
 
-def _remember(plan: Plan, jobs: list[Job]) -> None:
+def _remember(plan: StudyPlan, jobs: list[Job]) -> None:
     _HERE.update(plan=plan, jobs=jobs)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import calibrary as cal
 import definitions
+import own
 from calibrary.grouping.simplex import SimplexCells, nested_cells
 from calibrary.metrics.bins.t_cal import _Atoms, _Cells, _scales
 from golden import arrays, parts
@@ -101,7 +102,7 @@ def test_cells_of_twice_the_scale_lie_inside_those_of_the_scale(k):
 @pytest.mark.parametrize("entry", parts("bins_b", "tcal"), ids=lambda e: f"{e['data']}-{e['params']['null']}")
 def test_golden_values(entry):
     y, c, _ = arrays(entry["data"])
-    result = cal.t_cal_test(y, c, rng=0, n_resamples=3000, null=entry["params"]["null"])
+    result = own.t_cal_test(y, c, rng=0, n_resamples=3000, null=entry["params"]["null"])
     want = entry["value"]
     assert result.n_scales == want["n_scales"]
     np.testing.assert_allclose(result.statistics, want["statistics"], rtol=0, atol=1e-12)
@@ -119,7 +120,7 @@ def test_all_scales_at_once_equal_each_scale_alone(multi_set):
     y, p = multi_set
     w = 1 + np.arange(len(y)) % 3
     for kw in ({"lens": "top-label"}, {"lens": "full"}, {"lens": "full", "sample_weight": w}):
-        result = cal.t_cal_test(y, p, n_resamples=399, rng=0, null="labels", **kw)
+        result = own.t_cal_test(y, p, n_resamples=399, rng=0, null="labels", **kw)
         want = [cal.debiased_plugin_estimator(y, p, n_bins=m, **kw) for m in result.scales]
         np.testing.assert_allclose(result.statistics, want, atol=1e-13)
 
@@ -166,12 +167,12 @@ def test_whole_number_weights_are_repeated_rows():
     y = (rng.random(50) < c).astype(int)
     w = 1 + np.arange(50) % 3
     rows = np.repeat(np.arange(50), w)
-    weighted = cal.t_cal_test(y, c, sample_weight=w, rng=1, n_resamples=399)
-    repeated = cal.t_cal_test(y[rows], c[rows], rng=1, n_resamples=399)
+    weighted = own.t_cal_test(y, c, sample_weight=w, rng=1, n_resamples=399)
+    repeated = own.t_cal_test(y[rows], c[rows], rng=1, n_resamples=399)
     np.testing.assert_allclose(weighted.statistics, repeated.statistics, atol=1e-13)
     assert weighted.pvalue == repeated.pvalue
     with pytest.raises(ValueError, match="whole number"):
-        cal.t_cal_test(y, c, sample_weight=w / 2, rng=1)
+        own.t_cal_test(y, c, sample_weight=w / 2, rng=1)
 
 
 def test_bad_options_are_refused():
@@ -183,9 +184,9 @@ def test_bad_options_are_refused():
         ({"null": "label"}, "did you mean 'labels'"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            cal.t_cal_test(y, c, **wrong)
+            own.t_cal_test(y, c, **wrong)
     with pytest.raises(ValueError, match="at least 3 rows"):
-        cal.t_cal_test([0, 1], [0.2, 0.7])
+        own.t_cal_test([0, 1], [0.2, 0.7])
 
 
 @pytest.mark.parametrize("null", ["consistency", "labels"])
@@ -196,7 +197,7 @@ def test_the_level_and_the_power(null):
         c = rng.random(150)
         u = rng.random(150)
         for name, truth in (("calibrated", c), ("wrong", c**2)):
-            result = cal.t_cal_test(u < truth, c, null=null, n_resamples=299, rng=run)
+            result = own.t_cal_test(u < truth, c, null=null, n_resamples=299, rng=run)
             rejected[name] += result.pvalue <= 0.05
     assert rejected["calibrated"] <= 7  # conservative: 3 or fewer expected
     assert rejected["wrong"] >= 45
@@ -207,7 +208,7 @@ def test_the_level_through_the_full_lens():
     rejected = 0
     for run in range(60):
         y, p = multi(120, 3, rng)
-        rejected += cal.t_cal_test(y, p, lens="full", null="labels", n_resamples=199, rng=run).pvalue <= 0.05
+        rejected += own.t_cal_test(y, p, lens="full", null="labels", n_resamples=199, rng=run).pvalue <= 0.05
     assert rejected <= 8
 
 

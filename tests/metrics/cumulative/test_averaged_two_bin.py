@@ -57,9 +57,9 @@ def test_bounds_roots_and_reflection(binary_set):
 
 def test_the_null_mean_is_exact_and_debiasing_removes_it():
     c = np.random.default_rng(0).beta(0.8, 0.8, 40)
-    null = cal.null_distribution("atb", c, n_resamples=4000, rng=1)
+    null = cal.expected_by_chance("atb", None, c, n_resamples=4000, rng=1)
     assert null.mean == pytest.approx(cal.averaged_two_bin_null_mean(c), abs=4 * null.sd / math.sqrt(4000))
-    debiased = cal.null_distribution("atb", c, n_resamples=2000, rng=1, debias=True)
+    debiased = cal.expected_by_chance("atb", None, c, n_resamples=2000, rng=1, debias=True)
     assert abs(debiased.mean) < 4 * debiased.sd / math.sqrt(2000)
 
 

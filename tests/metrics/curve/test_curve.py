@@ -11,6 +11,7 @@ from scipy.special import expit
 
 import calibrary as cal
 import definitions
+import own
 from calibrary.maps import as_map
 from calibrary.maps.base import logit
 from calibrary.maps.reliability import _cells
@@ -171,7 +172,7 @@ def test_cox_unpacks_and_its_statistics_add_up():
     assert result.lr_statistic == pytest.approx(result.lr_intercept_statistic + result.lr_slope_statistic)
     assert result.lr_pvalue == pytest.approx(stats.chi2.sf(result.lr_statistic, 2))
     assert result.n_used == len(Y)
-    test = cal.cox_intercept_slope_test(Y, C)
+    test = own.cox_intercept_slope_test(Y, C)
     assert (test.statistic, test.pvalue, test.df) == (result.lr_statistic, result.lr_pvalue, 2)
 
 
@@ -269,7 +270,7 @@ def test_class_wise_gives_one_result_per_class_and_never_an_average():
     results = cal.cox_intercept_slope(Y4, P4, lens="class-wise")
     assert len(results) == 4
     assert results[2].slope == pytest.approx(cal.cox_intercept_slope(Y4 == 2, P4[:, 2]).slope)
-    for test in (cal.parabolic_wald_test, cal.cox_intercept_slope_test):
+    for test in (own.parabolic_wald_test, own.cox_intercept_slope_test):
         found = test(Y4, P4, lens="class-wise")
         assert len(found.results) == 4
         assert found.pvalue == pytest.approx(min(1, 4 * min(r.pvalue for r in found.results)))
@@ -299,7 +300,7 @@ def test_fractional_weights_leave_estimates_and_need_a_weight_type_for_errors():
     assert np.isfinite(result.slope)
     assert np.isnan(result.se_slope)
     with pytest.raises(ValueError, match="weight_type='importance'"):
-        cal.cox_intercept_slope_test(Y, C, sample_weight=w)
+        own.cox_intercept_slope_test(Y, C, sample_weight=w)
     a = cal.cox_intercept_slope(Y, C, sample_weight=w, weight_type="importance")
     b = cal.cox_intercept_slope(Y, C, sample_weight=10 * w, weight_type="importance")
     assert a.slope == pytest.approx(result.slope)
@@ -324,18 +325,18 @@ def test_the_gamma_null_warns_when_confidences_are_not_uniform():
     c = rng.beta(8, 1.5, 400)
     y = (rng.random(400) < c).astype(int)
     with pytest.warns(cal.CalibrationWarning, match="not valid"):
-        cal.statistical_beta_calibration_test(y, c, null="gamma")
+        own.statistical_beta_calibration_test(y, c, null="gamma")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cal.statistical_beta_calibration_test(y, (np.arange(400) + 0.5) / 400, null="gamma")
+        own.statistical_beta_calibration_test(y, (np.arange(400) + 0.5) / 400, null="gamma")
     with pytest.raises(ValueError, match="measure='uniform'"):
-        cal.statistical_beta_calibration_test(y, c, null="gamma", measure="sample")
+        own.statistical_beta_calibration_test(y, c, null="gamma", measure="sample")
 
 
 def test_the_gamma_pvalue_uses_the_effective_size():
     c = (np.arange(len(Y)) + 0.5) / len(Y)
     w = np.tile([0.5, 1.5], len(Y) // 2)
-    result = cal.statistical_beta_calibration_test(Y, c, sample_weight=w, null="gamma", weight_type="importance")
+    result = own.statistical_beta_calibration_test(Y, c, sample_weight=w, null="gamma", weight_type="importance")
     n = w.sum() ** 2 / (w**2).sum()
     assert result.pvalue == pytest.approx(stats.gamma.sf(result.statistic, 4.84, scale=1 / np.sqrt(91 * n)), rel=1e-9)
 
@@ -346,17 +347,17 @@ def test_the_monte_carlo_null_is_reproducible_and_keeps_its_level_for_skewed_con
     for _ in range(40):
         c = rng.beta(8, 1.5, 150)
         y = (rng.random(150) < c).astype(int)
-        rejected += cal.statistical_beta_calibration_test(y, c, n_resamples=39, rng=rng).pvalue <= 0.05
+        rejected += own.statistical_beta_calibration_test(y, c, n_resamples=39, rng=rng).pvalue <= 0.05
     assert rejected <= 7  # 40 draws at 5 %: more than 7 has probability 2e-4; the gamma form rejects about 30
-    one, two = (cal.statistical_beta_calibration_test(Y, C, n_resamples=49, rng=1).pvalue for _ in range(2))
+    one, two = (own.statistical_beta_calibration_test(Y, C, n_resamples=49, rng=1).pvalue for _ in range(2))
     assert one == two
 
 
 def test_frequency_weights_are_copies_of_rows_in_the_monte_carlo_null():
     w = weights_of("1+i%3", 60).astype(int)
     i = np.repeat(np.arange(60), w)
-    weighted = cal.statistical_beta_calibration_test(Y[:60], C[:60], sample_weight=w, n_resamples=49, rng=3)
-    repeated = cal.statistical_beta_calibration_test(Y[i], C[i], n_resamples=49, rng=3)
+    weighted = own.statistical_beta_calibration_test(Y[:60], C[:60], sample_weight=w, n_resamples=49, rng=3)
+    repeated = own.statistical_beta_calibration_test(Y[i], C[i], n_resamples=49, rng=3)
     assert weighted.pvalue == repeated.pvalue
     assert weighted.statistic == pytest.approx(repeated.statistic)
 
@@ -415,7 +416,7 @@ def test_two_distinct_confidences_are_too_few_for_a_parabola():
 
 def test_a_perfect_parabola_away_from_the_diagonal_is_infinitely_far():
     assert cal.parabolic_wald([0, 0, 1], [0.2, 0.3, 0.4], covariance="HC0") == np.inf
-    assert cal.parabolic_wald_test([0, 0, 1], [0.2, 0.3, 0.4], covariance="HC0").pvalue == 0.0
+    assert own.parabolic_wald_test([0, 0, 1], [0.2, 0.3, 0.4], covariance="HC0").pvalue == 0.0
 
 
 def test_the_null_covariance_keeps_its_level_on_few_rows():
@@ -423,7 +424,7 @@ def test_the_null_covariance_keeps_its_level_on_few_rows():
     pvalues = []
     for _ in range(400):
         c = rng.random(50)
-        pvalues.append(cal.parabolic_wald_test((rng.random(50) < c).astype(int), c).pvalue)
+        pvalues.append(own.parabolic_wald_test((rng.random(50) < c).astype(int), c).pvalue)
     assert 0.025 < np.mean(np.array(pvalues) < 0.05) < 0.085
     assert stats.kstest(pvalues, "uniform").pvalue > 0.001
 
@@ -525,7 +526,7 @@ def test_nearest_neighbours_are_compared_with_the_query_or_with_themselves():
     p = np.column_stack([1 - C, C])
     near = np.argsort(np.sqrt(((p - query) ** 2).sum(axis=1)), kind="stable")[:100]
     for expected in ("query", "neighbours"):
-        result = cal.knn_chi_squared_reliability_test(Y, C, query=query, k=100, expected=expected)
+        result = own.knn_chi_squared_reliability_test(Y, C, query=query, k=100, expected=expected)
         want = definitions.knn_reliability(Y, p, query, 100, expected)
         assert result.statistic == pytest.approx(want, rel=1e-9)
         assert result.pvalue == pytest.approx(stats.chi2.sf(want, 1))
@@ -539,7 +540,7 @@ def test_the_default_keeps_its_level_where_the_query_form_does_not():
     for _ in range(60):
         drawn = (p.cumsum(axis=1) < rng.random((len(p), 1))).sum(axis=1)
         for expected in reject:
-            result = cal.knn_chi_squared_reliability_test(drawn, p, query=query, k=100, expected=expected)
+            result = own.knn_chi_squared_reliability_test(drawn, p, query=query, k=100, expected=expected)
             reject[expected] += result.pvalue < 0.05
     assert reject["neighbours"] <= 9
     assert reject["query"] >= 55

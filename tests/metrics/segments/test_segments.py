@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+import own
 from calibrary.grouping.segments import columns_of, partitions
 from calibrary.metrics.segments import multicalibration as module
 from calibrary.numerics.draw import generator
@@ -54,7 +55,7 @@ def problem(n=700, seed=0, decimals=None):
 @pytest.mark.parametrize("entry", parts("emerging", "multicalibration"), ids=lambda e: e["field"])
 def test_golden(entry):
     y, c, columns = arrays("features500")
-    result = cal.multicalibration_error_test(y, c, by={"x1": columns["x1"], "x2": columns["x2"]}, n_resamples=9)
+    result = own.multicalibration_error_test(y, c, by={"x1": columns["x1"], "x2": columns["x2"]}, n_resamples=9)
     got = {"sigma": result.statistic, "mce": result.error}.get(entry["field"], result.unadjusted_pvalue)
     assert_close(got, entry)
 
@@ -67,7 +68,7 @@ def test_values_equal_the_definition(depth, decimals):
     split = [by["site"], thirds(by["age"]), by["weekday"]]
     found = literally(y, c, split, depth)
     sigma = (found[:, 0] / np.sqrt(found[:, 2])).max()
-    result = cal.multicalibration_error_test(y, c, by=by, depth=depth, n_resamples=9, rng=0)
+    result = own.multicalibration_error_test(y, c, by=by, depth=depth, n_resamples=9, rng=0)
     assert result.statistic == pytest.approx(sigma, rel=1e-10)
     assert result.n_segments == len(found)
     whole = math.sqrt(found[0, 2]) / len(y)
@@ -86,7 +87,7 @@ def test_one_segment_is_kuiper():
 
 def test_the_worst_segment_is_named_and_the_table_is_worst_first():
     y, c, by = problem(4000)
-    result = cal.multicalibration_error_test(y, c, by=by, n_resamples=199, rng=0)
+    result = own.multicalibration_error_test(y, c, by=by, n_resamples=199, rng=0)
     assert result.worst == result.table["segment"][0]
     assert result.worst.startswith("site = west and age > 5")
     assert result.pvalue == pytest.approx(1 / 200)
@@ -109,7 +110,7 @@ def test_the_p_value_allows_for_the_number_of_segments():
         c = rng.beta(0.8, 0.8, 600)
         y = (rng.random(600) < c).astype(int)
         by = {name: rng.normal(size=600) for name in "abc"}
-        result = cal.multicalibration_error_test(y, c, by=by, n_resamples=99, rng=seed)
+        result = own.multicalibration_error_test(y, c, by=by, n_resamples=99, rng=seed)
         adjusted += result.pvalue <= 0.05
         alone += result.unadjusted_pvalue <= 0.05
     assert adjusted <= 7
@@ -125,7 +126,7 @@ def test_the_null_is_the_metric_on_redrawn_labels():
     for _ in range(5):
         drawn = np.empty(300, dtype=int)
         drawn[order] = rng.random(300) < c[order]
-        values.append(cal.multicalibration_error_test(drawn, c, by=by, n_resamples=1).statistic)
+        values.append(own.multicalibration_error_test(drawn, c, by=by, n_resamples=1).statistic)
     np.testing.assert_allclose(null, np.sort(values), rtol=1e-10)
 
 
@@ -147,13 +148,13 @@ def test_weights_are_repeated_rows_in_cuts_sizes_and_tests():
     i = np.repeat(np.arange(400), w.astype(int))
     repeated = {name: x[i] for name, x in by.items()}
     for options in ({}, {"min_rows": 60}, {"n_cuts": 5, "depth": 1}):
-        weighted = cal.multicalibration_error_test(y, c, by=by, sample_weight=w, n_resamples=19, rng=0, **options)
-        written = cal.multicalibration_error_test(y[i], c[i], by=repeated, n_resamples=19, rng=0, **options)
+        weighted = own.multicalibration_error_test(y, c, by=by, sample_weight=w, n_resamples=19, rng=0, **options)
+        written = own.multicalibration_error_test(y[i], c[i], by=repeated, n_resamples=19, rng=0, **options)
         assert weighted.statistic == pytest.approx(written.statistic, rel=1e-9)
         assert weighted.n_segments == written.n_segments
         assert sorted(weighted.table["segment"]) == sorted(written.table["segment"])
     with pytest.raises(ValueError, match="whole number"):
-        cal.multicalibration_error_test(y, c, by=by, sample_weight=w / 7)
+        own.multicalibration_error_test(y, c, by=by, sample_weight=w / 7)
     tenth = cal.multicalibration_error(y, c, by=by, sample_weight=w / 10, min_rows=0)
     assert tenth == pytest.approx(cal.multicalibration_error(y, c, by=by, sample_weight=w, min_rows=0), rel=0.2)
 
@@ -161,9 +162,9 @@ def test_weights_are_repeated_rows_in_cuts_sizes_and_tests():
 def test_redrawn_copies_have_labels_of_their_own():
     y, c, by = problem(200)
     w = np.full(200, 4.0)
-    one = cal.multiaccuracy_error_test(y, c, by=by, sample_weight=w, n_resamples=400, rng=0)
+    one = own.multiaccuracy_error_test(y, c, by=by, sample_weight=w, n_resamples=400, rng=0)
     i = np.repeat(np.arange(200), 4)
-    other = cal.multiaccuracy_error_test(y[i], c[i], by={k: v[i] for k, v in by.items()}, n_resamples=400, rng=1)
+    other = own.multiaccuracy_error_test(y[i], c[i], by={k: v[i] for k, v in by.items()}, n_resamples=400, rng=1)
     assert one.null_high == pytest.approx(other.null_high, rel=0.12)
 
 
@@ -181,21 +182,21 @@ def tables():
 @pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "arrow"])
 def test_segments_from_any_type_of_table(kind):
     y, c, by = problem(200)
-    got = cal.multicalibration_error_test(y, c, by=dict(tables())[kind], n_resamples=9, rng=0)
-    want = cal.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
+    got = own.multicalibration_error_test(y, c, by=dict(tables())[kind], n_resamples=9, rng=0)
+    want = own.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
     assert got.table["segment"] == want.table["segment"]
     assert got.statistic == want.statistic
 
 
 def test_an_array_is_one_column_or_several():
     y, c, by = problem(200)
-    one = cal.multicalibration_error_test(y, c, by=by["site"].tolist(), n_resamples=9)
+    one = own.multicalibration_error_test(y, c, by=by["site"].tolist(), n_resamples=9)
     assert set(one.table["segment"]) == {"all rows", "group = north", "group = south", "group = west"}
     pandas = pytest.importorskip("pandas")
-    named = cal.multicalibration_error_test(y, c, by=pandas.Series(by["site"], name="site"), n_resamples=9)
+    named = own.multicalibration_error_test(y, c, by=pandas.Series(by["site"], name="site"), n_resamples=9)
     assert "site = north" in named.table["segment"]
     two = np.column_stack([np.arange(200) % 2, np.arange(200) % 3])
-    assert cal.multicalibration_error_test(y, c, by=two, n_resamples=9).n_segments == 1 + 2 + 3 + 6
+    assert own.multicalibration_error_test(y, c, by=two, n_resamples=9).n_segments == 1 + 2 + 3 + 6
 
 
 def words(by, n=30, **options):
@@ -264,10 +265,10 @@ def test_certain_segments():
     c = np.array([0.0] * 20 + [0.5] * 20)
     y = np.array([0] * 20 + [0, 1] * 10)
     by = np.repeat(["sure", "unsure"], 20)
-    right = cal.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
+    right = own.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
     assert math.isfinite(right.statistic)
     y[0] = 1
-    wrong = cal.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
+    wrong = own.multicalibration_error_test(y, c, by=by, n_resamples=9, rng=0)
     assert wrong.statistic == wrong.error == math.inf
     assert wrong.worst == "group = sure"
     assert wrong.unadjusted_pvalue == 0.0
@@ -313,4 +314,4 @@ def test_missing_values_of_pandas_and_of_dropped_rows():
     w = np.tile([1.0, 0.0], 20)  # rows that do not count need no segment
     assert cal.multiaccuracy_error(Y, C, by=column, sample_weight=w, min_rows=1) >= 0
     with pytest.raises(ValueError, match="n_resamples=0"):
-        cal.multiaccuracy_error_test(Y, C, by=["a", "b"] * 20, n_resamples=0)
+        own.multiaccuracy_error_test(Y, C, by=["a", "b"] * 20, n_resamples=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def over_all_orders(y, c):
 def test_ties_count_by_the_mean_over_their_orders(seed):
     rng = np.random.default_rng(seed)
     y, c = rng.integers(0, 2, 7), rng.integers(0, 3, 7) / 2
-    got = cal.compute("aurc", y, c), cal.compute("augrc", y, c)
+    got = [cal.compute(id, y, c, lens="binary") for id in ("aurc", "augrc")]
     np.testing.assert_allclose(got, over_all_orders(y, c), rtol=1e-12)
     np.testing.assert_allclose([definitions.aurc(y, c), definitions.augrc(y, c)], over_all_orders(y, c), rtol=1e-12)
 
@@ -63,13 +64,15 @@ def test_ties_count_by_the_mean_over_their_orders(seed):
 def test_areas_without_ties_are_the_literal_means():
     y, c = answers()
     for id in ("aurc", "augrc"):
-        assert cal.compute(id, y, c) == pytest.approx(definitions.value(id, y, c), rel=1e-12)
+        for lens in (None, "binary"):
+            found = cal.compute(id, y, c, lens=lens or "auto")
+            assert found == pytest.approx(definitions.value(id, y, c, lens=lens), rel=1e-12)
 
 
 def test_excess_is_the_area_less_that_of_the_best_order():
     y, c = answers(decimals=2)
-    assert cal.compute("e_aurc", y, c) == pytest.approx(definitions.e_aurc(y, c), abs=1e-14)
-    assert cal.compute("e_aurc", y, y * 0.5 + 0.2) == 0.0
+    assert cal.compute("e_aurc", y, c, lens="binary") == pytest.approx(definitions.e_aurc(y, c), abs=1e-14)
+    assert cal.compute("e_aurc", y, y * 0.5 + 0.2, lens="binary") == 0.0
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
@@ -77,7 +80,7 @@ def test_augrc_is_what_accuracy_and_auroc_make_it(decimals):
     y, c = answers(decimals=decimals)
     a, auroc = y.mean(), cal.compute("auroc", y, c)
     want = (1 - auroc) * a * (1 - a) + (1 - a) ** 2 / 2 + (1 - a) / (2 * len(y))
-    assert cal.compute("augrc", y, c) == pytest.approx(want, rel=1e-13)
+    assert cal.compute("augrc", y, c, lens="binary") == pytest.approx(want, rel=1e-13)
 
 
 @pytest.mark.parametrize("decimals", [None, 1])
@@ -96,14 +99,14 @@ def test_auroc_of_one_kind_of_answer_is_undefined_and_says_so():
 def test_rising_changes_of_confidence_leave_ranks_alone():
     y, c = answers()
     for id in ("aurc", "e_aurc", "augrc", "auroc", "rank_calibration_error"):
-        assert cal.compute(id, y, c**3) == cal.compute(id, y, c)
+        assert cal.compute(id, y, c**3, lens="binary") == cal.compute(id, y, c, lens="binary")
 
 
 def test_the_top_label_is_the_answer_and_its_probability():
     y, p, _ = arrays("multi4")
     right, confidence = p.argmax(axis=1) == y, p.max(axis=1)
     for id in ("aurc", "augrc", "auroc", "rank_calibration_error", "rms_calibration_error"):
-        assert cal.compute(id, y, p) == cal.compute(id, right, confidence)
+        assert cal.compute(id, y, p) == cal.compute(id, right, confidence, lens="binary")
 
 
 # -- the error of the leaderboards -------------------------------------------------------------------
@@ -215,3 +218,53 @@ def test_rank_calibration_error_does_not_depend_on_the_order_of_weighted_rows():
 
 def orders(n):
     return [list(order) for order in itertools.permutations(range(n))]
+
+
+# -- two classes: the predicted class is judged -------------------------------------------------------
+
+
+def sure_of_the_predicted_class(y, p):
+    """(AURC, AUGRC, the error rate), answer by answer: the class above one half, its probability, its errors."""
+    answers = sorted(((p[i], y[i] == 1) if p[i] > 0.5 else (1 - p[i], y[i] == 0)) for i in range(len(y)))[::-1]
+    wrong, area, generalized = 0, 0.0, 0.0
+    for k, (_, right) in enumerate(answers, start=1):
+        wrong += not right
+        area += wrong / k
+        generalized += wrong / len(y)
+    return area / len(y), generalized / len(y), wrong / len(y)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_areas_of_two_classes_judge_the_predicted_class(seed):
+    rng = np.random.default_rng(seed)
+    p = rng.random(80)  # mostly below one half: its errors are not 1 - y
+    y = (rng.random(80) < p**2).astype(int)
+    area, generalized, error = sure_of_the_predicted_class(y.tolist(), p.tolist())
+    assert cal.aurc(y, p) == pytest.approx(area, rel=1e-12)
+    assert cal.augrc(y, p) == pytest.approx(generalized, rel=1e-12)
+    assert cal.compute("aurc", y, np.column_stack([1 - p, p])) == pytest.approx(area, rel=1e-12)
+    assert error < 0.5 < 1 - y.mean()
+    figure = cal.plots.risk_coverage(y, p)
+    assert (figure.error, figure.aurc) == pytest.approx((error, area))
+    assert figure.lens == "top-label"
+
+
+def test_the_changed_default_is_said_once_and_not_for_a_lens_that_was_named(monkeypatch):
+    from calibrary.base import errors
+
+    monkeypatch.setattr(errors, "_SAID", set())
+    y, c = answers()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.aurc(y, c, lens="binary")
+        cal.report(y, c, metrics=["aurc", "ece"], n_resamples=0)  # a page is no place to say it
+    with pytest.warns(cal.CalibrationWarning, match=r"aurc: since 0\.4 .* pass lens='binary'"):
+        cal.aurc(y, c)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.aurc(y, c)
+        cal.auroc(y, c)
+    monkeypatch.setattr(errors, "_SAID", set())
+    for called in (cal.plots.risk_coverage, lambda y, c: cal.interval("augrc", y, c, n_resamples=99)):
+        with pytest.warns(cal.CalibrationWarning, match=r"judged in data of two classes is the predicted class"):
+            called(y, c)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.replicate import Replicate, Scheme
@@ -36,6 +37,8 @@ _COARSE, _GRID, _FINE, _FINEST = Grid(48), Grid(240), Grid(960), Grid(4800)
 _MANY_A_CELL = 20_000
 #: Above this many rows, drawing each row hundreds of times would take minutes.
 _VERY_LARGE = 100_000
+#: Cells within this distance of 0 or 1 are merged while they hold less than one of this many parts of the variance.
+_NEAR, _PARTS = 1.0 / 16.0, 1024
 #: Values on rows and on cells count as equal if they differ by less than this many null standard deviations.
 _SAME = 0.1
 
@@ -150,14 +153,17 @@ class CellSample(RowSample):
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """The number of events in each cell, drawn from the cell's mean confidence."""
         c, zeros, ones = self.cells
-        n = np.rint(zeros + ones).astype(np.int64)
-        both = _table(c, zeros, ones, every=True)
+        n, both = np.rint(zeros + ones).astype(np.int64), self._both
 
         def make(events: Array) -> Replicate:
             counts = np.column_stack([n - events, events]).ravel().astype(np.float64)
             return Replicate(both, w=lambda: counts, listed=self._refuse_listing)
 
         return Scheme(lambda rng: rng.binomial(n, c), make, both)
+
+    @once
+    def _both(self) -> Predictions:
+        return _table(*self.cells, every=True)
 
 
 class CellProblem:
@@ -171,7 +177,7 @@ class CellProblem:
         form, options = statistic.entry.cell_value, statistic.question.options
         assert form is not None
         bins = None if form.grouping is None else form.grouping(options).groups(view).index
-        cell = _cells(view, bins)
+        cell = _merged(_cells(view, bins), view, bins)
         self.n: Array = np.bincount(cell, weights=view.weight).astype(np.float64)
         self.c: Array = np.bincount(cell, weights=view.weight * view.c) / self.n
         self.value = form.value(CellCounts(self.n, self.c, _of_cells(bins, cell, len(self.n))), options)
@@ -239,6 +245,29 @@ def _cells(view: Predictions, bins: Any) -> Any:
     place, _ = grid.locate(view.c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
     return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # the same numbers as from numpy.unique, without sorting
+
+
+def _merged(cell: Any, view: Predictions, bins: Any) -> Any:
+    """The same cells, but neighbours near 0 and 1 that hold hardly any of the variance together form one cell.
+
+    The grid is fine near 0 and 1 for predictions that all lie there. Elsewhere most of its cells hold a few rows each,
+    whose labels vary less than a thousandth of all, and would take most of the time.
+    """
+    n = np.bincount(cell, weights=view.weight)
+    c = np.bincount(cell, weights=view.weight * view.c) / n
+    v = n * c * (1.0 - c)
+    if not v.any():
+        return cell
+    share = np.floor(np.cumsum(v) * (_PARTS / v.sum()))
+    near = np.where(c < _NEAR, 0, np.where(c > 1.0 - _NEAR, 2, 1))
+    begins = np.ones(len(n), dtype=bool)
+    begins[1:] = (share[1:] != share[:-1]) | (near[1:] == 1) | (near[1:] != near[:-1])
+    # rows at exactly 0 and 1 do not vary under the predictions, but they may under other true probabilities
+    begins[1:] |= (c[:-1] == 0.0) | (c[1:] == 1.0)
+    if bins is not None:
+        bin_of = _of_cells(bins, cell, len(n))
+        begins[1:] |= bin_of[1:] != bin_of[:-1]
+    return (np.cumsum(begins) - 1)[cell]
 
 
 def _of_cells(bins: Any, cell: Any, n_cells: int) -> Any:

@@ -125,6 +125,10 @@ def _line(view: Predictions, direction: Array, lift: Callable[[Array], Array]) -
 
 def view_of_lines(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
     """The view in which directions are constructed, and the function from its truths to class probabilities."""
+    return statistic.remember("lines", lambda: _view_of_lines(statistic))  # type: ignore[no-any-return]
+
+
+def _view_of_lines(statistic: Statistic) -> tuple[Predictions, Callable[[Array], Array]]:
     p = statistic.sample.p
     if statistic.entry is None or not statistic.entry.of_labels:
         return p, lambda q: q

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.numbers import in_repr
 from calibrary.base.plain import float_or_array
-from calibrary.data import Data, is_data
-from calibrary.data.checks import Array, as_array, as_floats
+from calibrary.data import Data
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.cells import cell_problem, celled
 from calibrary.inference.draw.resampling import (
@@ -26,7 +26,7 @@ from calibrary.inference.draw.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, safe_workers, together
 from calibrary.maps import mapped
 from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult, refuse_settings_beside
 from calibrary.metrics.machinery.shown import CALIBRATED
@@ -215,70 +215,6 @@ def as_redrawing(method: Any, **settings: Any) -> MonteCarlo:
     one_of("method", str(method).replace("_", "-"), tuple(METHODS))
     found: Any = METHODS[str(method).replace("_", "-")](**settings)
     return found  # type: ignore[no-any-return]
-
-
-def null_distribution(
-    metric: Any,
-    y_prob: Any,
-    *,
-    method: Any = "monte-carlo",
-    n_resamples: int = 999,
-    rng: Any = None,
-    calibration_map: Any = None,
-    weight_type: str = "frequency",
-    workers: int | None = None,
-    **options: Any,
-) -> NullDistribution:
-    """The distribution of a metric by chance, for perfectly calibrated predictions with these confidences.
-
-    Parameters
-    ----------
-    metric : str or callable
-        A metric's id, a function of calibrary, or any ``metric(y_true, y_prob)``.
-    y_prob : array-like of shape (N,) or (N, K)
-        The predictions; or predictions made by :func:`calibrary.predictions`, or matched detections.
-    method : "monte-carlo", "consistency", MonteCarlo or Consistency
-        "monte-carlo" redraws the labels from the predictions; "consistency" first draws rows of predictions with
-        replacement; an object holds the settings below.
-    n_resamples : int
-        Number of redraws.
-    rng : int, Generator or None
-        Seed or source of the one stream of random numbers.
-    calibration_map : str, object or callable, optional
-        Draw labels from the predictions transformed by this map: this gives the variation of the metric around a
-        fitted map, not a null distribution. As for ``map=`` elsewhere: a name ("isotonic") or an object with ``fit``
-        and ``predict``, fitted to the labels (pass ``calibrary.predictions(y, p)`` as ``y_prob``), or a function.
-    weight_type : "frequency" or "importance"
-        With frequency weights every copy of a row is redrawn.
-    workers : int, optional
-        Threads; the values are the same for any number.
-    **options
-        ``sample_weight``, ``lens``, ``average``, ``r`` and the metric's own options.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> null = cal.null_distribution("ks", [0.1, 0.3, 0.5, 0.7, 0.9] * 20, rng=0)
-    >>> round(null.mean, 3), round(null.quantile(0.95), 3)
-    (0.041, 0.08)
-    """
-    way = as_redrawing(method, n_resamples=n_resamples, rng=rng, calibration_map=calibration_map, workers=workers)
-    y: Any
-    if is_data(y_prob):
-        y, y_prob = y_prob, None
-    else:
-        y = np.zeros(len(as_array(y_prob, "y_prob")), dtype=np.intp)
-        if calibration_map is not None and not callable(calibration_map):
-            raise RefusedCallError(
-                f"calibration_map={calibration_map!r} must be fitted to labels, and y_prob has none: pass "
-                "calibrary.predictions(y, p) in its place, or a function of the predictions"
-            )
-    sample, question = read_call(metric, y, y_prob, options, weight_type=weight_type)
-    _, drawn = way.redraw([as_statistic(metric, sample, question, redrawn=way.keeps_rows)])
-    drawn.say_failures()
-    values = drawn.values
-    one = values.shape[1] == 1
-    return NullDistribution(values[:, 0] if one else values, way.name, as_given(drawn.n_failed, one))
 
 
 def _mapped(calibration_map: Any, sample: Sample) -> Array:

@@ -7,6 +7,7 @@ debiased square, a mean over pairs of distinct rows) subtracts almost nothing, a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,9 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.inference.draw.statistic import Statistic
+from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.measure import combined, each_view, measure, views_of
+from calibrary.question import Question
 
 #: The total weight of a row; weights are whole numbers.
 _COPIES = 1e6
@@ -33,50 +36,62 @@ class NoPopulationError(ValueError):
 
 def population(statistic: Statistic, truth: Array) -> Array:
     """The true values of the metric if labels had the probabilities ``truth``, given the predictions."""
+    value: Callable[[Array], Any] = statistic.remember("population", lambda: _prepared(statistic))
+    with collected_warnings(), np.errstate(all="ignore"):
+        return statistic.flat(value(truth))
+
+
+def _prepared(statistic: Statistic) -> Callable[[Array], Any]:
+    """The metric as a function of true probabilities: everything else is computed once."""
     entry = statistic.entry
     if entry is not None and (entry.weights == "none" or not entry.of_labels):
         raise NoPopulationError(f"{entry.id} takes no weights, so its true value cannot be computed")
     if entry is None and statistic.listed:
         raise NoPopulationError(f"{statistic.name} takes no sample_weight, so its true value cannot be computed")
-    with collected_warnings(), np.errstate(all="ignore"):
-        return statistic.flat(_of_pairs(statistic, truth) if _by_pairs(statistic) else _of_all(statistic, truth))
+    question, share = _scaled_up(statistic), _share(statistic)
+    if entry is not None and (entry.combine is not None or question.average is not None):
+        with collected_warnings(), np.errstate(all="ignore"):
+            views = views_of(entry, statistic.sample.p, question)
+            lens = entry.lens_for(statistic.sample.p, question)
+        if lens.name in _PAIRS and all(view.binary and view.n == len(share) for view in views.views):
+            return _of_pairs(entry, statistic.sample.p, question, views, share)
+    return lambda truth: _of_all(statistic, truth, question, share)
 
 
-def _by_pairs(statistic: Statistic) -> bool:
-    if statistic.entry is None or (statistic.entry.combine is None and statistic.question.average is None):
-        return False
-    p = statistic.sample.p
-    lens = statistic.entry.lens_for(p, statistic.question)
-    views = views_of(statistic.entry, p, statistic.question).views
-    return lens.name in _PAIRS and all(view.binary and view.n == p.n for view in views)
+def _of_pairs(entry: Entry, p: Predictions, question: Question, views: Views, share: Array) -> Callable[[Array], Any]:
+    """The metric on each view, in which every row has both outcomes."""
+    plain = p.binary and p.probability.ndim == 1 and len(views.views) == 1 and views.views[0] is p
 
-
-def _of_pairs(statistic: Statistic, truth: Array) -> Any:
-    """Compute the metric on each view, in which every row has both outcomes."""
-    entry, p, question = statistic.entry, statistic.sample.p, _scaled_up(statistic)
-    assert entry is not None
-    views = views_of(entry, p, question)
-    table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
-    if p.binary and p.probability.ndim == 1 and len(views.views) == 1 and views.views[0] is p:
-        chances = [truth]
-    else:
-        chances = [np.zeros(p.n) for _ in views.views]
+    def outcomes() -> Iterator[list[Array]]:
+        """For each label that all rows might have: the outcomes of the rows in every view."""
         for k in range(p.k):
-            seen = views_of(entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), question).views
-            for chance, view in zip(chances, seen, strict=True):
-                chance += table[:, k] * view.y
-    share = _share(statistic)
-    soft = tuple(_both(view, np.clip(q, 0.0, 1.0), share) for view, q in zip(views.views, chances, strict=True))
-    for view in soft:
-        view.seen_through = views.views[0].seen_through
-    prevalence = views.prevalence
-    if len(prevalence) == len(chances):
-        prevalence = np.array([np.average(q, weights=share) for q in chances])
-    there = Views(soft, views.keys, prevalence, views.several, views.n_classes, views.skips_undefined)
-    return combined(entry, each_view(entry.formula, there, question), there, question)
+            yield [view.y for view in views_of(entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), question).views]
+
+    few = not plain and p.n * p.k * len(views.views) <= _MOST_NUMBERS
+    known = [[y.astype(bool) for y in each] for each in outcomes()] if few else []
+
+    def value(truth: Array) -> Any:
+        if plain:
+            chances = [truth]
+        else:
+            table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+            chances = [np.zeros(p.n) for _ in views.views]
+            for k, each in enumerate(known or outcomes()):
+                for chance, y in zip(chances, each, strict=True):
+                    chance += table[:, k] * y
+        soft = tuple(_both(view, np.clip(q, 0.0, 1.0), share) for view, q in zip(views.views, chances, strict=True))
+        for view in soft:
+            view.seen_through = views.views[0].seen_through
+        prevalence = views.prevalence
+        if len(prevalence) == len(chances):
+            prevalence = np.array([np.average(q, weights=share) for q in chances])
+        there = Views(soft, views.keys, prevalence, views.several, views.n_classes, views.skips_undefined)
+        return combined(entry, each_view(entry.formula, there, question), there, question)
+
+    return value
 
 
-def _of_all(statistic: Statistic, truth: Array) -> Any:
+def _of_all(statistic: Statistic, truth: Array, question: Question, share: Array) -> Any:
     """Compute the metric on the data in which every row has every label."""
     p = statistic.sample.p
     table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
@@ -85,14 +100,14 @@ def _of_all(statistic: Statistic, truth: Array) -> Any:
             f"a table of {p.n:,} rows with each of {p.k} labels is too large to compute the true value"
         )
     row = np.repeat(np.arange(p.n), p.k)
-    weight = _whole(table.ravel() * np.repeat(_share(statistic), p.k))
+    weight = _whole(table.ravel() * np.repeat(share, p.k))
     kept = np.flatnonzero(weight > 0.0)
     row, y = row[kept], np.tile(np.arange(p.k), p.n)[kept]
     every = p.subset(row, y, p.probability[row], classes=p.class_names, origin=p.origin)
     every.w = weight[kept]
     if statistic.entry is None:
         return statistic.of(every)
-    return measure(statistic.entry, every, _scaled_up(statistic))
+    return measure(statistic.entry, every, question)
 
 
 def _share(statistic: Statistic) -> Array:
@@ -115,7 +130,7 @@ def _whole(weight: Array) -> Array:
     return np.rint(_COPIES * weight)
 
 
-def _scaled_up(statistic: Statistic) -> Any:
+def _scaled_up(statistic: Statistic) -> Question:
     """The question, changed to frequency weights."""
     question = statistic.question
     if statistic.entry is not None and "weight_type" in statistic.entry.options:

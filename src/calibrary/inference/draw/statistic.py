@@ -76,10 +76,32 @@ class Statistic:
     def _fields(self) -> tuple[tuple[str, float | None], ...]:
         return () if self.entry is None else self.entry.fields
 
+    def remember(self, key: str, make: Callable[[], Any]) -> Any:
+        """A quantity that depends on the rows and the settings alone; computed once."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        return self._memory[key]
+
+    @once
+    def _memory(self) -> dict[str, Any]:
+        return {}
+
+    def path(self, scheme: Scheme) -> Callable[[Replicate], Array]:
+        """The computation of the values on replicates of this scheme; prepared once for the same rows."""
+        rows = (scheme.relabels, scheme.base, scheme.unsorted)
+        last = self._memory.get("path")
+        if last is None or any(a is not b for a, b in zip(last[0], rows, strict=True)):
+            last = self._memory["path"] = rows, _path(self, scheme)
+        return last[1]
+
     def when_redrawn(self) -> Statistic:
         """The statistic for replicates in which only labels change, so that more can be computed in advance."""
         if self.entry is None or self.entry.fixed is None:
             return self
+        return self.remember("redrawn", self._of_redrawn)  # type: ignore[no-any-return]
+
+    def _of_redrawn(self) -> Statistic:
+        assert self.entry is not None
         question = _fixed(self.entry, replace(self.question, fixed={}), self.sample, redrawn=True)
         entry = self.entry
         same = replace(self, question=question, of=lambda data: measure(entry, data, question))
@@ -180,6 +202,7 @@ def read_call(
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.data_type, entry.id)
         question = entry.question_of(keywords).changed(**settings)
+        entry.say_change(data, question)
         data = data.drawn_by(entry.lens_for(data, question))
     return sample_of(data.in_units(units, blocks), question.weight_type), question
 
@@ -301,7 +324,7 @@ def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callab
     If one of several statistics fails on a replicate, its values are NaN there; a single statistic may raise.
     """
     observed = [s.observed for s in statistics]
-    paths = [_path(s, scheme) for s in statistics]
+    paths = [s.path(scheme) for s in statistics]
     faults: dict[str, str] = {}
     if len(paths) == 1:
         return observed[0], _watched(statistics[0], paths[0], faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -17,11 +18,12 @@ from calibrary.inference.draw.resampling import as_given
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
+from calibrary.maps.logits import Points, logits
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
 from calibrary.metrics.machinery.entry import ENTRIES, own_options
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
-from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.laws.poisson_binomial import LARGE, upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 #: The largest shift of log odds; beyond it every outcome is practically certain.
@@ -50,7 +52,7 @@ class Asymptotic:
     - ``oe`` and ``eo``: all shifts of the log odds under which the number of events is not extreme, by the distribution
       of a sum of independent Bernoulli variables (Poisson binomial), wider where the squared residuals show that
       outcomes vary more than that;
-    - ``cis``: profile likelihood (Wald through ``lens="full"``).
+    - ``cis``, and each of its numbers: profile likelihood (Wald through ``lens="full"``).
     """
 
     def interval(
@@ -66,12 +68,12 @@ class Asymptotic:
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
         one = len(observed) == 1
-        nothing = np.full(len(observed), np.nan)
+        nothing, pvalue = np.full(len(observed), np.nan), own_pvalue(statistic)
         return IntervalResult(
             as_given(observed, one), as_given(low, one), as_given(high, one), as_given(found.standard_error, one),
             as_given(nothing, one), confidence_level, "asymptotic", 0, as_given(np.zeros(len(observed), int), one),
             np.empty(0) if one else np.empty((0, len(observed))), () if one else tuple(statistic.named),
-            pvalue=own_pvalue(statistic), path="rows", note=note or found.law, asymptotic_pvalue=own_pvalue(statistic),
+            pvalue=pvalue, path="rows", note=note or found.law, asymptotic_pvalue=pvalue,
         )  # fmt: skip
 
 
@@ -120,6 +122,8 @@ def own_pvalue(statistic: Statistic) -> float:
     own = None if entry is None else TESTS.get(entry.id)
     if entry is None or own is None or own.simulated:
         return math.nan
+    if entry.part:  # the test of the whole result is not that of one of its numbers
+        return _pvalue_of_part(statistic) if entry.law == "profile likelihood" else math.nan
     known = {*own_options(own.formula), *entry.extra_options}
     question = statistic.question.of(known).changed(fixed={})
     try:
@@ -245,31 +249,21 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     probability of exactly this number counts). For importance weights the tail is that of the normal distribution.
 
     Outcomes of an over-confident model vary more than the shifted predictions say. If the squared residuals are larger
-    than the shifted predictions allow, their excess is added to the variance (see :func:`_extra_variance`).
+    than the shifted predictions allow, their excess is added to the variance.
     """
     v = view.variance_weight(weight_type, "an interval")
     observed, expected = float(view.sum(view.y)), float(view.sum(view.c))
     if not expected > 0.0:
         return math.nan, math.nan
-    z = logit(view.c)
-    counted = weight_type == "frequency"
     half = (1.0 - level) / 2.0
-
-    def ratio(shift: float) -> float:
-        return float(view.sum(scipy.special.expit(z + shift))) / expected
-
-    def above(shift: float) -> float:
-        q = scipy.special.expit(z + shift)
-        if counted:
-            return upper_tail(q, view.w, observed)
-        spread = math.sqrt(float(v @ (q * (1.0 - q))))
-        away = observed - float(view.sum(q))
-        return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
-
+    law = _ShiftedRows(view, v) if weight_type == "importance" else _ShiftedPoints(view)
     most = float(view.total)
-    low = 0.0 if observed <= 0.0 else ratio(crossing(above, half))
-    high = most / expected if observed >= most else ratio(crossing(above, 1.0 - half))
-    extra = _z(level) * math.sqrt(_extra_variance(view, v, z, observed)) / expected
+    low = 0.0 if observed <= 0.0 else law.mean(crossing(lambda s: law.above(s, observed), half)) / expected
+    high = most if observed >= most else law.mean(crossing(lambda s: law.above(s, observed), 1.0 - half))
+    high /= expected
+    extra = 0.0
+    if 0.0 < observed < most:
+        extra = _z(level) * math.sqrt(max(law.excess(crossing(law.mean, observed)), 0.0)) / expected
     if extra > 0.0:
         found = observed / expected
         low = max(found - math.hypot(max(found - low, 0.0), extra), 0.0)
@@ -277,16 +271,54 @@ def observed_expected_ends(view: Predictions, level: float, weight_type: str) ->
     return low, high
 
 
-def _extra_variance(view: Predictions, v: Array, z: Array, observed: float) -> float:
-    """How far the squared residuals exceed the variance of the outcomes under the shift with the observed events.
+class _ShiftedRows:
+    """The number of events if the log odds of all rows are shifted: its mean, its tail, and the excess of residuals.
 
     The expected squared residual of a row is the variance of its outcome plus the square of its error, so the squared
-    residuals bound the variance of the number of events from above, whatever the true probabilities are.
+    residuals bound the variance of the number of events from above, whatever the true probabilities are. The excess
+    says how far they exceed the variance of the outcomes under a shift.
     """
-    if not 0.0 < observed < float(view.total):
-        return 0.0
-    q = scipy.special.expit(z + crossing(lambda shift: float(view.sum(scipy.special.expit(z + shift))), observed))
-    return max(float(v @ ((view.y - q) ** 2 - q * (1.0 - q))), 0.0)
+
+    def __init__(self, view: Predictions, v: Array) -> None:
+        self.y, self.w, self.v, self.z = view.y, view.weight, v, logit(view.c)
+
+    def mean(self, shift: float) -> float:
+        return float(self.w @ scipy.special.expit(self.z + shift))
+
+    def above(self, shift: float, observed: float) -> float:
+        q = scipy.special.expit(self.z + shift)
+        spread = math.sqrt(float(self.v @ (q * (1.0 - q))))
+        away = observed - float(self.w @ q)
+        return float(scipy.special.ndtr(-away / spread)) if spread > 0.0 else 0.5
+
+    def excess(self, shift: float) -> float:
+        q = scipy.special.expit(self.z + shift)
+        return float(self.v @ ((self.y - q) ** 2 - q * (1.0 - q)))
+
+
+class _ShiftedPoints:
+    """As :class:`_ShiftedRows` for rows that count, from the distinct log odds, or a few points for very many."""
+
+    def __init__(self, view: Predictions) -> None:
+        self.logits = logits(view, clip=True)
+        self.points = self.logits.points()
+        # labels that are shares have a smaller square than labels 0 and 1
+        self.unlike_labels = float(view.weight @ (view.y * (view.y - 1.0))) if view.fractional else 0.0
+
+    def mean(self, shift: float) -> float:
+        return float(self.points.w @ scipy.special.expit(self.points.z + shift))
+
+    def above(self, shift: float, observed: float) -> float:
+        q = scipy.special.expit(self.points.z + shift)
+        # sums over nodes are exact, but with few events the tail is not a function of sums
+        if self.points.n_nodes and not self.points.w @ (q * (1.0 - q)) > 2.0 * LARGE:
+            return upper_tail(scipy.special.expit(self.logits.z + shift), self.logits.w, observed)
+        return upper_tail(q, self.points.w, observed)
+
+    def excess(self, shift: float) -> float:
+        _, w, wy, _ = self.points
+        q = scipy.special.expit(self.points.z + shift)
+        return float(wy @ (1.0 - 2.0 * q) + w @ (q * (2.0 * q - 1.0))) + self.unlike_labels
 
 
 def crossing(rising: Callable[[float], float], level: float) -> float:
@@ -306,17 +338,13 @@ def crossing(rising: Callable[[float], float], level: float) -> float:
 
 def _cox(statistic: Statistic, level: float) -> Ends:
     """The interval of intercept and slope: profile likelihood for one confidence per row, Wald for whole vectors."""
-    assert statistic.entry is not None
-    z = _z(level)
-    found = statistic.value
-    error = np.array(list(numbers(found, (("se_intercept", None), ("se_slope", None))).values()))
+    z, found, fields = _z(level), _fits(statistic), _fields_of(statistic)
+    error = np.array(list(numbers(found, tuple((f"se_{name}", None) for name in fields)).values()))
     wald = Ends(statistic.observed - z * error, statistic.observed + z * error, error, "Wald")
-    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views
-    if len(statistic.observed) != 2 * len(views) or not all(view.binary for view in views):
+    profiles = _profiles(statistic, found, level)
+    if profiles is None:
         return wald
-    results = found if isinstance(found, tuple) else (found,)
-    both = [_profile(view, result, level, statistic) for view, result in zip(views, results, strict=True)]
-    low, high = np.concatenate(both, axis=1)
+    low, high = profiles
     if np.isnan(low).any() and not np.isnan(statistic.observed).any():
         warn(
             "the profile likelihood interval of intercept and slope could not be computed: a Wald interval is used "
@@ -326,41 +354,133 @@ def _cox(statistic: Statistic, level: float) -> Ends:
     return Ends(low, high, error, "profile likelihood")
 
 
-def _profile(view: Predictions, result: CoxResult, level: float, statistic: Statistic) -> Array:
-    """The ends for intercept and slope, at which the likelihood ratio statistic reaches its critical value."""
-    if not np.isfinite([result.intercept, result.slope]).all():
-        return np.full((2, 2), np.nan)
-    inside = (view.c > 0.0) & (view.c < 1.0) if statistic.question.options.get("boundary") != "clip" else view.c >= 0.0
-    x, w = logit(view.c[inside]), view.weight[inside]
-    wy = w * view.y[inside]
-    share = 1.0
-    if statistic.sample.weight_type == "importance" and view.w is not None:
-        share = float(w.sum() / (w @ w))
-    bound = float(scipy.special.chdtri(1, 1.0 - level)) / share
-    ones = np.ones_like(x)
+def why_no_profile(statistic: Statistic) -> str:
+    """The reason why estimates of a logistic regression have no interval by profile likelihood; empty if they have."""
+    assert statistic.entry is not None
+    why = why_not(statistic)
+    if why:
+        return why
+    found, fields = _fits(statistic), _fields_of(statistic)
+    if any(np.ndim(getattr(each, fields[0])) for each in (found if isinstance(found, tuple) else (found,))):
+        return "several coefficients are fitted together"
+    errors = numbers(found, tuple((f"se_{name}", None) for name in fields)).values()
+    if not np.isfinite([*statistic.observed, *errors]).all():
+        return "the estimate or its standard error is not defined"
+    return ""
+
+
+def _fields_of(statistic: Statistic) -> tuple[str, ...]:
+    assert statistic.entry is not None
+    return (statistic.entry.part,) if statistic.entry.part else ("intercept", "slope")
+
+
+def _fits(statistic: Statistic) -> Any:
+    """The whole result of the metric, of which the statistic may be one number: one result, or one for each view."""
+    entry = statistic.entry
+    assert entry is not None
+    if not entry.part:
+        return statistic.value
+
+    def whole() -> Any:
+        with collected_warnings():  # the metric itself gave the same warnings
+            return measure(ENTRIES[entry.id], statistic.sample.p, statistic.question)
+
+    return statistic.remember("fits", whole)
+
+
+def _profiles(statistic: Statistic, found: Any, level: float) -> tuple[Array, Array] | None:
+    """The ends of every value; None if the values are not those of one fit for each view."""
+    assert statistic.entry is not None
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views
+    fields = _fields_of(statistic)
+    if len(statistic.observed) != len(fields) * len(views) or not all(view.binary for view in views):
+        return None
+    results = found if isinstance(found, tuple) else (found,)
+    each = [_profile(view, result, fields, level, statistic) for view, result in zip(views, results, strict=True)]
+    low, high = np.concatenate(each, axis=1)
+    return low, high
+
+
+def _profile(
+    view: Predictions, result: CoxResult, fields: tuple[str, ...], level: float, statistic: Statistic
+) -> Array:
+    """The ends for each estimate, at which the likelihood ratio statistic reaches its critical value."""
+    best = {name: float(getattr(result, name)) for name in fields}
+    errors = {name: float(getattr(result, f"se_{name}")) for name in fields}
+    if not np.isfinite([*best.values(), *errors.values()]).all():
+        return np.full((2, len(fields)), np.nan)
+    bound = float(scipy.special.chdtri(1, 1.0 - level)) / _share_of_copies(view, statistic)
+
+    def ends(points: Points) -> tuple[Array, Array]:
+        falls = [_fall(points, result, name) for name in fields]
+        both = [
+            [_edge(lambda at: fall(at) - bound, best[name], sign * errors[name])  # noqa: B023
+             for name, fall in zip(fields, falls, strict=True)]
+            for sign in (-1.0, 1.0)
+        ]  # fmt: skip
+        slopes = [row[fields.index("slope")] for row in both] if "slope" in fields else []
+        return np.array(both), _steepest(result, slopes) * points.z
+
+    found: Array = logits(view, clip=_clips(statistic)).fitted(ends)
+    return found
+
+
+def _pvalue_of_part(statistic: Statistic) -> float:
+    """The p-value of the likelihood ratio test of one number of the result, with which its interval agrees."""
+    assert statistic.entry is not None
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views if not why_not(statistic) else ()
+    if len(views) != 1 or why_no_profile(statistic):
+        return math.nan
+    found, name, perfect = _fits(statistic), statistic.entry.part, statistic.perfect
+
+    def fall(points: Points) -> tuple[float, Array]:
+        return _fall(points, found, name)(perfect), _steepest(found, [perfect]) * points.z
+
+    ratio = logits(views[0], clip=_clips(statistic)).fitted(fall)
+    return float(scipy.special.chdtrc(1, max(ratio, 0.0) * _share_of_copies(views[0], statistic)))
+
+
+def _clips(statistic: Statistic) -> bool:
+    return bool(statistic.question.options.get("boundary") == "clip")
+
+
+def _steepest(result: CoxResult, slopes: list[float]) -> float:
+    """The steepest curve of these slopes; a line of this slope shows whether a few points are enough for sums."""
+    return float(np.nanmax(np.abs([1.0, result.slope, *slopes])))
+
+
+def _share_of_copies(view: Predictions, statistic: Statistic) -> float:
+    """The factor of a likelihood ratio by which importance weights count as their effective number of rows."""
+    if statistic.sample.weight_type != "importance" or view.w is None:
+        return 1.0
+    w = view.w if _clips(statistic) else view.w[(view.c > 0.0) & (view.c < 1.0)]
+    return float(w.sum() / (w @ w))
+
+
+def _fall(points: Points, result: CoxResult, name: str) -> Callable[[float], float]:
+    """The likelihood ratio statistic with one estimate fixed at a value, as a function of that value."""
+    z, w, wy, _ = points
+    ones = np.ones_like(z)
+    if name == "calibration_in_the_large":
+        alone = logistic_loss(ones[None], wy, w, offset=z)
+        lowest = alone(np.array([result.calibration_in_the_large]))[0]
+        return lambda at: 2.0 * (alone(np.array([at]))[0] - lowest)
     best = np.array([result.intercept, result.slope])
-    lowest = logistic_loss(np.stack([ones, x]), wy, w)(best)[0]
-
-    def fall(which: int, at: float) -> float:
-        """The likelihood ratio statistic with one of the two parameters fixed, minus the critical value."""
-        free, offset = (x, at * ones) if which == 0 else (ones, at * x)
-        found = minimize(logistic_loss(free[None], wy, w, offset=offset), best[[1 - which]])
-        return 2.0 * (found.value - lowest) - bound
-
-    errors = (result.se_intercept, result.se_slope)
-    both = [[_edge(fall, j, float(best[j]), sign * float(errors[j])) for j in (0, 1)] for sign in (-1.0, 1.0)]
-    return np.array(both)
+    lowest = logistic_loss(np.stack([ones, z]), wy, w)(best)[0]
+    free, fixed, start = (z, ones, best[1:]) if name == "intercept" else (ones, z, best[:1])
+    return lambda at: 2.0 * (minimize(logistic_loss(free[None], wy, w, offset=at * fixed), start).value - lowest)
 
 
-def _edge(fall: Callable[[int, float], float], which: int, start: float, step: float) -> float:
+def _edge(above: Callable[[float], float], start: float, step: float) -> float:
+    """Where a function that is negative at the start and grows becomes positive, in the direction of the step."""
     near, far = start, start + 2.0 * step
     for _ in range(40):
-        if fall(which, far) > 0.0:
+        if above(far) > 0.0:
             break
         near, far = far, far + 2.0 * (far - start)
     else:
         return math.nan
-    return float(scipy.optimize.brentq(lambda at: fall(which, at), near, far, xtol=1e-10))
+    return float(scipy.optimize.brentq(above, near, far, xtol=1e-10))
 
 
 #: The formulas by the names under which metrics declare them.

@@ -222,22 +222,6 @@ def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any,
             raise RefusedCallError(f"{why}: leave {name} out")
 
 
-def calibration_gain(metric: Any, y_true: Any, before: Any, after: Any, **options: Any) -> Comparison:
-    """The gain of a recalibration: the metric before minus after, on rows not used for fitting, with its interval.
-
-    Options are those of :func:`compare`. For metrics where lower is better, a positive gain is an improvement.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.02, 0.97, 0.99, 0.4, 0.6, 0.01, 0.98, 0.03] * 10
-    >>> gain = cal.calibration_gain("bs", y, p, [0.1 + 0.8 * c for c in p], rng=0)
-    >>> round(gain.difference, 3)
-    0.01
-    """
-    return compare(metric, y_true, before, after, **options)  # type: ignore[no-any-return]
-
-
 # -- methods of comparison --------------------------------------------------------------------------
 
 

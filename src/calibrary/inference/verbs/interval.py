@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.methods.units import Units, unit_way
 from calibrary.inference.result import IntervalResult
+from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
 from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator
 
@@ -60,6 +62,7 @@ def interval(
     perfect: float | None = None,
     units: Any = None,
     blocks: Any = None,
+    imputations: Any = None,
     **options: Any,
 ) -> IntervalResult:
     """Confidence interval for the true value of any metric.
@@ -84,10 +87,11 @@ def interval(
     method : "auto", "inversion", "triangle", "studentized", "asymptotic", "basic", "percentile", "bc", "bca", "normal"
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
         where inversion would be too slow or impossible, "studentized" (Student's t corrected for skewness, no draws)
-        for means of row losses, "asymptotic" for ``oe`` and ``eo``, and the "basic" bootstrap for other metrics. With
-        units it is "triangle" or "studentized". Rows are drawn with replacement, together with their weights,
-        features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for ``ce2_db``
-        and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo`` and ``cis``.
+        for means of row losses, "asymptotic" for ``oe``, ``eo`` and ``cis``, and the "basic" bootstrap for other
+        metrics. With units it is "triangle" or "studentized". Rows are drawn with replacement, together with their
+        weights, features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for
+        ``ce2_db`` and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo``
+        and ``cis``.
         An object holds the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
@@ -110,6 +114,10 @@ def interval(
         labels, the residuals of whole units change sign (for metrics that are functions of residuals).
     blocks : int or True, optional
         Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
+    imputations : array-like of shape (N,) or True, optional
+        The number of the completed data set of each row, for stacked rows after multiple imputation; or True, with
+        ``y_prob`` a list of arrays. Estimates are pooled by Rubin's rules on the scale where they are nearly normal
+        (log for O/E, logit for C), with the degrees of freedom of Barnard and Rubin (1999).
     **options
         ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
 
@@ -153,6 +161,10 @@ def interval(
         _not_of_simulated_values(method)
         one_of("method", method, METHODS)
     options |= {"units": units, "blocks": blocks}
+    if imputations is not None:
+        refuse_beside_imputations({"method": None if method == "auto" else method, "perfect": perfect})
+        one = functools.partial(interval, n_resamples=n_resamples, confidence_level=level, rng=rng, workers=workers)
+        return imputed_interval(metric, y_true, y_prob, imputations, options, one, level, clip)
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     if statistic.entry is not None and statistic.entry.no_interval:
@@ -170,7 +182,7 @@ def _not_of_simulated_values(method: str) -> None:
     if method.replace("_", "-") in ("consistency", "monte-carlo"):
         raise RefusedError(
             f"method={method!r} simulates data from known true probabilities and gives no interval of the true value: "
-            "use calibrary.consistency_band for the range of simulated values, or method='auto' for an interval"
+            "use calibrary.expected_by_chance for the range of simulated values, or method='auto' for an interval"
         )
 
 
@@ -254,7 +266,9 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
     """The method for a metric other than an error that grows from a perfect value."""
     entry = statistic.entry
     if entry is not None and entry.law in _RATIOS and not asymptotic.why_not(statistic):
-        return "asymptotic", ""
+        return "asymptotic", "its number of events has an exact distribution"
+    if entry is not None and entry.law == "profile likelihood" and not asymptotic.why_no_profile(statistic):
+        return "asymptotic", "profile likelihood"
     if not studentized.why_not(statistic):
         return "studentized", "it is a mean of row losses"
     return "basic", "its estimate is not at an end of its range, so resampling rows is valid"

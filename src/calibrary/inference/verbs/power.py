@@ -36,6 +36,11 @@ def name_of_test(metric: str) -> str:
     return f"{'The' if entry.title.endswith('test') else 'The test of the'} {entry.title} ({entry.key})"
 
 
+def an_error(size: float) -> str:
+    """The error that a test detects, in words."""
+    return f"a mean absolute difference of {number(size)} between true and stated probabilities"
+
+
 @dataclass(frozen=True)
 class Power(Result):
     """The power of a test to detect a miscalibration of a given size.
@@ -62,7 +67,7 @@ class Power(Result):
     def sentence(self) -> Sentence:
         """The power in words."""
         said = (
-            f"{name_of_test(self.metric)} at level {percent(self.alpha)} detects an error of {number(self.error)} "
+            f"{name_of_test(self.metric)} at level {percent(self.alpha)} detects {an_error(self.error)} "
             f"({self.line}) in {percent(self.power)} of samples of {counted(self.n, 'row')}."
         )
         return Sentence(said, measured(said, power=self.power))
@@ -101,7 +106,7 @@ def power(
     alpha : float
         Level of the test.
     n_resamples : int
-        Number of simulated samples, of calibrated and of miscalibrated models.
+        Simulated samples, of calibrated and of miscalibrated models.
     rng : int, Generator or None
         Seed or source of random numbers.
     **options
@@ -120,6 +125,9 @@ def power(
     check_draws(n_resamples, alpha)
     if not entry.null:
         raise RefusedError(f"{entry.id} has no null distribution: {entry.null_note or 'labels cannot be redrawn'}")
+    if entry.fields:
+        parts = " or ".join(f"{entry.id}.{name}" for name, _ in entry.fields)
+        raise RefusedError(f"{entry.key} has several numbers: name one, {parts}")
     c = _confidences(n, y_prob, law)
     truth = _truth(c, error, line)
     source = generator(rng, "power")
@@ -160,7 +168,7 @@ class SampleSize(Result):
         """The number of rows in words."""
         said = (
             f"{name_of_test(self.metric)} at level {percent(self.alpha)} needs about {counted(self.n, 'row')} to "
-            f"detect an error of {number(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
+            f"detect {an_error(self.error)} ({self.line}) in {percent(self.wanted)} of samples."
         )
         return Sentence(said, measured(said, n=self.n))
 

@@ -43,7 +43,6 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         if every cell has 5 expected rows. Otherwise, and for metrics without a formula, labels are redrawn from the
         predictions ("monte-carlo"), which is valid for any metric and sample size; also if ``calibration_map`` or an
         ``alternative`` is given that the formula does not have. ``result.law`` is the choice.
-        Functions named after a test (``spiegelhalter_z_test``) use their own formula by default.
     units : array-like of shape (N,), optional
         The patient, prompt or user of each row. The residuals of whole units change sign, instead of redrawing labels
         one by one.

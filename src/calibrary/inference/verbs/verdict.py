@@ -122,6 +122,12 @@ class Verdict(Result):
     def __bool__(self) -> bool:
         return self.passed
 
+    def require(self) -> Verdict:
+        """The verdict itself if it passes, else an ``AssertionError`` with its sentence: for tests and builds."""
+        if not self.passed:
+            raise AssertionError(self.sentence)
+        return self
+
 
 @takes_table
 @takes_old_keywords
@@ -157,6 +163,8 @@ def verdict(
     'pass'
     >>> cal.verdict("bs<0.05", y, p, rng=0).status
     'fail'
+    >>> cal.verdict("ece<0.5", y, p, rng=0).require().status  # fails a test or a build unless the bound holds
+    'pass'
     """
     if isinstance(options.get("by"), str) and options["by"] in ("interval", "estimate"):
         deprecated("by= of verdict", "judged_by=")

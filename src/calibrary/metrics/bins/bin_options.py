@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrary.base.errors import one_of
 from calibrary.data.views import Views
@@ -14,10 +15,10 @@ from calibrary.metrics.machinery.declare import Common, Options
 
 BINNING = Options(
     """\
-binning : "width", "mass", "area", "points", "unique", "sweep" or a grouping object
+binning : "width", "mass", "area", "points", "unique", "sweep", a list of edges or a grouping object
     How confidences are put in bins: bins of equal width, of equal mass, of equal width x mass, of ``points_per_bin``
-    rows each, one bin per distinct confidence, the largest number of bins whose mean labels rise with confidence, or an
-    object of :mod:`calibrary.grouping`.
+    rows each, one bin per distinct confidence, the largest number of bins whose mean labels rise with confidence, bins
+    between your own edges (``[0, 0.1, 0.5, 1]``), or an object of :mod:`calibrary.grouping`.
 n_bins : int
     Number of bins; empty bins are counted.
 closed : "right" or "left"
@@ -25,7 +26,8 @@ closed : "right" or "left"
 mass_rule : "floor", "split", "round" or "quantile"
     How equal-mass bins are cut; see :class:`calibrary.grouping.EqualMass`.
 edges : array-like, optional
-    Bin edges that you choose yourself, in place of ``binning``.
+    Bin edges that you choose yourself, in place of ``binning`` and ``n_bins``; ``binning=[0, 0.1, 0.5, 1]`` means the
+    same.
 points_per_bin : int
     Number of rows per bin, for ``binning="points"``.
 strategy : "uniform" or "quantile", optional
@@ -54,7 +56,7 @@ class Bins(Common, total=False):
 class BinnedKeywords(Bins, total=False):
     """Keywords that every binned metric accepts."""
 
-    binning: str | Grouping
+    binning: str | Grouping | ArrayLike
 
 
 Binned = BinnedKeywords  # the name of this class in version 0.2, which old pickles and imports may still use

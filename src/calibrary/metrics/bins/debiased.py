@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from calibrary.base.errors import bounded, one_of
 from calibrary.data.checks import Array
@@ -46,7 +47,7 @@ class _DebiasedKeywords(Common, total=False):
 def _grouped(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     mass_rule: str = "split",
     definition: str = "",
     root: bool = False,
@@ -74,7 +75,7 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 def debiased_squared_calibration_error(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     mass_rule: str = "split",
     definition: str = "authors",
     root: bool = False,
@@ -118,7 +119,7 @@ def debiased_squared_calibration_error(
 def debiased_calibration_error(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     mass_rule: str = "split",
     method: str = "exact",
     n_resamples: int = 1000,
@@ -168,7 +169,7 @@ def debiased_calibration_error(
 def debiased_squared_calibration_error_test(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     mass_rule: str = "split",
     definition: str = "authors",
     weight_type: str = "frequency",
@@ -218,7 +219,7 @@ def debiased_squared_calibration_error_test(
 def debiased_calibration_error_test(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     mass_rule: str = "split",
     n_resamples: int = 9999,
     rng: Any = None,

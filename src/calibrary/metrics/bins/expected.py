@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn, whole
 from calibrary.data.checks import Array
@@ -117,7 +118,7 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
 def adaptive_calibration_error(
     view: Predictions,
     *,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     norm: float | str = 1,
     aggregate: str = "power",
     **options: Unpack[Bins],
@@ -152,7 +153,7 @@ def thresholded_adaptive_calibration_error(
     view: Predictions,
     *,
     threshold: float = 0.01,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     norm: float | str = 1,
     aggregate: str = "power",
     **options: Unpack[Bins],

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrary.data.checks import CHUNK, Array
 from calibrary.data.predictions import Predictions
@@ -57,7 +58,7 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         norm: float | str = usual,
         aggregate: str = "power",
         distance: str = "tv",
-        binning: str | Grouping = "width",
+        binning: str | Grouping | ArrayLike = "width",
         **options: Any,
     ) -> Value | None:
         grouping = as_grouping(binning, **options)

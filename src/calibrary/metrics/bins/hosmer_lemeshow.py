@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
 from calibrary.data.checks import Array
@@ -172,7 +172,7 @@ def hosmer_lemeshow(
     view: Predictions,
     *,
     n_bins: int = 10,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     variance: str = "pooled",
     fitted: bool = False,
     reference_class: int = 0,
@@ -231,7 +231,7 @@ def hosmer_lemeshow_test(
     view: Predictions,
     *,
     n_bins: int = 10,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     variance: str = "pooled",
     fitted: bool = False,
     reference_class: int = 0,
@@ -344,7 +344,7 @@ def _chi_squared(
     view: Predictions,
     *,
     n_bins: int = 10,
-    binning: str | Grouping = "mass",
+    binning: str | Grouping | ArrayLike = "mass",
     variance: str = "pooled",
     fitted: bool = False,
     reference_class: int = 0,

@@ -6,12 +6,12 @@ from typing import Unpack
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import Edges, EqualWidth, Grouping, Groups
+from calibrary.grouping import Edges, EqualWidth, Grouping, Groups, as_grouping
 from calibrary.grouping.edges import whole
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.metrics.machinery.declare import Looked, metric
@@ -30,7 +30,7 @@ def test_based_calibration_error(
     *,
     alpha: float = 0.05,
     strategy: str | None = None,
-    binning: str | Grouping | None = None,
+    binning: str | Grouping | ArrayLike | None = None,
     min_count: int = 10,
     n_max: float = 1000,
     last_bin: str = "atom",
@@ -125,18 +125,18 @@ def _rejected_outside(k: NDArray[np.int64], n: NDArray[np.int64], alpha: float) 
 def _bins(
     view: Predictions,
     strategy: str | None,
-    binning: str | Grouping | None,
+    binning: str | Grouping | ArrayLike | None,
     n_min: int,
     n_max: float,
     last_bin: str,
     n_bins: int,
 ) -> Groups:
-    if isinstance(binning, Grouping):
-        return binning.groups(view)
+    if strategy is not None and binning is not None:
+        raise RefusedError(f"strategy={strategy!r} and binning={binning!r} mean the same: pass one of them")
+    if not isinstance(binning, str | None):
+        return as_grouping(binning).groups(view)
     if strategy is None:
         strategy = "pava-bc" if binning is None else _STRATEGIES.get(binning, binning)
-    elif binning is not None:
-        raise RefusedError(f"strategy={strategy!r} and binning={binning!r} mean the same: pass one of them")
     one_of("strategy", strategy, ("pava-bc", "pava", "quantile", "uniform"))
     if strategy == "uniform":
         return EqualWidth(n_bins, "left").groups(view)

@@ -86,7 +86,7 @@ def dirichlet_kernel_calibration_error(
     -----
     Without ``debias`` the estimate is biased: perfectly calibrated predictions (softmax of N(0, 9) logits, N = 1000)
     show about 0.12 for 3 classes and 0.18 for 10 with the default width, 0.3 and 0.64 with "loo-mle". Compare the value
-    with its mean for labels redrawn from the predictions (``calibrary.null_distribution``). For two classes the value
+    with its mean for labels redrawn from the predictions (``calibrary.expected_by_chance``). For two classes the value
     is exactly twice ``bkde`` with the same settings.
 
     Examples

@@ -164,7 +164,9 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
                 return formula(data, **keywords)
             if looked == {"lens"} and keywords["lens"] in ("auto", "binary"):  # the lens would show p itself
                 return formula(data, **{name: value for name, value in keywords.items() if name != "lens"})
-        return measure(entry, data, question_of(keywords, entry.options))
+        question = question_of(keywords, entry.options)
+        entry.say_change(data, question)
+        return measure(entry, data, question)
 
     return call
 
@@ -273,7 +275,7 @@ REDRAWING: dict[str, Any] = {
 _DOC_REDRAWING = """\
 method : "asymptotic", "monte-carlo", "consistency", MonteCarlo or Consistency
     The test's own null distribution; or labels redrawn from the predictions ``n_resamples`` times, with ``rng``,
-    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.null_distribution`; or an object with
+    ``alternative``, ``calibration_map`` and ``workers`` as in :func:`calibrary.expected_by_chance`; or an object with
     these settings, such as ``calibrary.MonteCarlo(n_resamples=9999, rng=0)``."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from calibrary.base.claims import Claim
-from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest, warn_once
 from calibrary.base.markup import element, html_table, markup
 from calibrary.base.moved import RenamedFields
 from calibrary.base.plain import as_plain
@@ -256,13 +256,23 @@ class Entry(Facts, RenamedFields):
             "name": f"{self.title} ({self.key})",
             "family": self.family,
             "range": f"{low:g} to {high:g}",
-            "value of a calibrated model": "depends on the data" if self.perfect is None else f"{self.perfect:g}",
+            "value of a calibrated model": self._of_calibrated,
             "when to use it": self.use,
             "when not to": self.avoid,
             "function": f"calibrary.{self.declared.function}",
         }
         rows = [(name, text) for name, text in facts.items() if text]
         return markup(element("p", self.meaning), html_table(("", ""), rows))
+
+    @property
+    def _of_calibrated(self) -> str:
+        """The value of a calibrated model, and whether an estimate of it is larger by chance."""
+        if self.perfect is None:
+            return "depends on the data"
+        by_chance = self.tail == "greater" and self.judges and not self.unbiased
+        return f"{self.perfect:g}" + (
+            " if the true probabilities were known, larger by chance in a sample" if by_chance else ""
+        )
 
     @property
     def key(self) -> str:
@@ -344,6 +354,11 @@ class Entry(Facts, RenamedFields):
         if chosen.name == "binary" and getattr(data, "k", 2) > 2:
             raise RefusedError(self._not_two_classes(data.k))
         return chosen
+
+    def say_change(self, data: Any, question: Question) -> None:
+        """Warn once if the usual lens is not that of the version before, where the metric was called by name."""
+        if self.changed and question.lens == "auto" and getattr(data, "k", 0) == 2:
+            warn_once(f"{self.id}: {self.changed}")
 
     def _not_two_classes(self, k: int) -> str:
         """The remedy for lens="binary" with more classes: lenses that this metric accepts."""
@@ -500,7 +515,7 @@ def _called(id: str, name: Alias) -> Entry:
     # one number of the result: tests and the overall decision use the whole result only
     return replace(
         entry, called=name, fields=(), perfect=name.perfect,
-        better=entry.better if name.perfect is None else "perfect", law="", overall={},
+        better=entry.better if name.perfect is None else "perfect", overall={},
     )  # fmt: skip
 
 

@@ -169,6 +169,8 @@ class Facts:
     coverage_note : measured coverage of the default interval, if it is below 92%
     data_type : the type of data that the formula uses, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses that the metric accepts; what "auto" means for K > 2 and K = 2
+    changed : how the default of two classes differs from that of the version before, for a warning that is given once;
+        empty if it does not
     default_average : how the views of a lens are combined by default
     needs : inputs beyond labels and probabilities ("features", "groups", "model", "boxes", "order", "distributions")
     weights : "repetition" (a row of weight 2 is the row repeated), "rows" (weights enter means, but sizes count rows)
@@ -259,6 +261,7 @@ class Facts:
     lenses: tuple[str, ...] = ()
     default_lens: str = "top-label"
     binary_lens: str = "binary"
+    changed: str = ""
     default_average: str = "uniform"
     needs: tuple[str, ...] = ()
     weights: str = "repetition"

@@ -18,7 +18,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.text import in_sentence
 from calibrary.grouping import ROOFS
-from calibrary.grouping.named import BINNINGS
+from calibrary.grouping.named import BINNINGS, refuse_idle_bins
 from calibrary.kernels import WEIGHT_TYPES
 from calibrary.metrics.machinery.facts import Options
 
@@ -89,7 +89,7 @@ KINDS: dict[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True)
-class Option:
+class MetricOption:
     """One option of one metric: the types and values that it accepts."""
 
     name: str
@@ -179,10 +179,12 @@ def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mappi
             known[name].check(value)
     if "points_per_bin" in given:
         _refuse_idle(given, formula, extra)
+    if "binning" in known:
+        refuse_idle_bins(given)
 
 
 #: The options of every formula that was called with options.
-_DECLARED: dict[Callable[..., Any], Mapping[str, Option]] = {}
+_DECLARED: dict[Callable[..., Any], Mapping[str, MetricOption]] = {}
 
 
 def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
@@ -196,7 +198,7 @@ def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
         )
 
 
-def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, Option]:
+def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, MetricOption]:
     """The options of a metric, from its signature and the tables of this file."""
     found = {}
     for name, value in inspect.signature(formula).parameters.items():
@@ -210,7 +212,7 @@ def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, O
     return found
 
 
-def _option(id: str, name: str, kinds: frozenset[str]) -> Option:
+def _option(id: str, name: str, kinds: frozenset[str]) -> MetricOption:
     def setting(table: Mapping[str, Any], usual: Any) -> Any:
         return table.get(f"{id}.{name}", table.get(name, usual))
 
@@ -218,7 +220,7 @@ def _option(id: str, name: str, kinds: frozenset[str]) -> Option:
     low, high = setting(RANGES, (1 if whole else -math.inf, math.inf))
     choices = setting(CHOICES, ()) if "str" in kinds else ()
     endless = name in ENDLESS or f"{id}.{name}" in ENDLESS
-    return Option(name, kinds, choices, low, high, endless, name in FINITE)
+    return MetricOption(name, kinds, choices, low, high, endless, name in FINITE)
 
 
 def _kinds(annotation: str) -> frozenset[str]:

@@ -68,7 +68,7 @@ def expected_observed_ratio(view: Predictions, *, inverse: bool = False, **commo
     .. math:: \frac{\sum_i c_i}{\sum_i y_i}
 
     The ratio is infinite if no event was observed. With the class-wise lens the value is the mean of K ratios;
-    ``average=None`` gives each ratio. :func:`observed_expected_interval` gives an interval.
+    ``average=None`` gives each ratio. ``interval("eo", y_true, y_prob)`` gives an interval.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def observed_expected_ratio(view: Predictions, **common: Unpack[Common]) -> floa
 
     .. math:: \frac{\sum_i y_i}{\sum_i c_i}
 
-    The ratio is infinite if no event was expected and some occurred. :func:`observed_expected_interval` gives an
-    interval.
+    The ratio is infinite if no event was expected and some occurred. ``interval("oe", y_true, y_prob)`` gives
+    an interval.
 
     Examples
     --------

@@ -1,9 +1,10 @@
 """Confidence as a criterion to answer or to abstain: risk and coverage, ranks, and errors printed by leaderboards.
 
-A language model (or any classifier) that may abstain gives the answers with the highest confidence first. In a binary
-view ``y`` is 1 if the answer was right, and ``c`` the confidence given with it; with ``lens="top-label"`` the answer is
-the predicted class and ``c`` its probability. Answers with tied confidences (usual if confidence is given in words) are
-taken together: every number here is its expectation over all orders of the tied answers.
+A classifier or a language model that may abstain gives the answers with the highest confidence first. By default the
+areas under risk-coverage curves judge the predicted class, for two classes as for many: the answer is that class and
+``c`` its probability. With ``lens="binary"``, ``y`` is 1 if an answer was right, and ``c`` the confidence given with
+it. Answers with tied confidences (usual if confidence is given in words) are taken together: every number here is its
+expectation over all orders of the tied answers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from calibrary.numerics.runs import run_lengths, run_starts
 # -- risk and coverage -------------------------------------------------------------------------------
 
 
-@metric("aurc", stacks="weights")
+@metric("aurc", binary_lens="top-label", stacks="weights")
 def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean error rate of the k most confident answers, over all k.
 
@@ -40,13 +41,13 @@ def area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) 
     --------
     >>> import calibrary as cal
     >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
-    >>> round(cal.area_under_risk_coverage_curve(right, confidence), 4)
+    >>> round(cal.area_under_risk_coverage_curve(right, confidence, lens="binary"), 4)
     0.1967
     """
     return as_number(_risk_area(_Falling.of(view)))
 
 
-@metric("e_aurc", stacks="weights")
+@metric("e_aurc", binary_lens="top-label", stacks="weights")
 def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""How much of the area under the risk-coverage curve a better order of confidences would save.
 
@@ -58,13 +59,13 @@ def excess_area_under_risk_coverage_curve(view: Predictions, **common: Unpack[Co
     --------
     >>> import calibrary as cal
     >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
-    >>> round(cal.excess_area_under_risk_coverage_curve(right, confidence), 4)
+    >>> round(cal.excess_area_under_risk_coverage_curve(right, confidence, lens="binary"), 4)
     0.0667
     """
     return as_number(np.maximum(_risk_area(_Falling.of(view)) - _risk_area(_Falling.best(view)), 0.0))
 
 
-@metric("augrc", stacks="weights")
+@metric("augrc", binary_lens="top-label", stacks="weights")
 def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpack[Common]) -> float:
     r"""Mean share of answers that are among the k most confident and wrong, over all k.
 
@@ -77,7 +78,7 @@ def area_under_generalized_risk_coverage_curve(view: Predictions, **common: Unpa
     --------
     >>> import calibrary as cal
     >>> right, confidence = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
-    >>> round(cal.area_under_generalized_risk_coverage_curve(right, confidence), 4)
+    >>> round(cal.area_under_generalized_risk_coverage_curve(right, confidence, lens="binary"), 4)
     0.16
     """
     f = _Falling.of(view)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 #: Variance from which three cumulants and a lattice correction are accurate to about 1e-5 of the value.
-_LARGE = 25.0
+LARGE = 25.0
 #: Neighbouring probabilities are combined into at most this many groups.
 _GROUPS = 2048
 
@@ -29,7 +29,7 @@ def mean_absolute_deviation(p: Array, w: Array | None = None) -> float:
     variance = float(copies @ spread)
     if variance <= 0.0:
         return 0.0
-    if variance < _LARGE:
+    if variance < LARGE:
         return _from_the_law(p, copies, variance)
     third = float(copies @ (spread * (1.0 - 2.0 * p)))
     fourth = float(copies @ (spread * (1.0 - 6.0 * spread)))
@@ -51,7 +51,7 @@ def upper_tail(p: Array, w: Array | None, at: float) -> float:
     mean, variance = float(copies @ p), float(copies @ spread)
     if variance <= 1e-12:
         return float(0.5 * (mean > at - 0.5) + 0.5 * (mean > at + 0.5))
-    if variance < _LARGE:
+    if variance < LARGE:
         value, law = _law(p, copies, variance)
         return float(law[value > at + 0.25].sum() + 0.5 * law[np.abs(value - at) < 0.25].sum())
     # half of the probability of the value itself corrects for the lattice; Edgeworth's first term for the skewness

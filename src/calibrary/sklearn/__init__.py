@@ -1,23 +1,33 @@
-"""Scorers for scikit-learn: every metric that needs only labels and probabilities, by its name.
+"""Scorers and drop-in functions for scikit-learn.
 
-Use ``cross_val_score(model, X, y, scoring=get_scorer("ece"))``. The displays (``from_estimator``,
-``from_predictions``) are in :mod:`calibrary.plots`. The module needs scikit-learn
+Use ``cross_val_score(model, X, y, scoring=get_scorer("ece"))``: every metric that needs only labels and probabilities
+is a scorer by its name. ``CalibrationDisplay``, ``calibration_curve`` and ``brier_score_loss`` take what scikit-learn's
+take, and more; further displays are in :mod:`calibrary.plots`. ``CalibrationDisplay`` needs scikit-learn
 (``pip install calibrary[sklearn]``).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from calibrary.base.errors import one_of, whole
-from calibrary.diagnostics.reliability import reliability_bins
+from calibrary.base.errors import installed, room
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
+from calibrary.sklearn.drop_in import brier_score_loss, calibration_curve
 
-__all__ = ["CalibrationScorer", "calibration_curve", "get_scorer", "get_scorer_names", "make_scorer", "scorers"]
+if TYPE_CHECKING:
+    from calibrary.sklearn.display import CalibrationDisplay as CalibrationDisplay
+
+__all__ = [
+    "CalibrationScorer",
+    "brier_score_loss",
+    "calibration_curve",
+    "get_scorer",
+    "get_scorer_names",
+    "make_scorer",
+    "scorers",
+]
 
 
 class CalibrationScorer:
@@ -25,6 +35,8 @@ class CalibrationScorer:
 
     :func:`make_scorer` creates it. A scorer can be pickled, so that ``n_jobs`` works.
     """
+
+    _requested: Any = None
 
     def __init__(self, metric: str, **options: Any) -> None:
         self.metric, self.options = metric, options
@@ -42,6 +54,23 @@ class CalibrationScorer:
         if self._entry.better == "higher":
             return value
         return -abs(value - (self._entry.perfect or 0.0)) if self._entry.better == "perfect" else -value
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """State that this scorer uses ``sample_weight``, for scikit-learn's metadata routing; the scorer is copied."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if set(requests) != {"sample_weight"}:
+            raise TypeError(f"a scorer can only request sample_weight, not {', '.join(sorted(requests)) or 'nothing'}")
+        made = copy.copy(self)
+        made._requested = MetadataRequest(owner=self.__name__)
+        made._requested.score.add_request(param="sample_weight", alias=requests["sample_weight"])
+        return made
+
+    def get_metadata_routing(self) -> Any:
+        """What this scorer requests; without ``set_score_request``, scikit-learn asks whether to pass weights."""
+        if self._requested is None:
+            return self.set_score_request(sample_weight=None)._requested
+        return self._requested
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -115,30 +144,6 @@ def scorers(*names: str) -> dict[str, CalibrationScorer]:
     return {name: get_scorer(name) for name in names or get_scorer_names()}
 
 
-def calibration_curve(
-    y_true: Any, y_prob: Any, *, pos_label: Any = None, n_bins: int = 5, strategy: str = "uniform"
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Observed frequency and mean prediction of every bin that has rows, as ``sklearn.calibration.calibration_curve``.
-
-    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). For counts, limits and several
-    classes use :func:`calibrary.reliability_bins`.
-
-    Examples
-    --------
-    >>> from calibrary.sklearn import calibration_curve
-    >>> observed, predicted = calibration_curve([0, 0, 1, 1], [0.1, 0.3, 0.35, 0.9], n_bins=2)
-    >>> observed.round(3).tolist(), predicted.round(3).tolist()
-    ([0.333, 1.0], [0.25, 0.9])
-    """
-    one_of("strategy", strategy, ("uniform", "quantile"))
-    edges = np.linspace(0, 1, whole("n_bins", n_bins) + 1)
-    if strategy == "quantile":
-        edges = np.unique([0.0, *np.quantile(np.asarray(y_prob, float), edges)[1:-1], 1.0])
-    bins = reliability_bins(y_true, y_prob, pos_label=pos_label, edges=edges)
-    occupied = bins.count > 0
-    return bins.outcome[occupied], bins.confidence[occupied]
-
-
 def _refusal(entry: Entry) -> str:
     """The property of a metric that a scorer cannot have, such as further inputs; empty if there is none."""
     if entry.family == "detection":
@@ -146,5 +151,11 @@ def _refusal(entry: Entry) -> str:
     return ", ".join(entry.needs) or ("more than one number" if entry.fields else "")
 
 
+def __getattr__(name: str) -> Any:
+    if name == "CalibrationDisplay":  # a subclass of scikit-learn's, which is imported when it is first used
+        return room("calibrary.sklearn.display").CalibrationDisplay
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *(["CalibrationDisplay"] if installed("sklearn") else [])])

@@ -1,0 +1,1 @@
+"""The statistics of a trial: numbers of rows for a precision, results across centres, completed data sets."""

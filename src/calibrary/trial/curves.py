@@ -1,0 +1,97 @@
+"""The calibration curve over centres: the curve of each centre, pooled point by point on the logit scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
+from calibrary.inference.methods.scales import one_class
+from calibrary.maps.base import logit
+from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.smooth.loess import fit_weights
+from calibrary.trial.effects import pooled_effects
+
+#: Points of the curve, share of the nearest rows in a local line, and the fewest rows of a centre's curve.
+_POINTS, _SPAN, _FEWEST = 61, 0.75, 20
+
+
+@dataclass(frozen=True)
+class PooledCurve(Result):
+    """The mean calibration curve over centres, on a grid of predictions.
+
+    Attributes
+    ----------
+    grid : predictions, even on the log odds
+    mean, low, high : the mean curve and its band, point by point
+    prediction_low, prediction_high : the band of the curve of a new centre
+    k : number of centres at each point: those with predictions on both sides of it
+    each : the curve of each centre, NaN outside its predictions
+    names : the centres of ``each``
+    left_out : the centres without a curve, each with the reason
+    """
+
+    grid: Array
+    mean: Array
+    low: Array
+    high: Array
+    prediction_low: Array
+    prediction_high: Array
+    k: Array
+    each: Array
+    names: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def pooled_curve(
+    names: tuple[str, ...], parts: list[Predictions], level: float, *, truncated: bool = False
+) -> PooledCurve:
+    """Local lines on the log odds in each centre, pooled at every point as any other estimate."""
+    every = np.concatenate([logit(part.c) for part in parts])
+    low, high = np.quantile(every, [0.005, 0.995])
+    grid = np.linspace(low, high, _POINTS)
+    value, variance = np.full((2, len(parts), _POINTS), np.nan)
+    left: list[tuple[str, str]] = []
+    for i, part in enumerate(parts):
+        why = one_class(part.y) or _fit(part, grid, value[i], variance[i])
+        if why:
+            left.append((names[i], why))
+    kept = [i for i, name in enumerate(names) if name not in dict(left)]
+    ends = np.full((5, _POINTS), np.nan)
+    known = np.isfinite(value) & np.isfinite(variance)
+    for j in range(_POINTS):
+        here = known[:, j]
+        if here.any():
+            e = pooled_effects(value[here, j], variance[here, j], level, truncated=truncated)
+            ends[:, j] = e.mu, e.low, e.high, e.prediction_low, e.prediction_high
+    mean, low, high, far_low, far_high = scipy.special.expit(ends)
+    return PooledCurve(
+        scipy.special.expit(grid), mean, low, high, far_low, far_high, known.sum(axis=0),
+        scipy.special.expit(value[kept]), tuple(names[i] for i in kept), tuple(left),
+    )  # fmt: skip
+
+
+def _fit(part: Predictions, grid: Array, value: Array, variance: Array) -> str:
+    """Write a centre's curve on the logit scale, and its variance, where the grid lies inside its predictions.
+
+    The answer says why there is none. A curve at 0 or 1 has no logit: it is moved inside by half a row.
+    """
+    order = np.argsort(part.c, kind="stable")
+    x, y = logit(part.c[order]), part.y[order].astype(np.float64)
+    if part.n < _FEWEST:
+        return f"it has {part.n} rows, and a curve needs {_FEWEST}"
+    inside = np.flatnonzero((grid > x[0]) & (grid < x[-1]))
+    if not len(inside):
+        return "its predictions do not vary enough"
+    weights = fit_weights(x, None, grid[inside], int(part.n * _SPAN), 1, 1.0, None)
+    if weights is None:
+        return "its predictions are too few different values for a curve"
+    weights = weights[: len(inside)]
+    least = 0.5 / part.n
+    curve = np.clip(weights @ y, least, 1.0 - least)
+    value[inside] = logit(curve)
+    variance[inside] = (weights**2).sum(axis=1) / (curve * (1.0 - curve))
+    return ""

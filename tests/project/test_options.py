@@ -1,0 +1,162 @@
+"""The table of options: what is said once, what the help shows first, the old commands, and values that are refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from calibrary import options
+from calibrary.base.errors import RefusedError
+from calibrary.cli import renewed
+from calibrary.cli.start import _surface
+from paths import ROOT
+
+FORMS = [(name, form) for name, forms in options.table().items() for form in forms.values()]
+
+#: One name for one thing: the keyword in Python, and the words of the command line.
+ONE_NAME = {
+    "sample_weight": "weight", "n_resamples": "resamples", "rng": "seed", "units": "unit", "confidence_level": "level",
+    "by": "by", "time": "time", "n_bins": "bins", "thresholds": "threshold", "pos_label": "positive",
+}  # fmt: skip
+
+
+def test_every_help_text_stands_once_in_the_source():
+    texts = [text for entry in _entries() for text in entry]
+    assert len(texts) > 150
+    assert sorted(texts) == sorted(set(texts))
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "calibrary").rglob("*.py"))
+    long = {text for text in texts if len(text) > 45}
+    assert len(long) > 60
+    assert [text for text in long if text in source] == []
+
+
+def _entries():
+    import tomllib
+
+    for entry in tomllib.loads(options.TABLE.read_text(encoding="utf-8")).values():
+        yield [one["help"] for one in (entry, *(v for v in entry.values() if isinstance(v, dict))) if "help" in one]
+
+
+def test_no_field_of_an_entry_is_misspelled():
+    commands = {command for forms in options.table().values() for command in forms} - {""}
+    known = set(_names(_surface())) | {"fit", "apply", "inverse", "detection-plot", "cache"}
+    assert {name for name in commands if name not in known and not name.startswith("study-")} == set()
+
+
+def _names(command):
+    for name, inside in command.get("commands", {}).items():
+        yield name
+        yield from _names(inside)
+
+
+def test_sixteen_commands_stand_below_six_headings():
+    found = {}
+    for name, one in _surface()["commands"].items():
+        found.setdefault(one["group"], []).append(name)
+    assert found == {
+        "Start": ["demo", "app", "report"],
+        "Measure": ["metric", "compare", "plot", "recalibrate", "validate", "plan"],
+        "Special data": ["answers", "ensemble", "outside", "detection"],
+        "Look up": ["explain"],
+        "Scale": ["scale"],
+        "Serve": ["mcp"],
+    }
+    assert sorted(_surface()["commands"]["explain"]["commands"]) == ["list", "notation", "recommend", "table2"]
+    assert sorted(_surface()["commands"]["scale"]["commands"]) == ["monitor", "scan", "sql", "state"]
+
+
+def test_ten_options_of_a_report_come_first_and_the_others_have_headings():
+    shown = _surface()["commands"]["report"]["options"]
+    assert len([o for o in shown if not o["group"] and o["names"] != ["--help"]]) == 10
+    assert {o["group"] for o in shown} >= {"Columns", "Reading the file", "Precision", "Output", "Gates"}
+
+
+@pytest.mark.parametrize(("python", "typed"), ONE_NAME.items())
+def test_the_command_line_takes_the_words_of_python(python, typed):
+    words = {word for _, form in FORMS if form.keyword == python and not form.argument for word in form.words}
+    assert {f"--{typed}", f"--{python.replace('_', '-')}"} <= words
+    row = f"| `{python}` | `--{python.replace('_', '-')}`"
+    assert row in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *((name, f"explain {name}") for name in ("list", "recommend", "table2", "notation")),
+        *((name, f"scale {name}") for name in ("scan", "sql", "state", "monitor")),
+        ("report --sampled", "answers"),
+        ("report --members", "ensemble"),
+        ("report --outside", "outside"),
+    ],
+)
+def test_an_old_command_becomes_the_new_one_and_says_so(old, new):
+    words = [*old.split(), "x", "-o", "y"]
+    today, said = renewed(words)
+    assert said == f"calibrary {old} is an old command: use calibrary {new}"
+    option = [word for word in old.split()[1:] if word != "--sampled"]
+    assert today == [*new.split(), *option, "x", "-o", "y"]
+    assert renewed(today) == (today, "")
+
+
+def test_an_old_command_works_and_says_the_new_one_once():
+    typed = [sys.executable, "-m", "calibrary", "list", "--family", "cumulative"]
+    done = subprocess.run(typed, capture_output=True, text=True, check=True)
+    assert "ecce_mad" in done.stdout
+    assert done.stderr.count("calibrary list is an old command: use calibrary explain list") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--threshold", "20"], "--threshold 20.0: pass a number between 0 and 1, such as 0.2 for 20%"),
+        (["--thresholds", "0"], "--threshold 0.0: pass a number between 0 and 1"),
+        (["--resamples", "-1"], "--resamples -1: pass a whole number between 0 and 1,000,000"),
+        (["--confidence-level", "95"], "--level 95.0: pass a number between 0 and 1, such as 0.95 for 95%"),
+        (["--weight-type", "none"], "--weight-type 'none' is not known"),
+    ],
+)
+def test_values_are_checked_before_the_file_is_read(words, said):
+    typed = [sys.executable, "-m", "calibrary", "report", "there-is-no-such-file.csv", *words]
+    done = subprocess.run(typed, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"calibrary: {said}"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("thresholds", [0.5, 20], r"thresholds\[1\]=20: pass a number between 0 and 1"),
+        ("thresholds", "0.5", "thresholds='0.5': pass a number"),
+        ("jobs", "two", "jobs='two': pass a whole number of at least 1"),
+        ("n_bins", 2.5, "n_bins=2.5: pass a whole number"),
+        ("n_bins", True, "n_bins=True: pass a whole number"),
+        ("ordinal", "yes", "ordinal='yes' is neither True nor False"),
+        ("confidence_level", "95%", "confidence_level='95%': pass a number"),
+        ("confidence_level", float("nan"), "confidence_level=nan: pass a number"),
+        ("weight_type", "zzz", "weight_type='zzz' is not known"),
+    ],
+)
+def test_a_setting_of_another_type_or_range_is_refused(name, value, said):
+    with pytest.raises(RefusedError, match=f"^{said}"):
+        options.checked({name: value})
+
+
+def test_the_defaults_and_what_a_range_contains_are_never_refused():
+    import numpy as np
+
+    options.checked({name: option.initial for name, option in options.settings().items()})
+    options.checked({"thresholds": np.array([0.1, 0.9]), "n_bins": np.int64(3), "jobs": 1, "ordinal": np.True_})
+    options.checked(
+        {"confidence_level": np.float64(0.9), "thresholds": (0.5,), "n_resamples": 0, "weight_type": "importance"}
+    )
+
+
+def test_the_fields_of_the_page_are_options_of_the_table():
+    page = (ROOT / "src" / "calibrary" / "application" / "app.js").read_text(encoding="utf-8")
+    switches = json.loads(re.search(r"const SWITCHES = (\[.*?\])", page)[1])
+    offered = {option.name for option in options.options_of("report") if option.app}
+    assert set(switches) - {"sampled"} <= offered
