@@ -86,6 +86,7 @@ from calibrary.evaluation import Evaluation as Evaluation
 from calibrary.evaluation import Row as Row
 from calibrary.evaluation import evaluate as evaluate
 from calibrary.grouping.edges import Grouping
+from calibrary.grouping.segments import cut as cut
 from calibrary.inference.draw.null import Consistency as Consistency
 from calibrary.inference.draw.null import MonteCarlo as MonteCarlo
 from calibrary.inference.draw.null import MonteCarloResult as MonteCarloResult

@@ -52,6 +52,7 @@ _TABLE = {
         0.2 data.survival horizon
         0.1 evaluation evaluate
         0.1 inference.methods.multiplicity adjust_pvalues
+        0.4 grouping.segments cut
         0.3 inference.overall.decision decide
         0.2 inference.overall.sequential calibration_monitor
         0.4 inference.verbs.chance expected_by_chance

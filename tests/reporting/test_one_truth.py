@@ -15,7 +15,7 @@ from calibrary.reporting.agreement import holds_ideal, one_truth
 from calibrary.reporting.words import verdict
 
 METRICS = ["ece", "cis", "spiegelhalter", "eo", "esce", "ecce_mad"]
-MISCALIBRATED = ("miscalibrated", "probably miscalibrated")
+MISCALIBRATED = "miscalibrated"
 
 
 def labels(rng, q):
@@ -66,7 +66,7 @@ def shown(page: str) -> dict[str, tuple[str, str, str]]:
 
 
 def state(verdict: str) -> str:
-    if verdict in MISCALIBRATED:
+    if verdict.startswith(MISCALIBRATED):
         return "beyond"
     return "unclear" if verdict.startswith("unclear: ") else "within"
 
@@ -79,21 +79,23 @@ def said(finding: str) -> str:
 
 def check(answer) -> None:
     rows = shown(replace(answer, figures=(), sections=()).to_html())
-    calibrated = answer.headline.startswith("No evidence")
+    calibrated = not answer.rejected
+    assert (answer.verdict in ("not calibrated", "not calibrated, but within tolerance")) is answer.rejected
     for interval, ideal, word in rows.values():
-        if interval and ideal and word in MISCALIBRATED:
+        if interval and ideal and word.startswith(MISCALIBRATED):
             low, high = map(float, interval.split(" to "))
             assert not low <= float(ideal) <= high or float(ideal) in (low, high)  # as far as the digits go
-        assert not (calibrated and word in MISCALIBRATED)
+        assert not (calibrated and word.startswith(MISCALIBRATED))
     for row in answer.evaluation:
-        assert not (verdict(row, answer.evaluation) in MISCALIBRATED and holds_ideal(row))
-    statements = {f.partition(":")[0]: f for f in answer.statements}
+        assert not (verdict(row, answer.evaluation).startswith(MISCALIBRATED) and holds_ideal(row))
+    first = answer.headline.partition(". ")[0].partition("): ")[2]
+    # what the headline says is not said again below it
+    statements = {"Spread": first, "Direction": first, **{f.partition(":")[0]: f for f in answer.statements}}
     assert said(statements["Spread"]) == state(rows["cis.slope"][2]), (statements["Spread"], rows["cis.slope"])
     of_mean = {state(rows[id][2]) for id in ("eo", "esce") if id in rows}
     if of_mean:
         worst = "unclear" if "unclear" in of_mean else of_mean.pop()
         assert said(statements["Direction"]) == worst, (statements["Direction"], rows)
-    first = answer.headline.partition(". ")[0]
     for word, name in (("too extreme", "Spread"), ("not extreme enough", "Spread"), ("on average too", "Direction")):
         assert word not in first or said(statements[name]) == "beyond"
 
@@ -160,10 +162,10 @@ def test_the_verdict_reads_the_interval_the_level_and_the_decision():
     )
     assert verdict(row(**within, low=0.9), table()) == "no evidence"
     at_90 = row(pvalue=0.07, pvalue_adjusted=0.08)
-    assert verdict(at_90, table(confidence_level=0.9)) == "probably miscalibrated"
+    assert verdict(at_90, table(confidence_level=0.9)) == "miscalibrated (p = 0.08)"
     assert verdict(at_90, table()).startswith("not significant")
     chosen = row(pvalue=0.02, pvalue_adjusted=0.2, primary=True)
-    assert verdict(chosen, table()) == "probably miscalibrated"
+    assert verdict(chosen, table()) == "miscalibrated (p = 0.02)"
     # one that decides is read among those that do, also where it was chosen in advance
     assert verdict(replace(chosen, among=4), table()) == (
         "not significant after adjustment for 4 numbers of the overall test (alone p = 0.02)"

@@ -21,7 +21,6 @@ from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
 from calibrary.language.planning import sampled_plan
 from calibrary.question import Question
-from calibrary.reporting import words
 from calibrary.reporting.sections import Asked, Context, made
 from calibrary.validation.refits import Tally
 from paths import ROOT
@@ -109,29 +108,6 @@ def test_a_segment_that_is_said_to_err_but_is_calibrated_is_caught(pages):
 
 
 # -- the power that a page names --------------------------------------------------------------------------------
-
-
-def test_what_would_be_found_out_is_found_out():
-    rng = np.random.default_rng(3)
-    c = rng.uniform(0.02, 0.98, 300)
-    question = Question({"n_bins": N_BINS}, n_resamples=DRAWS, rng=0)
-
-    def sample(q, seed):
-        return cal.predictions((np.random.default_rng([5, seed]).random(300) < q).astype(int), c)
-
-    def power(size):
-        slopes = 1.0 / (1.0 + np.linspace(0.0, 8.0, 801))
-        errors = [np.abs(tempered(slope)(c) - c).mean() for slope in slopes]
-        q = tempered(slopes[int(np.searchsorted(errors, size))])(c)
-        return np.mean([decide(sample(q, i), question, detectable=False).rejected for i in range(30)])
-
-    data = sample(c, 1)
-    table = evaluate_data(data, question, metrics=["ece"], intervals=True, tests=True, primary="ece")
-    answer = words.answer(data, question, table.row("ece"), decide(data, question), table)
-    said = [claim for claim in answer.claims if claim.rule == "found out"]
-    truth = KnownTruth(c, c, of_metric={"power": power})
-    assert [holds(claim, truth) for claim in said] == [True]
-    assert not holds(Claim("found out", "found out", size=said[0].values["size"] / 8.0), truth)
 
 
 # -- the sentences of results ----------------------------------------------------------------------------------

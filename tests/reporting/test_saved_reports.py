@@ -35,10 +35,11 @@ def test_a_saved_report_comes_back_with_its_figures(saved):
     assert [f.name for f in again.figures] == [f["name"] for f in saved["figures"]]
 
 
-@pytest.mark.parametrize(("rejected", "color"), [(True, "bad"), (False, "ok"), (None, "none")])
+@pytest.mark.parametrize(("rejected", "color"), [(True, "bad"), (False, "unknown"), (None, "none")])
 def test_the_color_of_the_headline_follows_its_test_not_its_words(saved, rejected, color):
     decision = None if rejected is None else {**saved["decision"], "rejected": rejected}
-    again = Report.from_dict({**saved, "headline": "Other words.", "decision": decision})
+    earlier = {k: v for k, v in saved.items() if k != "verdict"}  # as 0.3.0 saved it: never green
+    again = Report.from_dict({**earlier, "headline": "Other words.", "decision": decision})
     assert again.rejected is rejected
     assert f'class="headline {color}"' in again.to_html(interactive=False)
 

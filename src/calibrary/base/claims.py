@@ -370,12 +370,6 @@ def _by_chance(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     return bool(abs(values["mean"] - drawn.mean()) <= error + 1e-12 and below >= 0.95 - noise * np.sqrt(0.95 * 0.05))
 
 
-@_rule("found out", "fact", "an error of this size is detected in about four of five samples")
-def _found_out(values: Mapping[str, Any], truth: KnownTruth) -> bool:
-    power = truth.of_metric.get("power")
-    return power is not None and 0.55 <= power(values["size"]) <= 0.99
-
-
 @_rule("planned", "fact", "the stated numbers of questions and samples detect the error in this share of samples")
 def _planned(values: Mapping[str, Any], truth: KnownTruth) -> bool:
     power = truth.of_metric.get("power of")

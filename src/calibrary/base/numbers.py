@@ -66,11 +66,11 @@ def pvalue_cell(p: float | None, draws: int = EXACT, *, at_most: bool = False) -
 
 
 def _sign_and_digits(p: float, draws: int, at_most: bool) -> tuple[str, str]:
-    if p < _BOUNDS[0] or p <= 2.0 / (draws + 1.0):
+    if p < _BOUNDS[0] or at_most or p <= 2.0 / (draws + 1.0):
         return "<", f"{next((b for b in _BOUNDS if b > p), 1.0):g}"
     text = f"{p:.2g}"
     # the third digit shows on which side of the level it is
-    return "≤" if at_most else "=", f"{p:.3g}" if float(text) == _USUAL else text
+    return "=", f"{p:.3g}" if float(text) == _USUAL else text
 
 
 def ends(low: float | None, high: float | None) -> str:

@@ -46,6 +46,7 @@ class PredictionFile:
     that were requested by name (units, groups, dates). ``unit`` and ``by`` name the column of units and the columns of
     segments that the file itself declares, such as the epochs and tasks of a log. ``outcomes`` holds one array of
     labels per model where each model has its own labels (is its answer right?); ``y`` is then that of the first model.
+    ``left_out`` counts the rows that were left out by reason.
     """
 
     source: str
@@ -61,6 +62,7 @@ class PredictionFile:
     unit: str = ""
     by: str = ""
     outcomes: dict[str, NDArray[np.intp]] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def predictions(self, model: str | None = None) -> Predictions:
         """The checked predictions of one model (the first by default), with the class names of the file."""
@@ -86,6 +88,7 @@ class FileLayout:
     drop_missing: bool = False
     drop_invalid: bool = False
     others: Names = ()
+    segments: Names = ()
     id: str | None = None
     model_column: str | None = None
     class_column: str | None = None
@@ -122,6 +125,8 @@ def read_predictions(source: str | Path | Sequence[str | Path], **options: Any) 
         Leave out rows with missing values and with probabilities outside [0, 1].
     others : column names
         Further columns to return.
+    segments : column names
+        Those of ``others`` that split the rows: a row without a value stays, in a segment of its own.
     id : column name
         The column that identifies the same row in several files, or for several models or classes.
     model_column, class_column : column names
@@ -185,7 +190,8 @@ def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     refuse_weight(how.weight, label, columns)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
-    keep = complete_rows(values, used, table.name, how.drop_missing or how.drop_invalid)
+    needed = [name for name in used if name not in how.segments]
+    keep = complete_rows(values, needed, table.name, how.drop_missing or how.drop_invalid)
     if how.drop_invalid and not how.logits:
         keep &= _inside(values, [c for cs in columns.values() for c in cs], 100.0 if how.percent else 1.0)
     if how.model_column or how.class_column:
@@ -224,7 +230,20 @@ def _predictions_of(used: _Used) -> PredictionFile:
         {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *_own(used.table))},
         used.table.unit,
         used.table.by,
+        left_out=_left_out(used),
     )
+
+
+def _left_out(used: _Used) -> dict[str, int]:
+    """How many rows were left out, by the first column in which they lack a value, or because a value is invalid."""
+    gone, counts = ~used.keep, dict[str, int]()
+    for name, values in used.values.items():
+        if name not in used.how.segments:
+            here = gone & is_missing(values)
+            counts[f"without {name}"] = int(here.sum())
+            gone = gone & ~here
+    counts["invalid or incomplete in another file"] = int(gone.sum())
+    return {why: n for why, n in counts.items() if n}
 
 
 # -- one file per model, and long tables ------------------------------------------------------------

@@ -90,7 +90,16 @@ class _Page:
     @property
     def split(self: Any) -> list[str]:
         """The columns that split the rows."""
-        return listed(self.by) or []
+        return [name for name, _ in self._by]
+
+    @property
+    def _by(self: Any) -> list[tuple[str, int]]:
+        """The columns that split the rows, and into how many ranges each is cut (0: as it is)."""
+        return [(name, int(parts or 0)) for name, parts in map(_name_and_parts, listed(self.by) or [])]
+
+    def _segments(self: Any, columns: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The values of the columns that split the rows, cut where the option says so."""
+        return {name: cal.cut(columns[name], parts) if parts else columns[name] for name, parts in self._by} or None
 
     @property
     def _beside(self: Any) -> list[str]:
@@ -101,7 +110,7 @@ class _Page:
         """The settings that split or order the rows."""
         return {
             "groups": columns[self.group] if self.group and not self.split else None,
-            "by": {name: columns[name] for name in self.split} or None,
+            "by": self._segments(columns),
             "time": columns[self.time] if self.time else None,
         }
 
@@ -116,11 +125,11 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
 
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
         """The settings for one model's report, which name columns of the file."""
-        split, unit = self.split or ([found.by] if found.by else []), self._unit(found)
+        own, unit = {found.by: found.others[found.by]} if found.by else None, self._unit(found)
         return replace(
             self.settings,
-            groups=found.group if not split else None,
-            by={column: found.others[column] for column in split} or None,
+            groups=found.group if not (self.split or own) else None,
+            by=self._segments(found.others) or own,
             time=found.others[self.time] if self.time else None,
             units=found.others[unit] if unit else None,
             source=_source(found, model, time=self.time, unit=unit),
@@ -137,6 +146,7 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
         others = list(dict.fromkeys(name for name in beside if name))
         read = {**reading(self), "group": self.group, "models": self.model, "others": others}
+        read["segments"] = [*self.split, *([self.group] if self.group else [])]
         return load(source, self.quiet, **{**read, "drop_missing": self.drop_missing or self.judge is not None})
 
     def _with_judge(self, source: str | list[str]) -> Any:
@@ -379,13 +389,27 @@ def _runs(blocks: str | None) -> int | bool | None:
 
 def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str, Any]:
     """The provenance of the rows for the page: the file and the role of each column."""
-    dropped = {"missing values": found.n_dropped} if found.n_dropped else {}
+    dropped = getattr(found, "left_out", {}) or ({"missing values": found.n_dropped} if found.n_dropped else {})
     known = getattr(found, "columns", {})  # the rows of a state were checked when the state was computed
     of_model = known.get("models", {}).get(model, [])
     named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
     columns = {what: name for what, name in named.items() if name and what != "models"}
     rows = len(found.y) + found.n_dropped
-    return {"path": found.source, "rows_read": rows, "dropped": dropped, "columns": columns}
+    guessed = [role for role, said in _GUESSED.items() if any(note.startswith(said) for note in found.notes)]
+    return {"path": found.source, "rows_read": rows, "dropped": dropped, "columns": columns, "guessed": guessed}
+
+
+#: The role of a column or label that was guessed, and the beginning of the note about it.
+_GUESSED = {
+    "label": "label column guessed", "probability": "probability columns guessed",
+    "positive": "class of interest guessed",
+}  # fmt: skip
+
+
+def _name_and_parts(text: str) -> tuple[str, str]:
+    """The name of a column and the number of ranges after its colon: age:4; no number if there is none."""
+    name, colon, parts = text.rpartition(":")
+    return (name, parts) if colon and name and parts.isdigit() else (text, "")
 
 
 def _command() -> str | None:
@@ -480,6 +504,10 @@ _SHORT = (("metric", 24), ("value", None), ("interval", None), ("calibrated", No
 def show_answer(r: Any, quiet: bool, brief: bool) -> None:
     """The headline, the statements and the short list."""
     out.print(f"\n[bold]{plain(r.title)}[/]")
+    if r.facts:
+        from calibrary.reporting.facts import facts_words
+
+        out.print(f"[dim]{plain(facts_words(r.facts))}[/]")
     out.print(plain(r.headline))
     if quiet:
         return
@@ -538,7 +566,7 @@ def _show_many(reports: list[Any], comparisons: Any) -> None:
     for r in together.in_order(reports):
         name = names[reports.index(r)]
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
-        said = r.headline.partition(" (")[0].removesuffix(" of miscalibration")
+        said = r.headline.partition(" (")[0]
         apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]
         shown = (name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ()))
         table.add_row(*(plain(t) for t in shown))

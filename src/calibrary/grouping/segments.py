@@ -16,8 +16,14 @@ from calibrary.base.numbers import distinct_digits
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions
 
-#: A numeric column with at most this many distinct values has one segment per value; otherwise it is cut at quantiles.
+#: A numeric column with at most this many distinct values has one segment per value.
 FEW_VALUES = 10
+#: Whole numbers are names (codes of sites and products, years, postcodes) where a value has this many rows on average.
+ROWS_OF_A_NAME = 10
+#: Parts into which a column of quantities is cut.
+N_CUTS = 3
+#: The name of the segment of rows without a value.
+MISSING = "(missing)"
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,69 @@ class Partition:
     words: tuple[str, ...]
 
 
-def columns_of(by: Any, view: Predictions, n_cuts: int = 3) -> list[Column]:
+def measures(values: NDArray[Any], rows: float) -> bool:
+    """Whether a column of this many rows holds quantities or dates, which are cut, rather than names of segments."""
+    if values.dtype.kind not in "fiuM":
+        return False
+    distinct = np.unique(values)
+    names = values.dtype.kind != "M" and bool((distinct == np.floor(distinct)).all())
+    return len(distinct) > max(FEW_VALUES, rows / ROWS_OF_A_NAME if names else 0.0)
+
+
+def cut(values: Any, parts: int = N_CUTS) -> NDArray[Any]:
+    """Ranges of a quantity with about equally many rows each, by name: for ``by={"age": cal.cut(age, 4)}``.
+
+    Equal values are in one range, and a missing value stays missing (None). ``report`` cuts columns of quantities by
+    itself; whole numbers with few distinct values are names (codes, years) unless they are cut here.
+
+    Parameters
+    ----------
+    values : array-like of shape (N,)
+        Numbers or dates.
+    parts : int
+        The number of ranges.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> list(cal.cut([21, 34, 50, 68], 2))
+    ['up to 34', 'up to 34', 'above 34', 'above 34']
+    """
+    array = as_array(values, "values")
+    known, missing = known_values(array)
+    if known.dtype.kind not in "fiuM" or array.ndim != 1:
+        raise RefusedError("values holds no column of numbers or dates, so that it cannot be cut into ranges")
+    words, level = ranges_of(known, whole("parts", parts, least=2))
+    found = np.full(len(array), None, dtype=object)
+    found[~missing] = np.array(words, dtype=object)[level]
+    return found
+
+
+def ranges_of(values: NDArray[Any], parts: int = N_CUTS) -> tuple[tuple[str, ...], Indices]:
+    """Numbers or dates cut at quantiles: the names of the ranges, and the range of every value."""
+    edges = np.unique(np.quantile(values, np.arange(1, parts) / parts, method="higher")) if len(values) else values
+    edges = edges[edges < values.max()] if len(values) else edges
+    if not len(edges):
+        return ("every value",), np.zeros(len(values), dtype=np.intp)
+    said = distinct_digits(edges)
+    between = [f"above {a} up to {b}" for a, b in pairwise(said)]
+    return (f"up to {said[0]}", *between, f"above {said[-1]}"), np.searchsorted(edges, values, side="left")
+
+
+def known_values(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values that are there, numbers as numbers even if tables hold them with gaps; and which are missing."""
+    missing = np.asarray(values != values)  # of numbers and dates
+    if values.dtype.kind == "O":
+        missing = np.array([_is_missing(v) or (isinstance(v, str) and not v.strip()) for v in values.tolist()], bool)
+    elif values.dtype.kind == "U":
+        missing = np.char.strip(values) == ""
+    known = values[~missing]
+    if known.dtype.kind == "O" and len(known) and all(type(v) in (int, float) for v in known.tolist()):
+        known = known.astype(np.float64)
+    return known, missing
+
+
+def columns_of(by: Any, view: Predictions, n_cuts: int = N_CUTS) -> list[Column]:
     """The columns of a mapping, a table or an array, with numeric columns cut at quantiles."""
     n_cuts = whole("n_cuts", n_cuts, least=2)
     if by is None:
@@ -110,7 +178,8 @@ def _column(name: str, values: NDArray[Any], view: Predictions, n_cuts: int) -> 
         values = np.array([str(v) for v in values])
     distinct, level = np.unique(values, return_inverse=True)
     level = level.ravel()
-    if values.dtype.kind not in "fiuM" or len(distinct) <= FEW_VALUES:
+    counts = view.w is None or bool((view.w == np.rint(view.w)).all())
+    if not measures(values, view.total if counts else view.n):
         return Column(name, level, tuple(f"{name} = {shown}" for shown in _names(distinct)))
     last = _cuts(np.bincount(level, weights=view.w), n_cuts)
     edges = distinct_digits(distinct[last])

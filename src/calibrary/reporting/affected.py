@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
-from calibrary.base.numbers import counted, distinct_digits, ends, percent, pvalue
+from calibrary.base.numbers import counted, ends, percent, pvalue, pvalue_cell
 from calibrary.base.plain import known
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import ByCategory
 from calibrary.data.predictions import Predictions
-from calibrary.grouping.segments import FEW_VALUES, Column, partitions
-from calibrary.inference.draw.look import look_at
+from calibrary.grouping.segments import FEW_VALUES, MISSING, Column, known_values, measures, partitions, ranges_of
+from calibrary.inference.draw.look import headline_view, look_at
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision
 from calibrary.inference.overall.simultaneous import beyond_chance
@@ -35,10 +35,11 @@ from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
 from calibrary.reporting.help import too_little
 from calibrary.reporting.model import ClassRow, GroupRow
-from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, units_words
+from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
 from calibrary.reporting.phrases import metric_words, whole_number
+from calibrary.reporting.remedy import odds_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
-from calibrary.reporting.words import off_classes
+from calibrary.reporting.words import nouns, off_classes
 
 #: The largest number of values of single columns that are measured, a third of a second each; and the largest number
 #: of segments with their intersections.
@@ -51,8 +52,8 @@ FIRST_CLASSES = 10
 _FEW_ROWS = 5_000
 #: Up to this many rows a map for each segment is judged in ten folds; above, in two, which have rows enough.
 _TEN_FOLDS = 50_000
-#: Parts into which a column of many numbers is cut.
-N_CUTS = 3
+#: Of more segments than are measured, this many of the best are shown beside the worst.
+N_BEST = 3
 
 
 @section("affected")
@@ -61,20 +62,21 @@ def affected(context: Context) -> Section | None:
     by, metric = context.asked.by, context.primary
     if by is None or metric is None:
         return None
-    columns = levels_by_name(by, context)
-    chosen = _segments(columns, context)
+    columns, test, reason = tested_segments(context)
+    chosen = _segments(columns, context, test)
     rows = {s.name: context.data.part(s.rows) for s in chosen.measured}
-    parts = each_part(context, list(rows.items()), metric)
-    context.kept["segments"] = [(p.name, rows[p.name]) for p in worst_first(parts)]
-    test, reason = _worst(columns, context)
+    parts = each_part(context, list(rows.items()), metric, chosen.among)
+    context.kept["segments"] = [(p.name, rows[p.name]) for p in worst_first(parts, test)]
     own = own_maps(columns, context)
     name, alpha = metric_words(metric.id, metric.name), alpha_of(context.question.confidence_level)
+    small, stated = sum(not p.measured for p in parts), nouns(context.data.own_view or context.headline_view[1]).mean
     sentences = [
-        *([] if test is None else [worst_words(test, context.data.noun, alpha)]),
+        *([segments_words(parts)] if test is None else [worst_words(test, context.data.noun, alpha, stated)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
-        segments_words(parts, name, test is not None and bool(test.pvalue < alpha)),
         *(gain.sentence for gain in own),
+        *(f"The column {column} {c.done}." for column, c in columns.items() if c.done),
         *chosen.left_out,
+        *([f"Too small to judge: {counted(small, 'segment')}."] if small and test is not None else []),
         *units_words(context),
     ]
     figures = () if test is None else (_figure(test),)
@@ -82,24 +84,65 @@ def affected(context: Context) -> Section | None:
         "affected",
         "Who is affected",
         tuple(sentences),
-        (_table(parts, name, context.data), *map(_own_table, own)),
+        (_table(parts, name, stated, context.data, test), *map(_own_table, own)),
         figures,
         {
             "segments": [p.to_dict() for p in parts],
             "worst": None if test is None else _segments_dict(test),
             "own_maps": [gain.to_dict() for gain in own],
+            "remedy": _remedy(test, chosen, rows, context, alpha),
         },
     )
+
+
+def _remedy(
+    test: SegmentsTestResult | None, chosen: Chosen, rows: Mapping[str, Any], context: Context, alpha: float
+) -> Sentence:
+    """The change of the odds that corrects the mean of the worst significant segment; empty without one."""
+    name = "" if test is None else next(iter(_significant(test, alpha)), "")
+    part = rows.get(name)
+    if part is None or too_little(part.read_as("predictions", "a report"), context.question.weight_type):
+        return Sentence("")
+    view, _ = headline_view(part.read_as("predictions", "a report"), context.question)
+    if abs(float(view.mean(view.y)) - float(view.mean(view.c))) <= 2.0 * math.sqrt(
+        float(view.mean(view.c * (1.0 - view.c))) / view.total
+    ):  # the mean is right; what is wrong is the spread or a range
+        return Sentence("")
+    return odds_words(view, context.question.confidence_level, (f"{name} confidence", f"{name} outcome"))
+
+
+def tested_segments(context: Context) -> tuple[dict[str, Levels], SegmentsTestResult | None, str]:
+    """The columns as levels, the worst-segment test, and the reason if there is none; computed once for a page."""
+    if "segment test" not in context.kept:
+        columns = levels_by_name(context.asked.by, context)
+        context.kept["segment test"] = columns, *_worst(columns, context)
+    found: tuple[dict[str, Levels], SegmentsTestResult | None, str] = context.kept["segment test"]
+    return found
+
+
+def miscalibrated_segments(context: Context) -> list[str]:
+    """The segments that the worst-segment test shows to be miscalibrated, worst first, but not all rows together."""
+    if context.asked.by is None or not context.draws:
+        return []
+    test = tested_segments(context)[1]
+    return [] if test is None else list(_significant(test, alpha_of(context.question.confidence_level)))
+
+
+def _significant(test: SegmentsTestResult, alpha: float) -> dict[str, float]:
+    """Segments with a p-value below the level, adjusted for all segments and all rows, worst first."""
+    tested = zip(test.table["segment"], test.table["pvalue"], strict=True)
+    return {str(name): float(p) for name, p in tested if name != "all rows" and p < alpha}
 
 
 # -- the columns -----------------------------------------------------------------------------------------
 
 
 class Levels(NamedTuple):
-    """A column as levels: their names in order, and the level of every row of the input (or image)."""
+    """A column as levels: their names in order, the level of every row of the input (or image), what was done to it."""
 
     words: tuple[str, ...]
     level: Indices
+    done: str = ""
 
     @property
     def text(self) -> NDArray[np.str_]:
@@ -126,32 +169,30 @@ def levels_by_name(by: Any, context: Context) -> dict[str, Levels]:
 
 
 def levels_of(values: NDArray[Any]) -> Levels:
-    """One column as levels; more than a few different numbers or dates are cut at quantiles."""
-    missing = np.asarray(values != values)  # of numbers and dates
-    if values.dtype.kind == "O":
-        missing = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
-    known = values[~missing]
-    if known.dtype.kind == "O" and len(known) and all(type(v) in (int, float) for v in known.tolist()):
-        known = known.astype(np.float64)  # numbers with gaps, as tables hold them
-    if known.dtype.kind in "fiuM" and len(np.unique(known)) > FEW_VALUES:
-        words, level = _cut(known)
+    """One column as levels: quantities and dates are cut at quantiles, and other values are names of segments."""
+    known, missing = known_values(values)
+    if measures(known, len(known)):
+        words, level = ranges_of(known)
     else:
         if known.dtype.kind == "O":
             known = np.array([str(v) for v in known.tolist()])
         distinct, level = np.unique(known, return_inverse=True)
-        words = tuple(f"{v:g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
+        words = tuple(f"{v:.15g}" if isinstance(v, float) else str(v) for v in distinct.tolist())
     every = np.full(len(values), len(words), dtype=np.intp)
     every[~missing] = level.ravel()
-    return Levels((*words, "missing") if missing.any() else words, every)
+    return Levels((*words, MISSING) if missing.any() else words, every, cut_words(known))
 
 
-def _cut(values: NDArray[Any]) -> tuple[tuple[str, ...], Indices]:
-    """Numbers or dates cut at quantiles; equal values are in the same part."""
-    edges = np.unique(np.quantile(values, np.arange(1, N_CUTS) / N_CUTS, method="higher"))
-    edges = edges[edges < values.max()]
-    said = distinct_digits(edges)
-    between = [f"above {a} up to {b}" for a, b in pairwise(said)]
-    return (f"up to {said[0]}", *between, f"above {said[-1]}"), np.searchsorted(edges, values, side="left")
+def cut_words(known: NDArray[Any]) -> str:
+    """What was done with a column of many numbers or dates; empty if nothing else was possible."""
+    if known.dtype.kind not in "fiuM" or len(distinct := np.unique(known)) <= FEW_VALUES:
+        return ""
+    if measures(known, len(known)):
+        return "holds quantities and was cut into ranges of about equally many rows"
+    return (
+        f"holds {len(distinct):,} different whole numbers, each of which is a segment, as codes are; cal.cut or --by "
+        "NAME:4 cuts it into ranges"
+    )
 
 
 # -- the segments ----------------------------------------------------------------------------------------
@@ -172,10 +213,14 @@ class Chosen:
 
     measured: list[Segment]
     left_out: list[str]
+    among: int
 
 
-def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
-    """Every column by itself, then the largest intersections of two: chosen by their size, never by their error."""
+def _segments(columns: dict[str, Levels], context: Context, test: SegmentsTestResult | None) -> Chosen:
+    """Every column by itself, then the largest intersections of two.
+
+    Of more values than are measured, the worst and the best by the worst-segment test; without it, the largest.
+    """
     n = context.data.n_places
     rows = Predictions(np.zeros(n, dtype=np.intp), np.zeros(n))  # what columns belong to
     made = [
@@ -192,11 +237,21 @@ def _segments(columns: dict[str, Levels], context: Context) -> Chosen:
     single = [s for s in found if s.depth == 1]
     crossed = [s for s in found if s.depth == 2]
     large = sorted((s for s in crossed if len(s.rows) >= LEAST_ROWS), key=lambda s: -len(s.rows))
-    if len(single) > MOST_VALUES:
-        kept = sorted(single, key=lambda s: -len(s.rows))[:MOST_VALUES]
-    else:
+    if len(single) <= MOST_VALUES:
         kept = [*single, *large[: max(MOST_SEGMENTS - len(single), 0)]]
-    return Chosen(kept, _left_out(found, kept, len(crossed) - len(large)))
+        return Chosen(kept, _left_out(found, kept, len(crossed) - len(large)), len(kept))
+    if test is None:
+        kept = sorted(single, key=lambda s: -len(s.rows))[:MOST_SEGMENTS]
+        return Chosen(kept, _left_out(found, kept, len(crossed) - len(large)), len(single))
+    by_name = {s.name: s for s in found}
+    ranked = [by_name[str(name)] for name in test.table["segment"] if str(name) in by_name]
+    kept = ranked if len(ranked) <= MOST_SEGMENTS else [*ranked[: MOST_SEGMENTS - N_BEST], *ranked[-N_BEST:]]
+    said = (
+        f"The table shows the {MOST_SEGMENTS - N_BEST} worst and the {N_BEST} best of "
+        f"{counted(len(ranked), 'segment')} with {LEAST_ROWS} or more rows; "
+        f"{counted(len(found) - len(ranked), 'segment')} of fewer rows cannot be judged."
+    )
+    return Chosen(kept, [said], len(ranked))
 
 
 def _left_out(found: list[Segment], kept: list[Segment], small: int) -> list[str]:
@@ -259,7 +314,9 @@ def _own_table(gain: SegmentGain) -> Table:
 # -- sentences -------------------------------------------------------------------------------------------
 
 
-def worst_words(test: SegmentsTestResult, thing: str = "row", alpha: float = 0.05) -> Sentence:
+def worst_words(
+    test: SegmentsTestResult, thing: str = "row", alpha: float = 0.05, stated: str = "mean prediction"
+) -> Sentence:
     """Which segment deviates most, and whether it is worse than the worst segment expected by chance."""
     table, n = test.table, test.n_segments - 1
     how = pvalue(float(test.pvalue), test.n_resamples)
@@ -269,30 +326,38 @@ def worst_words(test: SegmentsTestResult, thing: str = "row", alpha: float = 0.0
             f"There is no evidence that any segment is miscalibrated (worst-segment test, {allowing}); "
             f"{_other(test)} deviates most."
         )
+    clear = list(_significant(test, alpha))
+    named = [_segment_words(test, list(table["segment"]).index(name), thing, stated) for name in clear[:NAMED]]
+    more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
     if test.worst != "all rows":
-        named = _segment_words(test, 0, thing)
-        return Sentence(f"Worst of {counted(n, 'segment')}: {named} ({allowing}).", *named.claims)
+        first = Sentence.joined("", [f"Worst of {counted(n, 'segment')}: ", named[0], f" ({allowing})"])
+        return Sentence.joined("", [first, _others(named[1:]), more, "."])
     whole = f"The evidence of miscalibration is strongest for all {thing}s together ({allowing})"
-    second = list(table["segment"]).index(_other(test))
-    if not table["pvalue"][second] < alpha:
+    if not clear:
         said = f"{whole}; no single one of {counted(n, 'segment')} is significant."
         return Sentence(said, Claim(said, "miscalibrated"))
-    named = _segment_words(test, second, thing)
     of = f"; of {counted(n, 'segment')} it is strongest for "
-    return Sentence.joined("", [Claim(whole, "miscalibrated"), of, named, "."])
+    return Sentence.joined("", [Claim(whole, "miscalibrated"), of, named[0], _others(named[1:]), more, "."])
 
 
-def _segment_words(test: SegmentsTestResult, k: int, thing: str) -> Sentence:
-    """A miscalibrated segment of the test's table: rows, mean confidence and observed frequency."""
+def _others(named: list[Sentence]) -> Sentence:
+    """Further significant segments."""
+    if not named:
+        return Sentence("")
+    return Sentence.joined("", ["; also significant: ", Sentence.joined("; ", named)])
+
+
+def _segment_words(test: SegmentsTestResult, k: int, thing: str, stated: str) -> Sentence:
+    """A miscalibrated segment of the test's table: rows, mean prediction (``stated``) and observed frequency."""
     table, name = test.table, str(test.table["segment"][k])
-    stated, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
+    predicted, happened = float(table["mean_confidence"][k]), float(table["mean_label"][k])
     noise = float(table["kuiper"][k] / table["sigma"][k]) if math.isfinite(float(table["sigma"][k])) else 0.0
     outcome = "precision" if thing == "detection" else "observed"
-    off = f"mean confidence {percent(stated)}, {outcome} {percent(happened)}"
-    if abs(happened - stated) <= 2.0 * noise:
+    off = f"{stated} {percent(predicted)}, {outcome} {percent(happened)}"
+    if abs(happened - predicted) <= 2.0 * noise:
         off = f"right on average ({off}) but not at every confidence"
     said = f"{name} ({counted(float(table['n'][k]), thing)}), {off}"
-    numbers = measured(said, **{f"{name} confidence": stated, f"{name} outcome": happened})
+    numbers = measured(said, **{f"{name} confidence": predicted, f"{name} outcome": happened})
     return Sentence(said, Claim(said, "part is miscalibrated", part=name), numbers)
 
 
@@ -301,53 +366,42 @@ def _other(test: SegmentsTestResult) -> str:
     return str(next(word for word in test.table["segment"] if word != "all rows"))
 
 
-def segments_words(parts: list[Part], metric: str, worst_found: bool = False) -> Sentence:
-    """Which segments are significantly miscalibrated, each by its own test; the worst-segment test has more power."""
-    measured = [p for p in parts if p.measured]
-    small = len(parts) - len(measured)
-    few = f" Too small to judge: {counted(small, 'segment')}." if small else ""
-    tested = [p for p in measured if not math.isnan(p.pvalue_adjusted)]
-    if not measured:
-        return Sentence(f"No segment is large enough to judge (at least {LEAST_ROWS}).")
-    if not tested:
-        many = counted(len(measured), "segment")
-        return Sentence(f"{many} measured; no test was made, so this shows the size, not the evidence.{few}")
-    clear = sorted((p for p in tested if p.clear), key=lambda p: (p.pvalue_adjusted, -p.value))
-    if not clear and worst_found:
-        many = counted(len(tested), "segment")
-        return Sentence(
-            f"None of {many} has a significant {metric} by itself after adjustment for their number; the worst-segment "
-            f"test has more power.{few}"
-        )
-    if not clear:
-        many = counted(len(tested), "segment")
-        return Sentence(f"None of {many} has a significant {metric} after adjustment for their number.{few}")
-    named = Sentence.joined("; ", [part_words(p, metric) for p in clear[:NAMED]])
-    more = "" if len(clear) <= NAMED else f"; and {len(clear) - NAMED} more"
-    said = f"Significantly miscalibrated: {len(clear)} of {counted(len(tested), 'segment')}: {named}{more}.{few}"
-    return Sentence(said, *named.claims)
+def segments_words(parts: list[Part]) -> str:
+    """How many segments were measured, where no test says which are miscalibrated."""
+    many = sum(p.measured for p in parts)
+    if not many:
+        return f"No segment is large enough to judge (at least {LEAST_ROWS})."
+    small = f" Too small to judge: {counted(len(parts) - many, 'segment')}." if many < len(parts) else ""
+    return f"{counted(many, 'segment')} measured; no test was made, so this shows the size, not the evidence.{small}"
 
 
-def worst_first(parts: Iterable[Part]) -> list[Part]:
-    """The smallest adjusted p-value first, then the largest error beyond that of a calibrated model."""
+def worst_first(parts: Iterable[Part], test: SegmentsTestResult | None = None) -> list[Part]:
+    """The order of the worst-segment test; without it, the largest error beyond that of a calibrated model first."""
+    place = {} if test is None else {str(name): k for k, name in enumerate(test.table["segment"])}
 
-    def rank(part: Part) -> tuple[bool, float, float]:
+    def rank(part: Part) -> tuple[bool, int, float]:
         excess = part.value - (0.0 if math.isnan(part.null_mean) else part.null_mean)
-        tested = not math.isnan(part.pvalue_adjusted)
-        return not part.measured, part.pvalue_adjusted if tested else 1.0, -excess if part.measured else 0.0
+        return not part.measured, place.get(part.name, len(place)), -excess if part.measured else 0.0
 
     return sorted(parts, key=rank)
 
 
-def _table(parts: list[Part], metric: str, data: Data) -> Table:
+def _table(parts: list[Part], metric: str, stated: str, data: Data, test: SegmentsTestResult | None) -> Table:
+    tested = {} if test is None else dict(zip(map(str, test.table["segment"]), test.table["pvalue"], strict=True))
     rows = tuple(
         (p.name, whole_number(p.n), known(p.mean_confidence), known(p.frequency), known(p.value),
-         ends(p.low, p.high), p.p_cell, p.note)
-        for p in worst_first(parts)
+         ends(p.low, p.high), "" if test is None else pvalue_cell(tested.get(p.name), test.n_resamples), p.p_cell,
+         p.note)
+        for p in worst_first(parts, test)
     )  # fmt: skip
-    head = ("segment", data.nouns, "mean confidence", data.outcome, metric, "interval", "p adjusted", "note")
-    caption = "p-values are adjusted for the number of segments (Holm); each segment has its own test."
-    return Table(head, rows, caption).without_empty("note")
+    own = f"p of its {metric}"
+    head = ("segment", data.nouns, stated, data.outcome, metric, "interval", "p adjusted", own, "note")
+    caption = (
+        f"The worst-segment test decides which segments are miscalibrated: p adjusted allows for all of them. {own}: "
+        "the test of this number alone, adjusted for the number of segments (Holm)."
+    )
+    table = Table(head, rows, caption if test is not None else "")
+    return table.without_empty("note").without_empty("p adjusted").without_empty(own)
 
 
 def _figure(test: SegmentsTestResult) -> Figure:

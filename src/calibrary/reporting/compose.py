@@ -28,16 +28,18 @@ from calibrary.lookup import catalogue
 from calibrary.numerics.draw import seed_of
 from calibrary.question import Question
 from calibrary.reporting import words
-from calibrary.reporting.affected import class_rows_of, group_rows_of
+from calibrary.reporting.affected import class_rows_of, group_rows_of, miscalibrated_segments
 from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.compared import best_of
+from calibrary.reporting.facts import facts_of
 from calibrary.reporting.figures import curve_of, figures_of
-from calibrary.reporting.language_models import CAUTION, sampled_headline
+from calibrary.reporting.language_models import CAUTION, sampled_headline, sampled_verdict
 from calibrary.reporting.live import live_of
 from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
+from calibrary.reporting.verdict import page_verdict, status_of, tolerance_of
 
 
 @takes_table
@@ -87,6 +89,9 @@ def report(
         Bins of every binned metric and figure; each metric's own number unless given.
     n_resamples : int, optional
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
+    tolerance : float, optional
+        The ECE up to which the verdict calls a model calibrated. Default: 0.05, and of two classes at most a fifth of
+        the share of the rarer one.
     rng : int
         Seed; the same seed gives the same report.
     jobs : int, optional
@@ -117,6 +122,10 @@ def report(
     True
     """
     chosen = ReportSettings.of(settings, keywords)
+    if chosen.source is None:
+        named = {"label": getattr(y_true, "name", None), "probability": getattr(y_prob, "name", None)}
+        known = {role: name for role, name in named.items() if isinstance(name, str)}
+        chosen = replace(chosen, source={"columns": known} if known else None)
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
@@ -135,14 +144,21 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     view, _ = headline_view(p, question)
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
-    answer = words.answer(data, question, evaluation.row(primary), decision, evaluation)
-    headline, statements = answer.headline, answer.statements
+    context = Context(data, question, evaluation, draws, settings.asked(primary, decision))
+    tolerance = tolerance_of(settings.tolerance, data)
+    context.kept["miscalibrated"] = segments = miscalibrated_segments(context)
+    page = page_verdict(data, question, evaluation, decision, tolerance, segments)
     if settings.sampled is not None:
-        headline, statements = sampled_headline(settings.sampled), (Sentence(CAUTION),)
+        page = sampled_verdict(settings.sampled, tolerance)
+        answer = words.Answer(sampled_headline(settings.sampled, page), (Sentence(CAUTION),))
+    else:
+        answer = words.answer(data, question, evaluation.row(primary), decision, evaluation, page)
+    verdict = "" if page is None else page.value
+    numbers = short_list(data, question, evaluation, primary, decision)
     found = Report(
         title=settings.title,
-        headline=headline,
-        statements=statements,
+        headline=answer.headline,
+        statements=answer.statements,
         decision=decision,
         evaluation=evaluation,
         primary=primary,
@@ -151,13 +167,15 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         predictions=data,
         question=question,
         notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
-        short_list=short_list(data, question, evaluation, primary, decision),
+        short_list=tuple(replace(k, status=status_of(k.verdict, verdict)) for k in numbers),
         about=settings.about,
+        verdict=verdict,
+        tolerance=tolerance,
+        facts=facts_of(data, view, settings.source),
     )
     tell = ANSWERED.get()
     if tell is not None:
         tell(found)
-    context = Context(data, question, evaluation, draws, settings.asked(primary, decision))
     sections = made(context)
     return replace(
         found,

@@ -32,11 +32,17 @@ def _worst_segment(section: Section, alpha: float) -> list[Sentence]:
     if name is None:
         return []
     said = section.sentences[0]
-    return [Sentence(said, *claims_of(said)), *remedy_words(name, section.data.get("own_maps") or ())]
+    return [
+        Sentence(said, *claims_of(said)),
+        *remedy_words(name, section.data.get("own_maps") or (), section.data.get("remedy") or ""),
+    ]
 
 
-def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sentence]:
-    """Whether a separate map would help the worst segment or a segment that contains it."""
+def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]], change: str = "") -> list[Sentence]:
+    """Whether a separate map would help the worst segment or a segment that contains it.
+
+    If no gain of a separate map is shown, ``change`` says how to correct the mean of the worst segment.
+    """
     for gain in own_maps:
         rows = {f"{gain['by']} = {row['segment']}": row for row in gain["segments"]}
         inside = [
@@ -47,6 +53,9 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]]) -> list[Sent
         name = max(inside, key=len)
         if not gain["worth"]:
             more = "more than one map for all rows"
+            if change:
+                said = f"Remedy for {worst}: {change}; there is no evidence that a separate map helps {more}."
+                return [Sentence(said, *claims_of(change))]
             return [Sentence(f"Remedy for {name}: there is no evidence that a separate map helps {more}.")]
         row = rows[name]
         said = (

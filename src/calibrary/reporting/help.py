@@ -24,7 +24,9 @@ from calibrary.recalibrate.gain import at_shares
 from calibrary.recalibrate.scores import spoken_score
 from calibrary.reporting.figures import nearer, window_of
 from calibrary.reporting.phrases import metric_words
+from calibrary.reporting.remedy import odds_words, remedy_of
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.words import main_defect
 
 TITLE = "What would help"
 
@@ -34,6 +36,10 @@ _JUDGED = {
     "detection": "the confidence of every matched detection is recalibrated by a map that was fitted to other images",
 }
 _CAPTION = "Each map on rows to which it was not fitted; a gain below two standard errors may be due to chance."
+#: The start of the advice where the model is not calibrated but no map has a gain that is shown.
+_NOT_SHOWN = "The model is not calibrated, but none of these maps is shown to mend it: "
+#: The start of the advice where only segments are miscalibrated.
+_NONE_FOR_ALL = "No map for all rows is shown to help: "
 #: With fewer rows, or fewer of the rarer outcome, no map is fitted.
 LEAST_ROWS, LEAST_EVENTS = 50, 10
 #: Numbers (rows times classes) up to which there are ten folds, and five; above, two.
@@ -54,13 +60,14 @@ def recalibration(context: Context) -> Section:
     row = gain[gain.advice or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
     errors = _errors(context, gain, row, error)
+    said = _what_helps(context, gain, row, errors)
     return Section(
         "help",
         TITLE,
-        (advice(gain, row, errors), *_notes(context, gain)),
+        (said, *_notes(context, gain)),
         (_table(context, gain, error),),
         (_figure(context, gain, row, errors),),
-        {**gain.to_dict(), "sentence": advice(gain, row, errors), "error": errors.to_dict()},
+        {**gain.to_dict(), "sentence": said, "error": errors.to_dict()},
     )
 
 
@@ -186,6 +193,23 @@ def advice(gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> S
     return gain.advice_words(row, errors.metric, errors.before, errors.after, errors.calibrated)
 
 
+def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
+    """The advice; if no map is worth it although the overall test rejects, the remedy of what is wrong."""
+    said, decision = advice(gain, row, errors), context.asked.decision
+    segments: list[str] = context.kept.get("miscalibrated", [])
+    if gain.advice is None and segments and decision is not None and not decision.rejected:
+        more = f" What is wrong is in {segments[0]}: a remedy for it stands there."
+        return Sentence(_NONE_FOR_ALL + said.partition(": ")[2] + more, *said.claims)
+    if decision is None or not decision.rejected or context.asked.prevalence is not None:
+        return said
+    defect = main_defect(context)
+    if gain.advice is None:
+        return remedy_of(context, gain, defect) or Sentence(_NOT_SHOWN + said.partition(": ")[2], *said.claims)
+    if gain.advice == "prevalence" and (effect := odds_words(context.view, context.question.confidence_level)):
+        return Sentence.joined(" ", [said, Sentence(f"That is: {effect}.", *effect.claims)])
+    return said
+
+
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     notes = [f"Cross-validation with {gain.n_folds} folds: {_JUDGED[context.data.noun]}.", *gain.notes]
     if gain.advice is not None:
@@ -206,7 +230,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     spoken = spoken_score(gain.score)
     after: list[tuple[float, ...]] = [_read_after(context, gain, m, error) for m in gain.rows]
     rows: list[tuple[Any, ...]] = [
-        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), "")
+        ("as stated", gain.before, None, None, *(() if error is None else (error.value,)), "")
     ]
     for m, reading in zip(gain.rows, after, strict=True):
         rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))

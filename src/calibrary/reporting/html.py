@@ -16,6 +16,7 @@ from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import compared, together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
+from calibrary.reporting.facts import facts_words
 from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, theme_variables, width_of
 from calibrary.reporting.first import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
@@ -35,6 +36,7 @@ from calibrary.reporting.text import (
     group_cells,
     short_cells,
 )
+from calibrary.reporting.verdict import COLOURS, status_of
 
 #: The page writes a metric's name under its id, not in a separate column.
 _COLUMNS = HEAD[:-1]
@@ -116,7 +118,8 @@ def fragment(report: Report) -> str:
         "sandbox": "allow-scripts allow-downloads allow-modals allow-popups",
         "style": "width:100%;height:50rem;border:1px solid #ccc",
     }
-    answer = element("h3", report.title), element("p", report.headline)
+    facts = element("p", facts_words(report.facts)) if report.facts else None
+    answer = element("h3", report.title), facts, element("p", report.headline)
     return markup(*answer, start_tag("iframe", frame), end_tag("iframe"))
 
 
@@ -279,6 +282,7 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
     parts = [
         element("h2" if several else "h1", report.title),
         _byline(report),
+        element("p", facts_words(report.facts), class_="facts") if report.facts else None,
         _answer(report),
         _part(anchor, "numbers", "Key numbers", _short_list(report)),
         _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f", live)),
@@ -332,7 +336,7 @@ def _opening(headline: str) -> tuple[str, str, str]:
 
 
 def _mood(report: Report) -> str:
-    return "none" if report.rejected is None else "bad" if report.rejected else "ok"
+    return COLOURS[report.verdict]
 
 
 def _statements(said: Sequence[str]) -> Markup:
@@ -348,7 +352,9 @@ def _statement(text: str) -> object:
 
 
 def _short_list(report: Report) -> Markup:
-    rows = [_short_row(k, texts) for k, texts in zip(report.short_list, short_cells(report), strict=True)]
+    rows = [
+        _short_row(k, texts, report.verdict) for k, texts in zip(report.short_list, short_cells(report), strict=True)
+    ]
     heads = ("number", "value", "interval", "between calibrated and useless", "if calibrated", "verdict")
     hint = (
         '"If calibrated": the mean of a calibrated model with these same predictions; '
@@ -358,14 +364,14 @@ def _short_list(report: Report) -> Markup:
     return markup(_scrolling(table), element("p", hint, class_="hint"))
 
 
-def _short_row(k: KeyNumber, texts: Sequence[str]) -> Markup:
+def _short_row(k: KeyNumber, texts: Sequence[str], page: str) -> Markup:
     shown = {
         "number": (element("b", capital(k.title)), element("span", k.meaning, class_="name")),
         "value": element("span", texts[1], class_="big", title=repr(k.value)),
         "interval": texts[2],
         "scale": picture_of(k),
         "if calibrated": texts[3],
-        "verdict": _verdict(k.verdict, _verdict_class(k.verdict)) if k.verdict else None,
+        "verdict": _verdict(k.verdict, COLOURS[status_of(k.verdict, page)]) if k.verdict else None,
     }
     return element("tr", [element("td", inside, data_label=name) for name, inside in shown.items()], data_id=k.label)
 
@@ -503,7 +509,7 @@ def _metrics(report: Report) -> Markup:
     groups = grouped(report.evaluation)
     options = (element("option", "all groups", value=""), each("option", groups))
     rows = [
-        markup(_group_row(title), *(_metric_row(folded, title, report.evaluation) for folded in rows))
+        markup(_group_row(title), *(_metric_row(folded, title, report) for folded in rows))
         for title, rows in groups.items()
     ]
     hint = (
@@ -527,7 +533,8 @@ def _group_row(title: str) -> Markup:
     return element("tr", element("th", title, colspan=len(_COLUMNS), scope="rowgroup"), class_="group")
 
 
-def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> Markup:
+def _metric_row(folded: Folded, group: str, report: Report) -> Markup:
+    evaluation = report.evaluation
     row, texts = folded.row, folded_cells(folded, evaluation)
     p = pvalue_of(row)
     start = row.value if row.low is None or math.isnan(row.low) else row.low
@@ -536,7 +543,7 @@ def _metric_row(folded: Folded, group: str, evaluation: Evaluation) -> Markup:
     name = _button(f"{texts[0]} ★" if row.primary else texts[0], class_="more", aria_expanded="false")
     shown[0] = (name, element("span", texts[-1], class_="name"))
     if texts[6]:
-        shown[6] = _verdict(texts[6], _verdict_class(texts[6]))
+        shown[6] = _verdict(texts[6], COLOURS[status_of(texts[6], report.verdict)])
     tds = [
         element("td", inside, data_label=head, data_key=_sort_key(key))
         for head, inside, key in zip(_COLUMNS, shown, keys, strict=True)
@@ -570,14 +577,6 @@ def _about(id: str) -> Markup:
 
 def _listed(facts: Iterable[tuple[object, object]]) -> Markup:
     return element("dl", [(element("dt", name), element("dd", said)) for name, said in facts])
-
-
-def _verdict_class(text: str) -> str:
-    said = {"miscalibrated": "bad", "probably miscalibrated": "warn", "no evidence": "ok"}
-    said["no evidence against"] = "ok"  # in reports saved by earlier versions
-    if text.startswith("unclear"):
-        return "warn"
-    return "ok" if text.startswith("not significant") else said.get(text, "none")
 
 
 def _skipped(report: Report) -> Markup | None:

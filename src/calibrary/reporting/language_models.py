@@ -8,8 +8,8 @@ from typing import Any
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.overall.decision import NO_EVIDENCE, NOT_CALIBRATED
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.verdict import PageVerdict
 
 #: The first sentence below the headline of a report of sampled answers.
 CAUTION = (
@@ -18,13 +18,19 @@ CAUTION = (
 )
 
 
-def sampled_headline(found: Any) -> Sentence:
-    """The headline of a report of sampled answers: the result of their test, and the size of the error."""
+def sampled_verdict(found: Any, tolerance: float) -> PageVerdict:
+    """The verdict of a page about sampled answers: their own test, and the error without sampling noise."""
+    return PageVerdict(_rejected(found), tolerance, float(found.high), float(found.n), "answers")
+
+
+def sampled_headline(found: Any, page: PageVerdict) -> Sentence:
+    """The headline of a report of sampled answers: the verdict with the result of their test, and the error's size."""
     level = percent(found.confidence_level)
     p = pvalue(found.pvalue, found.n_resamples)
-    said = NOT_CALIBRATED if _rejected(found) else NO_EVIDENCE
+    why = page.reason()
+    start = f"{page.words} ({found.method} test of sampled answers, {p})" + (f": {why}" if why else "")
     text = (
-        f"{said} ({found.method} test of sampled answers, {p}). The calibration error without sampling noise is "
+        f"{start}. The calibration error without sampling noise is "
         f"{number(found.error)} ({level} interval {number(found.low)} to {number(found.high)}); about "
         f"{number(found.expected_error)} is expected by chance."
     )

@@ -83,6 +83,10 @@ class Report(RenamedFields):
     question : the settings, the same for headline, table and figures
     about : purpose, author and date of the page, where they were given
     live : cells from which the page draws the figures that a reader can change; None where it has none
+    verdict : "not calibrated", "not calibrated, but within tolerance", "calibrated within tolerance" or "cannot tell";
+        empty if no test was made
+    tolerance : the ECE up to which a model counts as calibrated
+    facts : rows, events and what they are of, columns, rows left out and why, and what was guessed
     """
 
     title: str
@@ -104,6 +108,9 @@ class Report(RenamedFields):
     decision: Decision | Mapping[str, Any] | None = None
     live: Live | None = field(repr=False, default=None)
     about: dict[str, str] = field(default_factory=dict)
+    verdict: str = ""
+    tolerance: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         text: str = FORMS["plain"](self)

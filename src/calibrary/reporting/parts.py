@@ -89,8 +89,11 @@ class Part:
         return self.pvalue_adjusted < self.alpha
 
 
-def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -> list[Part]:
-    """Every part with the page's metric; p-values are adjusted for the number of parts."""
+def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row, among: int = 0) -> list[Part]:
+    """Every part with the page's metric; p-values are adjusted for the number of parts.
+
+    Parts that were selected by their error from more (``among``) are adjusted for all of these.
+    """
     # a few units of a part say little: its rows are drawn one by one, and units_words says so
     sized = [(name, part.one_by_one(), part.total) for name, part in parts]
     enough = sum(n >= LEAST_ROWS for _, _, n in sized)
@@ -101,7 +104,9 @@ def each_part(context: Context, parts: Sequence[tuple[str, Any]], metric: Row) -
     adjusted = np.full(len(found), math.nan)
     tested = ~np.isnan(raw)
     if tested.any():
-        adjusted[tested] = adjust_pvalues(raw[tested], "holm")
+        adjusted[tested] = (
+            np.minimum(raw[tested] * among, 1.0) if among > len(found) else adjust_pvalues(raw[tested], "holm")
+        )
     alpha = alpha_of(context.question.confidence_level)
     return [replace(part, pvalue_adjusted=float(a), alpha=alpha) for part, a in zip(found, adjusted, strict=True)]
 

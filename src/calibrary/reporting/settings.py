@@ -63,6 +63,9 @@ class ReportSettings:
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
     confidence_level : float
         Nominal coverage of the intervals.
+    tolerance : float, optional
+        The ECE up to which the verdict calls a model calibrated. Default: 0.05, and of two classes at most a fifth of
+        the share of the rarer one.
     rng : int
         Seed; the same seed gives the same report.
     jobs : int, optional
@@ -116,6 +119,7 @@ class ReportSettings:
     n_bins: int | None = None
     n_resamples: int | None = None
     confidence_level: float = 0.95
+    tolerance: float | None = None
     rng: int | None = 0
     jobs: int | None = None
     title: str = "Calibration report"

@@ -43,6 +43,7 @@ class KeyNumber:
     calibrated, calibrated_high : mean and 95% quantile for a calibrated model with these predictions
     useless : its value if the predictions had no relation to the outcomes (labels shuffled)
     verdict, meaning : in words
+    status : its verdict as one of the four of a page, which gives its colour; empty if it has none
     """
 
     id: str
@@ -57,6 +58,7 @@ class KeyNumber:
     useless: float | None = None
     verdict: str = ""
     meaning: str = ""
+    status: str = ""
 
     @property
     def title(self) -> str:

@@ -19,6 +19,7 @@ from calibrary.reporting.model import ClassRow, GroupRow, Report, form
 from calibrary.reporting.schema import FORMAT, VERSION
 from calibrary.reporting.sections import ORDER, Figure, Section, Table
 from calibrary.reporting.short import KeyNumber
+from calibrary.reporting.verdict import COLOURS, NOT, UNKNOWN
 
 #: Pairs of models: the metric and the result of comparing them.
 Comparisons = Sequence[tuple[str, Comparison]]
@@ -29,6 +30,9 @@ def as_dict(report: Report) -> dict[str, Any]:
     """Everything on a page, with figures as SVG; the predictions themselves are not included."""
     return {
         "title": report.title,
+        "verdict": report.verdict,
+        "tolerance": report.tolerance,
+        "facts": as_plain(report.facts),
         "headline": str(report.headline),
         "findings": as_plain(report.statements),
         "decision": as_plain(report.decision),
@@ -135,8 +139,21 @@ def from_dict(saved: Mapping[str, Any]) -> Report:
         curve=value_of(tuple[tuple[float, float | None], ...], saved.get("curve", []), "curve"),
         decision=decision,
         about=value_of(dict[str, str], saved.get("about", {}), "about"),
+        verdict=_verdict_of(saved, decision),
+        tolerance=value_of(float | None, saved.get("tolerance"), "tolerance"),
+        facts=value_of(dict[str, Any], saved.get("facts", {}), "facts"),
         live=None if saved.get("live") is None else value_of(Live, saved["live"], "live"),
     )
+
+
+def _verdict_of(saved: Mapping[str, Any], decision: Mapping[str, Any] | None) -> str:
+    """The verdict of a saved report; one saved before there were verdicts is never called calibrated."""
+    if "verdict" not in saved:
+        return "" if decision is None else NOT if decision.get("rejected") else UNKNOWN
+    verdict: str = value_of(str, saved["verdict"], "verdict")
+    if verdict not in COLOURS:
+        raise SavedFileError(f"no verdict is called {verdict[:40]!r}")
+    return verdict
 
 
 def _list(value: Any, what: str) -> list[Any]:

@@ -18,6 +18,7 @@ from calibrary.lookup import catalogue
 from calibrary.reporting import together
 from calibrary.reporting.agreement import pvalue_of
 from calibrary.reporting.compared import answer
+from calibrary.reporting.facts import facts_words
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of
@@ -131,7 +132,8 @@ def cell_text(value: Any) -> str:
 @form("plain")
 def plain(report: Report) -> str:
     """For the terminal and the notebook's plain output: the answer and the short list, 80 columns wide."""
-    lines = [report.title, "=" * min(len(report.title), 80), "", *textwrap.wrap(report.headline, 80), ""]
+    lines = [report.title, "=" * min(len(report.title), 80), *textwrap.wrap(facts_words(report.facts), 80), ""]
+    lines += [*textwrap.wrap(report.headline, 80), ""]
     for finding in report.statements:
         lines += textwrap.wrap(finding, 80, initial_indent="- ", subsequent_indent="  ")
     lines += ["", *_columns(SHORT_HEAD, short_cells(report))]
@@ -168,7 +170,8 @@ def markdown(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     """The report as Markdown, for a review or an issue."""
     parts: list[str] = []
     for report in reports:
-        parts += [f"# {_md(report.title)}", _md(report.headline), "\n".join(f"- {_md(f)}" for f in report.statements)]
+        parts += [f"# {_md(report.title)}", *([_md(facts_words(report.facts))] if report.facts else [])]
+        parts += [_md(report.headline), "\n".join(f"- {_md(f)}" for f in report.statements)]
         parts += ["## Key numbers", _md_table(SHORT_HEAD, short_cells(report))]
         for section in report.sections:
             parts += _md_section(section)

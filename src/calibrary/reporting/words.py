@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from calibrary.base.claims import Claim, Sentence, claims_of, measured
 from calibrary.base.errors import collected_warnings
-from calibrary.base.numbers import counted, ends, number, percent, pvalue
+from calibrary.base.numbers import counted, distinct_digits, ends, number, percent, pvalue
 from calibrary.data import Data
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -37,12 +37,19 @@ from calibrary.reporting.agreement import (
     standing,
 )
 from calibrary.reporting.numbers import draws_of
+from calibrary.reporting.sections import Context
+from calibrary.reporting.verdict import NOT, PageVerdict
 
 #: Ranges with fewer cases are not named, however large their gap.
 LEAST_CASES = 10
+#: Ranges of equally many rows among which miscalibrated ones are looked for, and their names.
+_RANGES = 10
+_TENTHS = ("lowest", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "highest")
+#: A share closer to 0 or 1 than this is stated as a bound.
+_NEARLY = 1e-4
 #: Ranges and classes named in one sentence.
 _MOST_NAMED = 3
-#: A row with a larger p-value is "probably miscalibrated", with a smaller one "miscalibrated".
+#: A larger p-value is shown with the verdict on a row.
 _SURE = 0.01
 #: Draws of the test of whether probabilities are too high in some places and too low in others.
 _DRAWS = 199
@@ -118,31 +125,37 @@ class Answer:
 
 @dataclass(frozen=True)
 class Range:
-    """A range of confidence that is significantly miscalibrated: ends, cases, mean confidence, observed frequency."""
+    """A range of confidence that is significantly miscalibrated: ends, cases, mean confidence, observed frequency.
+
+    ``tenth`` is its place among ten ranges of equally many rows; empty where ties make the ranges unequal.
+    """
 
     low: float
     high: float
     count: float
     confidence: float
     label: float
+    tenth: str = ""
 
 
 def answer(
-    data: Data, question: Question, row: Row, decision: Decision | None = None, table: Evaluation | None = None
-) -> Answer:
+    data: Data, question: Question, row: Row, decision: Decision | None = None, table: Evaluation | None = None,
+    page: PageVerdict | None = None,
+) -> Answer:  # fmt: skip
     """The sentences about these data: overall test, size of the error (``row``), and each defect by its own test.
 
-    ``table`` holds the rows of the same page, which no sentence contradicts.
+    ``table`` holds the rows of the same page, which no sentence contradicts; ``page`` is its verdict.
     """
     look = _look(data, question)
     alpha = alpha_of(question.confidence_level)
     way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
-    worst = where(look, question, alpha)
+    ranges = ranges_beyond(look, question, alpha)
+    worst = [_range(each, look) for each in _named(ranges, look)]
     both = both_ways(look, question, decision)
     against = doubt(deciding(table, "spiegelhalter"))
     return Answer(
-        headline(row, decision, look, way, spread, worst, question.confidence_level, against),
-        statements(row, decision, look, way, spread, worst, alpha, both),
+        headline(row, decision, look, way, spread, worst, question.confidence_level, against, page),
+        statements(decision, look, way, spread, worst, alpha, both, nowhere=not ranges),
     )
 
 
@@ -151,21 +164,23 @@ def answer(
 
 def headline(
     row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
-    level: float, against: str = "",
+    level: float, against: str = "", page: PageVerdict | None = None,
 ) -> Sentence:  # fmt: skip
-    """One paragraph: the result of the overall test, the main defect, its size, and what could have been detected."""
+    """One paragraph: the verdict with the p-value of the overall test, the main defect, and the size of the error."""
     if decision is None:
         said = f"The {row.name} is {number(row.value)}. No test was made, so this shows the size, not the evidence."
         return Sentence(said, measured(said, **{row.id: row.value}))
     tested = "" if math.isnan(decision.pvalue) else "overall test, "
-    start = f"{decision.calibrated} ({tested}{decision.pvalue_text})"
+    start = f"{decision.calibrated if page is None else page.words} ({tested}{decision.pvalue_text})"
+    more = Sentence("") if page is None else page.reason(others=row.id != page.metric)
     if decision.rejected:
         why = defect(decision, look, way, spread, worst, against)
-        sentence = Sentence(f"{start}: {why}.", Claim(start, "miscalibrated"), *why.claims)
-        return Sentence.joined(" ", [sentence, size(row, decision, level)])
-    but = _except(decision, look)
-    sentence = Sentence(f"{start}{but}.", *but.claims)
-    return Sentence.joined(" ", [sentence, size(row, decision, level), *found_out(decision, look)])
+        parts = [Sentence(f"{start}: {why}", Claim(start, "miscalibrated"), *why.claims), more]
+    else:
+        follows = ", but " if more.startswith("not calibrated") else ": " if more else ""
+        parts = [Sentence.joined("", [start, follows, more, _except(decision, look)])]
+    sentence = Sentence.joined("; ", [part for part in parts if part])
+    return Sentence.joined(" ", [Sentence.joined("", [sentence, "."]), size(row, decision, level, page)])
 
 
 def defect(
@@ -176,12 +191,9 @@ def defect(
     ``against`` names the interval that contradicts Spiegelhalter's z; it is empty if none does.
     """
     noun = nouns(look.lens)
-    kind = decision.defect
-    if kind == "spread" and (spread is None or not (spread.clear or spread.unclear)) and (way.clear or worst):
-        # a wrong mean, or one wrong range, moves this statistic too; the slope by itself is not significant
-        kind = "direction" if way.clear else "where"
+    kind = _main_defect(decision, way, spread, worst)
     if kind == "direction":
-        return way.words if way.unclear else _they_are(look, way.words)
+        return _direction_words(look, way)
     if kind == "spread":
         if spread is not None and spread.clear:
             return _they_are(look, spread.words)
@@ -216,8 +228,30 @@ def defect(
     return Sentence(said, Claim(said, "sureness", z=1.0 if larger else -1.0))
 
 
-def size(row: Row, decision: Decision | None, level: float) -> Sentence:
-    """The size of the error: the estimate, its interval, and the value expected by chance."""
+def _main_defect(decision: Decision, way: Direction, spread: Spread | None, worst: list[Sentence]) -> str:
+    """The defect that the headline names. A wrong mean, or one wrong range, moves the statistic of the slope too."""
+    slope = spread is not None and (spread.clear or spread.unclear)
+    if decision.defect == "spread" and not slope and (way.clear or worst):
+        return "direction" if way.clear else "where"
+    return decision.defect
+
+
+def main_defect(context: Context) -> str:
+    """The defect that the headline of a page names; empty if nothing is rejected."""
+    decision, alpha = context.asked.decision, alpha_of(context.question.confidence_level)
+    if decision is None or not decision.rejected:
+        return ""
+    look, table = _look(context.data, context.question), context.evaluation
+    way, spread = direction(look, decision, alpha, table), spread_of(look, decision, alpha, table)
+    return _main_defect(decision, way, spread, where(look, context.question, alpha))
+
+
+def _direction_words(look: Look, way: Direction) -> Sentence:
+    return way.words if way.unclear else _they_are(look, way.words)
+
+
+def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | None = None) -> Sentence:
+    """The size of the error: the estimate, its interval, the value expected by chance, and the tolerance."""
     if math.isnan(row.value):
         return Sentence(f"The {row.name} is undefined here.")
     entry = catalogue[row.id]
@@ -237,22 +271,9 @@ def size(row: Row, decision: Decision | None, level: float) -> Sentence:
     if row.null_mean is not None and entry.judges:
         text += f"; a perfectly calibrated model would still show about {number(row.null_mean)}"
         claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
+    if page is not None and page.value == NOT and row.id == page.metric:
+        text += f". The tolerance is {page.tolerance:g}"
     return Sentence(text + ".", *claims)
-
-
-def found_out(decision: Decision, look: Look) -> list[Sentence]:
-    """How large an error would have been detected, from the power of the overall test on these data."""
-    x, noun = decision.detectable, nouns(look.lens)
-    if math.isnan(x):
-        return []
-    if math.isinf(x):
-        said = f"With so few {noun.cases} even a large error would often go undetected."
-    else:
-        said = (
-            f"Here {noun.things} too extreme by {number(x)} on average would be detected in 4 of 5 samples; "
-            "smaller errors may go undetected."
-        )
-    return [Sentence(said, Claim(said, "found out", size=x))]
 
 
 def _except(decision: Decision, look: Look) -> Sentence:
@@ -272,24 +293,26 @@ def _impossible(decision: Decision, look: Look, that: str = "that ") -> Claim:
 
 
 def statements(
-    row: Row, decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
-    alpha: float, both: str = "",
+    decision: Decision | None, look: Look, way: Direction, spread: Spread | None, worst: list[Sentence],
+    alpha: float, both: str = "", nowhere: bool = True,
 ) -> tuple[Sentence, ...]:  # fmt: skip
-    """Direction, both directions at once, spread, ranges of confidence, classes, and the values expected by chance."""
-    lines = [
-        _line("Direction", _they_are(look, way.words) if way.clear else way.words)
-        if way.clear or way.unclear
-        else _line("Direction", _two_means(look), "; the difference is not significant")
-    ]
+    """Direction, both directions at once, spread, ranges of confidence and classes; never what the headline says."""
+    said = "" if decision is None or not decision.rejected else _main_defect(decision, way, spread, worst)
+    lines = []
+    if way.clear or way.unclear:
+        lines += [] if said == "direction" else [_line("Direction", _direction_words(look, way))]
+    else:
+        lines.append(_line("Direction", _two_means(look), "; the difference is not significant"))
     if both:
         lines.append(_line("Both ways", _they_are(look, both)))
-    if spread is not None:
+    if spread is not None and not (said == "spread" and (spread.clear or spread.unclear)):
         lines.append(_line("Spread", _they_are(look, spread.words) if spread.clear else spread.words))
-    if worst and decision is not None and not decision.rejected:
-        lines.append(_line("Where: by itself,", worst[0], "; the overall test is not significant"))
-    elif worst:
-        lines.append(_line("Where", Sentence.joined("; ", worst)))
-    elif decision is not None:
+    others = worst[1:] if said == "where" else worst
+    if others and decision is not None and not decision.rejected:
+        lines.append(_line("Where: by itself,", others[0], "; the overall test is not significant"))
+    elif others:
+        lines.append(_line("Where", Sentence.joined("; ", others)))
+    elif decision is not None and nowhere:
         lines.append(_line("Where", "no single range of confidence is significantly miscalibrated"))
     lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
@@ -306,13 +329,6 @@ def statements(
                 f"; a calibrated model is never wrong at 0 or 1; {remedy}",
             )
         )
-    if row.null_mean is not None and row.null_high is not None and catalogue[row.id].judges:
-        said = (
-            f"on {look.total:,.0f} {nouns(look.lens).cases} with these confidences the {row.name} of a calibrated "
-            f"model would be {number(row.null_mean)} on average, and at most {number(row.null_high)} in 95% of samples"
-        )
-        by_chance = Claim(said, "by chance", metric=row.id, mean=row.null_mean, high=row.null_high)
-        lines.append(_line("By chance", Sentence(said, by_chance, measured(said, rows=look.total))))
     return tuple(lines)
 
 
@@ -406,20 +422,35 @@ def spread_of(
 
 def where(look: Look, question: Question, alpha: float = 0.05) -> list[Sentence]:
     """Sentences about the ranges of confidence that are significantly miscalibrated."""
-    return [_range(each, look) for each in ranges_beyond(look, question, alpha)]
+    return [_range(each, look) for each in _named(ranges_beyond(look, question, alpha), look)]
+
+
+def _named(ranges: list[Range], look: Look) -> list[Range]:
+    """The ranges that a sentence names: none that holds most of the rows, as one with many ties does."""
+    return [each for each in ranges if each.count <= look.total / 2.0][:_MOST_NAMED]
 
 
 def ranges_beyond(look: Look, question: Question, alpha: float = 0.05) -> list[Range]:
-    """The ranges of confidence that are significantly miscalibrated, by a simultaneous bound, worst first."""
-    bins = group(look.view, "width", n_bins=question.options.get("n_bins", 15))
+    """The ranges of confidence that are significantly miscalibrated, by a simultaneous bound, worst first.
+
+    Ranges have equally many rows, so that none holds nearly all of them, as those of equal width do for rare events.
+    """
+    bins = group(look.view, "mass", n_bins=_RANGES)
     assert bins.lower is not None
     assert bins.upper is not None
     member = np.asarray(bins.index, dtype=np.intp)
     beyond, count, confidence, label = beyond_chance(look, member, alpha, question.rng)
     ranked = np.argsort(-np.abs(label - confidence) * count, kind="stable")
-    named = [b for b in ranked if beyond[b] and count[b] >= LEAST_CASES][:_MOST_NAMED]
-    found = (bins.lower, bins.upper, count, confidence, label)
-    return [Range(*(float(each[b]) for each in found)) for b in named]
+    named = [b for b in ranked if beyond[b] and count[b] >= LEAST_CASES]
+    even = len(count) == _RANGES and bool(
+        (np.abs(count - look.total / _RANGES) <= 0.1 * look.total / _RANGES + 1).all()
+    )
+    low = [float(look.view.c[member == b].min()) if (member == b).any() else math.nan for b in range(len(count))]
+    high = [float(look.view.c[member == b].max()) if (member == b).any() else math.nan for b in range(len(count))]
+    return [
+        Range(low[b], high[b], float(count[b]), float(confidence[b]), float(label[b]), _TENTHS[b] if even else "")
+        for b in named
+    ]
 
 
 def classes(look: Look, alpha: float = 0.05, decision: Decision | None = None) -> list[Sentence]:
@@ -493,18 +524,22 @@ def _worst_class(decision: Decision, look: Look) -> int:
 
 
 def _range(found: Range, look: Look) -> Sentence:
-    n = f"{found.count:,.0f} {nouns(look.lens).cases}"
-    right = look.lens in _NOUNS
-    stated = (
-        f"{'confidences' if right else 'predictions'} between {found.low:.2g} and {found.high:.2g} average "
-        f"{percent(found.confidence)}"
-    )
-    said = (
-        f"{stated}, but {percent(found.label)} of these {n} were right"
-        if right
-        else f"{stated}, but the event occurred in {percent(found.label)} of these {n}"
-    )
-    return Sentence(said, Claim(said, "where", **vars(found)), Claim(said, "range", **vars(found)))
+    noun, right = nouns(look.lens), look.lens in _NOUNS
+    low, high = (found.low,) * 2 if found.low == found.high else distinct_digits([found.low, found.high])
+    which = "confidences" if right else "predictions"
+    between = f"at {low:.3g}" if found.low == found.high else f"from {low} to {high}"
+    rows = f"the {found.tenth} tenth of the {which} ({between})" if found.tenth else f"{which} {between}"
+    stated, seen_ = f"{noun.mean} {_plain_share(found.confidence)}", f"{noun.outcome} {_plain_share(found.label)}"
+    said = f"{rows}: {stated}, {seen_} in {found.count:,.0f} {noun.cases}"
+    facts = {name: value for name, value in vars(found).items() if name != "tenth"}
+    return Sentence(said, Claim(said, "where", **facts), Claim(said, "range", **facts))
+
+
+def _plain_share(x: float) -> str:
+    """A share as a percentage; one that is nearly 0 or 1 by a bound."""
+    if 0.0 < x < _NEARLY:
+        return f"below {percent(_NEARLY)}"
+    return f"above {percent(1.0 - _NEARLY)}" if 1.0 - _NEARLY < x < 1.0 else percent(x)
 
 
 def _means(look: Look, form: str = "{} {}, {} {}") -> Sentence:
@@ -549,7 +584,7 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     if not catalogue[row.id].judges:
         return "as its own probabilities imply" if p > alpha_for(evaluation) else _off_its_own(row)
     if stands == BEYOND:
-        return "miscalibrated" if p <= _SURE else "probably miscalibrated"
+        return "miscalibrated" if p <= _SURE else f"miscalibrated ({pvalue(p, draws)})"
     if stands == UNCLEAR:
         but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test is not significant"
         return f"unclear: {pvalue(p, draws)}, but {but}"
