@@ -22,6 +22,7 @@ from calibrary.base.forked import Forked, can_fork
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
 from calibrary.data import Data, as_data
+from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
@@ -194,6 +195,7 @@ def _line(cells: list[str], widths: list[int]) -> str:
 
 
 @takes_table
+@checks_options
 def evaluate(
     y_true: Any,
     y_prob: Any = None,

@@ -184,6 +184,12 @@ def whole(argument: str, value: Any, least: int = 1) -> int:
     return value.__index__()
 
 
+def flag(argument: str, value: Any) -> None:
+    """Raise an error for a truth value that is neither True nor False: any text would count as true."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
+        raise RefusedError(f"{argument}={in_sentence(value)} must be True or False")
+
+
 #: Largest number of draws for an interval or a test: a million draws resolve a p-value of one in a million.
 MOST_DRAWS = 1_000_000
 

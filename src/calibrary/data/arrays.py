@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.data.asked import checks_options
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
 from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
 from calibrary.data.geometry import as_xywh
@@ -16,6 +17,7 @@ from calibrary.data.identity import refuse_misaligned
 from calibrary.data.matches import Flags, Matches, Objects
 
 
+@checks_options
 def matched_detections(
     correct: Any,
     score: Any,

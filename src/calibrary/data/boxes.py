@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, missing, outside
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import as_xywh
@@ -68,6 +69,7 @@ class Pair:
     relative: bool = False
 
 
+@checks_options
 def boxes(
     image: Any,
     category: Any,

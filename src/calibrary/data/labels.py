@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data.checks import Array, as_array, missing
 
 #: Largest whole number among labels that differs from its neighbours as a float.
@@ -241,7 +241,12 @@ def _with_positive(
     if names is not None:
         if pos_label not in names:
             raise RefusedError(f"pos_label={pos_label!r} is not among labels={list(names)!r}")
-        return [next(name for name in names if name != pos_label), pos_label]
+        if names[1] != pos_label:
+            raise RefusedCallError(
+                f"labels={list(names)!r} says that y_prob is the probability of {names[1]!r}, and "
+                f"pos_label={pos_label!r} that it is another one: pass one of them"
+            )
+        return names
     others = in_order(set(values) - {pos_label})
     if len(others) > 1:
         raise RefusedError(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.asked import checks_options
 from calibrary.data.boxes import Pair
 from calibrary.data.checks import Array, Indices
 from calibrary.data.geometry import area as box_area
@@ -27,6 +28,7 @@ from calibrary.numerics.runs import run_starts
 AREA_RANGES = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, np.inf)}
 
 
+@checks_options
 def match_detections(
     ground_truth: Any,
     results: Any,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.predictions import Predictions, predictions
 
@@ -26,6 +27,7 @@ class Pixels(Predictions):
         return f"Pixels({self.n} of {len(np.unique(self.image))} images, {self.k} classes)"
 
 
+@checks_options
 def segmentation(y_true: Any, y_prob: Any, *, void: Any = None, class_axis: int = 1, labels: Any = None) -> Pixels:
     """Pixels (or voxels) of segmented images, ready for every metric.
 

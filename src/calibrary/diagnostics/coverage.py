@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.metrics.machinery.entry import Seen
@@ -39,7 +39,7 @@ def set_coverage_curve(views: Views, *, levels: Any = None, **common: Unpack[See
     >>> curve.coverage, curve.size
     (array([0.5, 1. ]), array([1., 2.]))
     """
-    at = np.arange(1, 100) / 100 if levels is None else np.atleast_1d(as_array(levels, "levels")).astype(np.float64)
+    at = np.arange(1, 100) / 100 if levels is None else np.atleast_1d(as_floats(levels, "levels"))
     for level in at.tolist():
         checked_level(level)
     found = at_levels(only_view(views, "a coverage diagram"), at)

@@ -14,6 +14,7 @@ from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Metric
 from calibrary.metrics.machinery.declare import public as public_function
 from calibrary.metrics.machinery.measure import usual_average, views_of
+from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.question import question_of
 
 P = ParamSpec("P")
@@ -34,6 +35,7 @@ def diagnostic(
         averages = "average" in inspect.signature(formula).parameters
 
         def call(first: Any, second: Any, keywords: dict[str, Any]) -> Any:
+            check_options(formula.__name__, formula, entry.extra_options, keywords)
             data = entry.front.read(first, second, keywords)
             question = question_of(keywords, entry.options)
             if lens is not None and isinstance(question.lens, str) and question.lens == "auto":

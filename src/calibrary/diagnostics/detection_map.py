@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, warn
 from calibrary.base.moved import takes_old_keywords
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import whole
 from calibrary.metrics.detection.binned import DetectionCells, feature_names, grid_of
@@ -37,6 +38,7 @@ class DetectionMap(Result):
 
 
 @takes_old_keywords
+@checks_options
 def d_ece_map(
     ground_truth: Any,
     results: Any = None,

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data import Matches, as_matches
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.metrics.machinery.declare import Result
 
@@ -30,6 +31,7 @@ class DetectionThresholds(Result):
     objective: str
 
 
+@checks_options
 def detection_thresholds(matches: Matches, *, objective: str = "lrp") -> DetectionThresholds:
     r"""The score threshold of each class with the smallest error, for the LAECE of detectors with many weak detections.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import one_of
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, pvalue_cell
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
@@ -76,6 +77,7 @@ class GradeTests:
         return html_table(*self.cells())
 
 
+@checks_options
 def grade_tests(
     y_true: Any, y_prob: Any = None, grades: Any = None, *, alternative: str = "two-sided", **checked: Any
 ) -> GradeTests:

@@ -51,7 +51,7 @@ def ece_knn_curve(
     if ks is None:
         rows = max(view.total for view in views.views)
         ks = np.unique(np.geomspace(1, max(1.0, rows / 2), 20).astype(int)).tolist()
-    chosen = [whole("ks", k) for k in ks]
+    chosen = [whole("ks", k) for k in np.atleast_1d(np.asarray(ks, dtype=object)).ravel()]
     questions = [Question(average=average, options={"n_neighbors": k}) for k in chosen]
     errors = [combined(entry, each_view(entry.formula, views, q), views, q) for q in questions]
     return NeighborCurve(np.array(chosen, dtype=np.float64), np.array(errors))

@@ -23,6 +23,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth
@@ -131,6 +132,7 @@ class JudgedResult(Result):
         return pairs
 
 
+@checks_options
 def judged(
     metric: str,
     y_true: Any,

@@ -24,6 +24,7 @@ from calibrary.base.errors import RefusedError, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, missing
 from calibrary.data.identity import refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
@@ -112,6 +113,7 @@ class SampledResult(Result):
         return plot_sampled(self, ax=ax, caption=caption, theme=theme)
 
 
+@checks_options
 def sampled_answers(
     answers: Any,
     right: Any,

@@ -17,6 +17,7 @@ from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, percent
+from calibrary.data.asked import checks_options
 from calibrary.lookup.by_name import catalogue
 from calibrary.lookup.study_findings import Finding, finding
 from calibrary.metrics.machinery.declare import Entry
@@ -142,6 +143,7 @@ class Recommendations(list[Recommendation]):
         return html_table(["id", "name", "reasons", "caution"], rows)
 
 
+@checks_options
 def recommend(
     task: str = "binary",
     goal: str = "measure",

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions, Sorted, predictions
 from calibrary.kernels import (
@@ -105,6 +106,7 @@ def _with_images(x: Array, values: Array, h: float) -> tuple[Array, Array]:
     return points[near], masses[near]
 
 
+@checks_options
 def smooth_calibration_curve(
     y_true: Any,
     y_prob: Any = None,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.once import once
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
 from calibrary.metrics.point.individual import interval_middles
 from calibrary.numerics.draw import generator
@@ -57,6 +58,7 @@ class JackknifePredictions:
             yield rows, self._models.probability(_take(self._rows, rows), self._classes[rows])
 
 
+@checks_options
 def jackknife_predictions(
     model: Any = None,
     X_train: Any = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
@@ -24,6 +25,7 @@ from calibrary.recalibrate.scores import MeanWithError, ece_and_null, row_score,
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
 
 
+@checks_options
 def recalibration_gain(
     y_true: Any,
     y_prob: Any = None,

@@ -16,6 +16,7 @@ import scipy
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.verbs.interval import interval
@@ -101,6 +102,7 @@ class OutsideResult(Result):
         return self.sentence
 
 
+@checks_options
 def outside_rows(
     y_true: Any,
     y_prob: Any,
@@ -157,6 +159,8 @@ def outside_rows(
     """
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))
+    if scores is not None and not isinstance(scores, Mapping):
+        raise RefusedError("scores= must be a mapping of names to one score per row, such as {'entropy': [...]}")
     rows = given(
         y_true, y_prob, outside, sample_weight, labels=labels, pos_label=pos_label, one_model=True, scores=scores
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrary.base.errors import one_of, warn
+from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.base.numbers import percent
+from calibrary.data.asked import checks_options
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.numerics.draw import seed_of
 from calibrary.secondorder.calibration import HowAsked, mean_of, members_of, mixture_of
@@ -20,6 +21,7 @@ KINDS = ("draws", "mixture")
 FEW_MEMBERS = 5
 
 
+@checks_options
 def ensemble(
     y_true: Any,
     y_prob: Any,
@@ -97,6 +99,8 @@ def ensemble(
     level = check_level(confidence_level)
     check_draws(n_resamples, alpha_of(level))
     rows = given(y_true, y_prob, outside, sample_weight, features, labels=labels, pos_label=pos_label)
+    if prevalence_outside is not None and not len(rows.outside_p):
+        raise RefusedError("prevalence_outside= has no effect without rows outside of the classes: leave it out")
     if members == "draws" and rows.m < FEW_MEMBERS:
         warn(
             f"y_prob has {rows.m} members: draws of {rows.m} show about {percent(1.0 - 1.0 / rows.m)} of the "

@@ -14,6 +14,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, missing
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
@@ -115,6 +116,7 @@ class ShiftCurve(Result):
         return plot_shift_curve(self, ax=ax, caption=caption, theme=theme)
 
 
+@checks_options
 def shift_curve(
     metric: Any,
     y_true: Any,

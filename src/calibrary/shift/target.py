@@ -12,6 +12,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_floats, checked_probabilities
 from calibrary.data.columns import column_names, matched_names
 from calibrary.data.identity import refuse_misaligned
@@ -127,6 +128,7 @@ class ContradictedError(RefusedError):
         return type(self), (str(self), self.result)
 
 
+@checks_options
 def under_shift(
     metric: Any,
     y_true: Any,

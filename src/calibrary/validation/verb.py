@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, bounded, collected_warnings, one_of, warn, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, one_of, warn, whole
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
@@ -40,6 +41,7 @@ METHODS = ("optimism", "632", "632+", "cv", "holdout")
 _KEPT = 20_000_000
 
 
+@checks_options
 def validate(
     model: Any,
     X: Any,
@@ -125,6 +127,9 @@ def validate(
     measures = chosen(metrics, method)
     check_level(confidence_level)
     refuse_misaligned(X=X, y=y, units=units, sample_weight=sample_weight, holdout=holdout)
+    whole("folds", folds, 2)
+    if method != "holdout" and not (isinstance(holdout, float) and holdout == 0.3):
+        raise RefusedCallError(f"holdout= has no effect with method={method!r}: leave it out, or pass method='holdout'")
     given = _given(model, X, y, units, sample_weight)
     runner = Runner(given.procedure, given.X, given.y, check_jobs(n_jobs), progress)
     if method == "holdout":

@@ -35,6 +35,7 @@ from calibrary.base.claims import Claim, Sentence
 from calibrary.base.errors import RefusedCallError
 from calibrary.base.numbers import pvalue as pvalue_words
 from calibrary.data import Data
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.look import PLACES, Classes, Look, headline_view, look_at
 from calibrary.inference.draw.redraws import ResidualSums, atoms_of, counts_of, null_of, observed_sums, some_of
@@ -150,6 +151,7 @@ class Decision(Result):
         )
 
 
+@checks_options
 def decide(
     data: Data, question: Question, *, units: Any = None, blocks: Any = None, detectable: bool = True
 ) -> Decision:

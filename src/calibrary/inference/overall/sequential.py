@@ -17,6 +17,7 @@ import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.base.numbers import percent
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -362,6 +363,7 @@ class CalibrationMonitor:
         )  # fmt: skip
 
 
+@checks_options
 def calibration_monitor(*, alpha: float = 0.05, lens: str = "auto") -> CalibrationMonitor:
     """Create a calibration monitor for a stream, which may be checked after every batch.
 

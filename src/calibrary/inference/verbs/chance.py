@@ -14,6 +14,7 @@ from calibrary.base.errors import RefusedCallError, one_of
 from calibrary.base.moved import old_names
 from calibrary.base.numbers import number, percent
 from calibrary.data import is_data
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.null import ALTERNATIVES, NullDistribution, as_redrawing
@@ -117,6 +118,7 @@ ConsistencyBand = ReadingBand = NullReading = ExpectedByChance
 
 
 @takes_table
+@checks_options
 def expected_by_chance(
     metric: Any,
     y_true: Any,

@@ -12,6 +12,7 @@ import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
 from calibrary.data import is_data
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.identity import meeting
 from calibrary.data.predictions import Predictions
@@ -90,6 +91,7 @@ class Comparison(Result):
         yield self.pvalue
 
 
+@checks_options
 def compare(
     metric: Any,
     y_true: Any,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.data.sample import single_labels
 from calibrary.inference.draw.cells import celled, takes_cells
@@ -47,6 +48,7 @@ class Way(Protocol):
 
 
 @takes_table
+@checks_options
 def interval(
     metric: Any,
     y_true: Any,

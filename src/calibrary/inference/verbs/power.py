@@ -13,6 +13,8 @@ import scipy
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.numbers import counted, number, percent
+from calibrary.base.text import in_sentence
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
@@ -73,6 +75,7 @@ class Power(Result):
         return Sentence(said, measured(said, power=self.power))
 
 
+@checks_options
 def power(
     metric: str,
     n: int,
@@ -181,6 +184,7 @@ class SampleSize(Result):
         return too_few(catalogue[self.metric], self.n)
 
 
+@checks_options
 def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, **options: Any) -> SampleSize:
     """The approximate number of rows with which the test of a metric detects an error of this size.
 
@@ -230,6 +234,7 @@ _power = power
 # -- the nearest-neighbor test ------------------------------------------------------------------------
 
 
+@checks_options
 def neighbor_power(
     query: Any,
     k: int,
@@ -294,6 +299,7 @@ def neighbor_power(
     return float(np.mean([noncentral_sf(bound, len(p) - 1, x) for x in away]))
 
 
+@checks_options
 def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> int:
     """The number of neighbors that the nearest-neighbor test needs for this power.
 
@@ -352,6 +358,8 @@ def _confidences(n: int, y_prob: Any, law: tuple[float, float]) -> Array:
             )
         checked_probabilities(given)
         return np.quantile(given, ranks)
+    if isinstance(law, str) or np.shape(law) != (2,):
+        raise RefusedError(f"law={in_sentence(law)}: pass the two numbers of Beta(a, b), such as law=(1, 1)")
     a, b = law
     if not (a > 0.0 and b > 0.0):
         raise RefusedError(f"law={law!r}: both numbers of Beta(a, b) must be positive")

@@ -16,6 +16,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, deprecated, one_of, suggest, warn
 from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
+from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.interval import interval
@@ -131,6 +132,7 @@ class Verdict(Result):
 
 @takes_table
 @takes_old_keywords
+@checks_options
 def verdict(
     asked: str | Condition,
     y_true: Any,

@@ -19,6 +19,7 @@ import numpy as np
 from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.base.moved import RenamedFields
 from calibrary.data import Data, as_data
+from calibrary.data.asked import check_asked
 from calibrary.data.columns import names_columns, out_of_table
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import predictions
@@ -426,6 +427,7 @@ def public(
     signature = _signature(formula, entry, front)
     first, second = front.data
     known = set(signature.parameters)
+    own = frozenset(known) - set(front.common) | set(own_options(formula))
 
     @functools.wraps(formula)
     def function(*data: Any, **keywords: Any) -> Any:
@@ -441,6 +443,7 @@ def public(
                 raise RefusedCallError(
                     f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}"
                 )
+        check_asked(keywords, own)
         if len(data) == 1 and first not in keywords and second not in keywords:
             return call(data[0], None, keywords)
         if len(data) != 2 or first in keywords or second in keywords:

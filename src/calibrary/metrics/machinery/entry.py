@@ -18,6 +18,7 @@ from calibrary.base.markup import element, html_table, markup
 from calibrary.base.moved import RenamedFields
 from calibrary.base.plain import as_plain
 from calibrary.data import Data, as_data
+from calibrary.data.asked import check_asked
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.grouping import Groups
@@ -482,6 +483,7 @@ class Entry(Facts, RenamedFields):
             if name not in self.options and name not in self.front.common:
                 known = [*self.options, *self.front.common]
                 raise RefusedCallError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+        check_asked(keywords, self.options)
         self.check(keywords)
         return self.settled(question_of(keywords, self.options))
 

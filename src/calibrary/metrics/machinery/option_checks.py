@@ -177,7 +177,7 @@ def check_options(id: str, formula: Callable[..., Any], extra: Any, given: Mappi
     for name, value in given.items():
         if name in known:
             known[name].check(value)
-    if "points_per_bin" in given:
+    if "points_per_bin" in given and given["points_per_bin"] != extra["points_per_bin"]:
         _refuse_idle(given, formula, extra)
     if "binning" in known:
         refuse_idle_bins(given)

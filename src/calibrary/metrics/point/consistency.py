@@ -12,6 +12,7 @@ import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.data import Data, as_data
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import ENTRIES, Common, Entry, metric
@@ -106,6 +107,7 @@ def _with_shares(entry: Entry, view: Predictions, shares: Array) -> Any:
     return measure(entry, Predictions(label, view.probability[row], view.weight[row] * each[row, label]), question)
 
 
+@checks_options
 def consistency_confidence(
     predict: Callable[[Any], Any],
     X: Any,
@@ -161,6 +163,7 @@ def consistency_confidence(
     return counts / n_draws
 
 
+@checks_options
 def consistency_confidence_logits(
     y_prob: Any = None, *, logits: Any = None, eps: float, noise: str = "gaussian"
 ) -> Array:

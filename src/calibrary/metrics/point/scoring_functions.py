@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, suggest
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 from calibrary.numerics.draw import dirichlet_vectors
@@ -208,6 +209,7 @@ class Propriety(Result):
         return self.verdict != "improper"
 
 
+@checks_options
 def check_propriety(
     score: str | Callable[..., Any] | ScoringFunction, *, n_classes: int = 2, rng: Any = 0, **options: Any
 ) -> Propriety:

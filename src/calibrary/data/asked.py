@@ -1,0 +1,138 @@
+"""Options are checked once, at the door: type and range, before anything is computed, also where they have no effect.
+
+A setting that many functions share is checked by its name, every other option by the type in the signature.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibrary.base.errors import RefusedCallError, RefusedError, bounded, flag, one_of
+from calibrary.base.text import in_sentence
+from calibrary.data.checks import as_floats
+from calibrary.data.lens import as_lens
+from calibrary.numerics.draw import seed_of
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+AVERAGES = ("auto", "uniform", "macro", "prevalence", "weighted", "max", "micro")
+#: Lenses that need the rank r.
+_RANKED = ("rth", "within-top-r", "ranked")
+_WEIGHT_TYPES = ("frequency", "importance")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is one real number; a truth value is none."""
+    return isinstance(value, Real | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def _refuse(name: str, value: Any, wanted: str) -> None:
+    raise RefusedError(f"{name}={in_sentence(value)} must be {wanted}")
+
+
+def _whole(least: int, otherwise: str = "") -> Callable[[str, Any], None]:
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            _refuse(name, value, f"a whole number of at least {least}{otherwise}")
+        bounded(name, int(value))
+
+    return check
+
+
+def _share(name: str, value: Any) -> None:
+    if not is_number(value) or not 0 < value < 1:
+        hint = f", such as {value / 100:g} for {value:g}%" if is_number(value) and 1 < value < 100 else ""
+        raise RefusedError(f"{name}={in_sentence(value)} is outside (0, 1): pass a number between 0 and 1{hint}")
+
+
+def _average(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        one_of(name, value, AVERAGES)
+    elif np.ndim(value) != 1 or not np.isfinite(as_floats(value, name)).all():
+        _refuse(name, value, f"one of {', '.join(AVERAGES)}, None, or one weight for each class")
+
+
+#: Settings that mean the same in every function that has them: the check of a value that is not None.
+SHARED: Mapping[str, Callable[[str, Any], None]] = {
+    "n_resamples": _whole(0),
+    "workers": _whole(1, ", or None"),
+    "repeats": _whole(1),
+    "confidence_level": _share,
+    "rng": lambda _, value: None if isinstance(value, np.random.Generator) else (seed_of(value), None)[1],
+    "weight_type": lambda name, value: one_of(name, value, _WEIGHT_TYPES),
+    "average": _average,
+    "r": _whole(1),
+    "percent": flag,
+    "rescale": flag,
+}
+
+
+def check_asked(given: Mapping[str, Any], own: Collection[str] = ()) -> None:
+    """Refuse a value that a shared setting cannot have; ``own`` names options that mean something else here."""
+    for name, value in given.items():
+        if value is not None and name in SHARED and (name != "r" or "r" not in own):
+            SHARED[name](name, value)
+    lens, r = given.get("lens", "auto"), given.get("r")
+    if "lens" not in own and not (isinstance(lens, str) and lens == "auto"):
+        ranked = "r" not in own and as_lens(lens, 1 if r is None else r).name in _RANKED
+        if r is not None and "r" not in own and not ranked:
+            raise RefusedCallError(
+                f"r={in_sentence(r)} has no effect with lens={in_sentence(lens)}: leave it out, or pass one of "
+                f"{', '.join(map(repr, _RANKED))}"
+            )
+
+
+def checks_options(function: _Verb) -> _Verb:
+    """A public function that checks its options before it computes anything.
+
+    The types are those of the annotations; a default is never refused. Options of ``**options`` are checked by name.
+    """
+    parameters = inspect.signature(function).parameters
+    keywords = {name: p for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
+
+    @functools.wraps(function)
+    def called(*given: Any, **options: Any) -> Any:
+        named = {**dict(zip(keywords, given, strict=False)), **options}
+        check_asked({name: value for name, value in options.items() if not _is_default(keywords.get(name), value)})
+        for name, value in _unusual(named, keywords):
+            check_type(name, value, str(keywords[name].annotation))
+        return function(*given, **options)
+
+    return called  # type: ignore[return-value]
+
+
+def _unusual(named: Mapping[str, Any], keywords: Mapping[str, inspect.Parameter]) -> Iterator[tuple[str, Any]]:
+    for name, value in named.items():
+        if name in keywords and name not in SHARED and not _is_default(keywords[name], value):
+            yield name, value
+
+
+def _is_default(parameter: inspect.Parameter | None, value: Any) -> bool:
+    return parameter is not None and value is parameter.default
+
+
+_WORDS = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a word", "None": "None"}
+
+
+def check_type(name: str, value: Any, annotation: str) -> None:
+    """Refuse a value of none of the plain types of an annotation; other annotations say nothing."""
+    kinds = [kind.strip() for kind in annotation.split("|")]
+    if not set(kinds) <= set(_WORDS):
+        return
+    number = is_number(value)
+    fits = {
+        "bool": isinstance(value, bool | np.bool_),
+        "int": number and isinstance(value, Integral),
+        "float": number and bool(np.isfinite(float(value)) if abs(value) < 1e300 else False),
+        "str": isinstance(value, str),
+        "None": value is None,
+    }
+    if not any(fits[kind] for kind in kinds):
+        finite = "a finite number" if number and "float" in kinds else ""
+        _refuse(name, value, finite or " or ".join(_WORDS[kind] for kind in kinds))

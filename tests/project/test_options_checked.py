@@ -1,0 +1,107 @@
+"""Every option of a public function is checked before anything is computed, also where it has no effect."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+
+N = 60
+RNG = np.random.default_rng(0)
+P = RNG.uniform(0.05, 0.95, N)
+Y = (RNG.random(N) < P).astype(int)
+MEMBERS = np.clip(P[:, None] + RNG.normal(0, 0.05, (N, 4)), 0.01, 0.99)
+OUTSIDE = [None if i % 4 == 0 else int(v) for i, v in enumerate(Y)]
+HUMAN = np.where(np.arange(N) % 2, np.nan, Y)
+ANSWERS = [list(RNG.choice(list("AB"), 5)) for _ in range(N)]
+RIGHT = np.array([[answer == "A" for answer in row] for row in ANSWERS])
+FEW = {"n_resamples": 19, "rng": 0}
+
+#: A public function: a call that it answers.
+CALLS = {
+    "evaluate": ((Y, P), {"metrics": ["bs"]}),
+    "calibration_monitor": ((), {}),
+    "expected_by_chance": (("ece", Y, P), FEW),
+    "compare": (("bs", Y, P, P * 0.9), FEW),
+    "interval": (("ece", Y, P), FEW),
+    "verdict": (("ece<0.9", Y, P), FEW),
+    "test": (("ece", Y, P), FEW),
+    "compute": (("ece", Y, P), {}),
+    "judged": (("bs", HUMAN, P), {"judge": Y, **FEW}),
+    "sampled_answers": ((ANSWERS, RIGHT), FEW),
+    "recommend": ((), {}),
+    "recalibration_gain": ((Y, P), {"maps": ["platt"], "rng": 0}),
+    "under_shift": (("bs", Y, P, P), FEW),
+    "outside_rows": ((OUTSIDE, P), FEW),
+    "ensemble": ((Y, MEMBERS), FEW),
+    "grade_tests": ((Y, P), {"grades": np.arange(N) % 3}),
+    "predictions": ((Y, P), {}),
+    "multiple_binomial_test": ((Y, P.round(1)), {}),
+    "cumulative_difference": ((Y, P), {}),
+    "decision_curve": ((Y, P), {"thresholds": [0.3]}),
+    "murphy_curve": ((Y, P), {}),
+    "score_decomposition": ((Y, P), {}),
+    "confidence_direction": ((Y, P), FEW),
+    "honest_band": ((Y, P), {}),
+    "ece_knn_curve": ((Y, P), {}),
+    "reliability_bins": ((Y, P), {}),
+    "smooth_calibration_curve": ((Y, P), {}),
+}
+#: Arguments with a value for every row or class, which functions read themselves.
+DATA = frozenset((
+    "by", "features", "grades", "grid", "groups", "inclusion", "judge", "label", "labels", "metrics", "pos_label",
+    "prob", "sample_weight", "target", "thresholds", "time", "units", "y_prob", "y_true",
+))  # fmt: skip
+SHARED = ("average", "lens", "percent", "rng", "weight_type")
+WRONG = ("zzz", object(), ["zzz"], float("nan"))
+#: Words that are checked where they are used.
+LATE = {("evaluate", "adjust")}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_option_is_refused_in_a_sentence_and_a_default_is_not(name):
+    function, (arguments, given) = getattr(cal, name), CALLS[name]
+    parameters = inspect.signature(function).parameters
+    own = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and n not in DATA]
+    shared = [n for n in SHARED if n not in parameters and "options" in parameters]
+    function(*arguments, **given)
+    for option in (n for n in own if n not in given):
+        function(*arguments, **{**given, option: parameters[option].default})
+    for option in (*own, *shared):
+        for wrong in WRONG:
+            if (name, option) in LATE:
+                continue
+            try:
+                function(*arguments, **{**given, option: wrong})
+            except (cal.RefusedError, cal.UnknownMetricError):
+                continue
+            else:
+                pytest.fail(f"{name}({option}={wrong!r}) was accepted")
+
+
+@pytest.mark.parametrize("id", sorted(cal.catalogue))
+def test_a_metric_checks_what_has_no_effect_on_two_classes(id):
+    function = cal.catalogue[id].function
+    taken = inspect.signature(function).parameters
+    for option in ("average", "lens", "percent", "rescale"):
+        if option in taken:
+            with pytest.raises(ValueError, match=f"{option}='zzz'"):
+                function(Y, P, **{option: "zzz"})
+
+
+def test_what_contradicts_is_refused():
+    with pytest.raises(ValueError, match=r"r=2 has no effect with lens='top-label': leave it out"):
+        cal.ece(Y, P, lens="top-label", r=2)
+    with pytest.raises(ValueError, match=r"labels=\[0, 1\] says that y_prob is the probability of 1, and pos_label=0"):
+        cal.brier_score(Y, P, labels=[0, 1], pos_label=0)
+    assert cal.brier_score(Y, P, labels=[1, 0], pos_label=0) == cal.brier_score(Y, P, labels=[1, 0])
+    with pytest.raises(ValueError, match="prevalence_outside= has no effect without rows outside"):
+        cal.ensemble(Y, MEMBERS, prevalence_outside=0.3, **FEW)
+    with pytest.raises(ValueError, match=r"confidence_level=95 is outside \(0, 1\): .*such as 0.95 for 95%"):
+        cal.evaluate(Y, P, metrics=["bs"], confidence_level=95)
+    with pytest.raises(ValueError, match="law='zzz': pass the two numbers of Beta"):
+        cal.power("ece", 50, error=0.1, law="zzz")
