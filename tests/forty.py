@@ -327,7 +327,7 @@ def _(folder: Path) -> str:
 def _(folder: Path) -> str:
     import pyarrow as pa
 
-    from calibrary.cli import sources
+    from calibrary.tables import sources
 
     table = pa.table({"y": np.zeros(200_000, np.int8), "p": np.zeros(200_000)})
     with pa.ipc.new_file(str(folder / "x.arrow"), table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as w:
@@ -344,7 +344,7 @@ def _(folder: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from calibrary.cli import sources
+    from calibrary.tables import sources
 
     pq.write_table(pa.table({"y": np.zeros(200_000, np.int8), "p": np.zeros(200_000)}), folder / "x.parquet")
     bound, sources.MOST_BYTES = sources.MOST_BYTES, 1 << 20
@@ -356,7 +356,7 @@ def _(folder: Path) -> str:
 
 @attack("a packed CSV unpacks to more than the bound", "unpacks to more than")
 def _(folder: Path) -> str:
-    from calibrary.cli import sources
+    from calibrary.tables import sources
 
     bound, sources.MOST_BYTES = sources.MOST_BYTES, 1 << 20
     try:

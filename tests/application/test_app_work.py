@@ -73,18 +73,18 @@ def test_columns_are_guessed_by_name_and_by_what_they_hold(tmp_path):
 
 def test_a_file_whose_columns_say_nothing_says_so(tmp_path):
     path = tmp_path / "p.csv"
-    path.write_text("a,b\n1,0.5\n0,0.25\n")
+    path.write_text("a,b\n1,5.5\n2,7\n3,9.25\n")
     seen = preview(path)
     assert (seen.label, seen.prob) == ("", [])
-    assert seen.first == [["1", "0.5"], ["0", "0.25"]]
+    assert seen.first == [["1", "5.5"], ["2", "7"], ["3", "9.25"]]
+    assert seen.said == {"a": "3 distinct", "b": "3 distinct"}
     assert "no column looks like the label" in seen.notes[0]
 
 
 def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path, monkeypatch):
-    from calibrary.cli import app_columns
-
-    monkeypatch.setattr(app_columns, "_LARGE", 1000)
-    monkeypatch.setattr(app_columns, "_BEGINNING", 2000)
+    monkeypatch.setattr("calibrary.tables.text_files._LONG", 1000)
+    monkeypatch.setattr("calibrary.tables.text_files._BEGINNING", 2000)
+    monkeypatch.setattr("calibrary.tables.sources._SMALL_FILE", 1000)
     path = tmp_path / "p.csv"
     path.write_bytes(table(5000))
     seen = preview(path)

@@ -11,8 +11,8 @@ import pytest
 import calibrary as cal
 from calibrary.base.errors import RefusedError, UnknownMetricError, first_line
 from calibrary.cli.large import read_result
-from calibrary.cli.sources import InputError
 from calibrary.maps import as_map
+from calibrary.tables.sources import InputError
 
 RNG = np.random.default_rng(0)
 C = RNG.random(80)

@@ -23,7 +23,8 @@ MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"
 #: Modules that were new in 0.3 and have moved since.
 SINCE_0_3 = {
     "calibrary.inference.verbs.band", "calibrary.inference.verbs.gate", "calibrary.metrics.machinery.literature",
-    "calibrary.metrics.machinery.table2", "calibrary.study.chance",
+    "calibrary.metrics.machinery.table2", "calibrary.study.chance", "calibrary.cli.arrow_sizes",
+    "calibrary.cli.sources", "calibrary.language.stream",
 }  # fmt: skip
 PICKLES = REFERENCE / "pickles_0_2"
 TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))

@@ -308,7 +308,7 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path, four):
         "no.xlsx": (b"hello", "is not an Excel file"),
         "no.parquet": (b"PAR1 but not really", "cannot be read as Parquet"),
         "latin.csv": ("y,p\u00e9\n1,0.5\n".encode("latin-1"), "is not UTF-8 text"),
-        "wide.csv": ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text"),
+        "wide.csv": (b"\xff\xfe" + "y,p\n1,0.5\n".encode("utf-16-le")[:-1], "begins as UTF-16 text and is not"),
         "twice.csv": (b"y,p,p\n1,0.5,0.5\n", "two columns of"),
         "one.npy": (b"\x93NUMPY", "one array without a name"),
         "p.csv.bz2": (b"BZh9", "unpack it first"),
@@ -330,13 +330,13 @@ def test_a_file_that_may_not_be_read_is_one_sentence(four):
 
 
 def test_a_small_file_that_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 10_000)
+    monkeypatch.setattr("calibrary.tables.sources.MOST_BYTES", 10_000)
     (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"y,p\n" + b"0,0.1\n" * 10_000))
     refused(call("metric", "bs", tmp_path / "bomb.csv.gz"), "unpacks to more than")
     np.savez_compressed(tmp_path / "bomb.npz", y=np.zeros(10_000), p=np.zeros(10_000))
     refused(call("metric", "bs", tmp_path / "bomb.npz"), "unpacks to more than")
     np.savez(tmp_path / "wide.npz", p=np.zeros((1, 30_000)))
-    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 1 << 30)
+    monkeypatch.setattr("calibrary.tables.sources.MOST_BYTES", 1 << 30)
     refused(call("metric", "bs", tmp_path / "wide.npz"), "has 30,000 columns")
 
 

@@ -10,10 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from calibrary.cli import files
-from calibrary.cli.files import _is_text, open_table
-from calibrary.cli.read import _factor, read_predictions
-from calibrary.cli.sources import InputError
+from calibrary.cli.read import read_predictions
+from calibrary.tables import text_files as files
+from calibrary.tables.files import open_table
+from calibrary.tables.sources import InputError
+from calibrary.tables.text_files import _is_text
+from calibrary.tables.values import factor as _factor
 
 pa = pytest.importorskip("pyarrow")
 IDS = [2**60 + i for i in range(4)]
@@ -107,7 +109,7 @@ def test_a_small_spreadsheet_that_claims_the_last_column_is_refused(tmp_path):
 
 
 def test_a_small_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("calibrary.cli.sources.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("calibrary.tables.sources.MOST_BYTES", 1 << 20)
     path = tmp_path / "x.arrow"
     batch = pa.record_batch({"p": pa.array(np.zeros(100_000))})
     options = pa.ipc.IpcWriteOptions(compression="zstd")

@@ -188,8 +188,8 @@ def test_logits_of_several_classes(tmp_path, ending):
         np.savez(path, logits=z, labels=K)
     else:
         torch_file(path, {"logits": z, "labels": K})
-    assert value(path, "--logits") == pytest.approx(cal.brier_score(K, Q))
-    refused("--logits", path)
+    assert value(path, "--logits") == value(path) == pytest.approx(cal.brier_score(K, Q))
+    assert "their name and their values are those of logits" in " ".join(run("metric", "bs", path)[2].split())
 
 
 def test_a_folder_holds_parts_of_one_table(tmp_path):
@@ -439,7 +439,7 @@ def test_a_small_file_that_becomes_gigabytes_is_refused_before(tmp_path, make, e
 
 
 def test_texts_that_rows_share_are_kept_once(tmp_path):
-    from calibrary.cli.files import open_table
+    from calibrary.tables.files import open_table
 
     pq.write_table(
         pa.table({"y": ["a" * 3000, "b" * 3000] * 50, "p": np.linspace(0.1, 0.9, 100)}), tmp_path / "p.parquet"

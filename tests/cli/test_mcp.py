@@ -17,7 +17,7 @@ import pytest
 import calibrary as cal
 from app_visitor import Visitor, processes, runs
 from calibrary.cli.allowed import AllowedFolders
-from calibrary.cli.sources import InputError
+from calibrary.tables.sources import InputError
 from paths import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrary as cal
-from calibrary.cli import stream
 from calibrary.cli.main import main
+from calibrary.tables import rewrite as stream
 from golden import arrays
 
 Y, C, _ = arrays("binary500")

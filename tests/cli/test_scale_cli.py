@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.cli import large as reading
 from calibrary.cli.main import app
-from calibrary.cli.sources import InputError
+from calibrary.tables.sources import InputError
 
 
 def rows(n: int = 3000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -238,6 +238,7 @@ def test_the_result_of_a_query_becomes_a_state(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"1 rows have no probability.*pass --drop-invalid"):
             run("scale", "state", tmp_path / name, "--by", "day", "--labels", "no,yes", "-o", tmp_path / "s.parquet")
         said = run(
+            "scale",
             "state",
             tmp_path / name,
             "--by",

@@ -149,12 +149,12 @@ def test_the_tool_of_a_server_refuses_options_without_effect(judged, tmp_path):
     pytest.importorskip("mcp")
     from calibrary.cli.allowed import AllowedFolders
     from calibrary.cli.server import Tools
-    from calibrary.cli.sources import InputError
+    from calibrary.tables.sources import InputError
 
     for number, option in enumerate(({"unit": "z"}, {"weight": "w"}, {"positive": "1"}, {"drop_missing": True})):
         tools = Tools(AllowedFolders([tmp_path]), tmp_path / str(number))
         with pytest.raises(
-            InputError, match="weight, positive and drop_missing are not used with judge: leave them out"
+            InputError, match="weight, positive, drop_missing and rescale are not used with judge: leave them out"
         ):
             tools.metric("ece", judged[0].name, label="human", prob=["p"], judge="gpt", **option)
 

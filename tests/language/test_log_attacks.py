@@ -309,9 +309,9 @@ def test_l7_a_large_sample_within_the_bounds_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("text", ["[{}]", '{{"y": [{}]}}', '{{"y": 1, "p": 0.5}}\n{{"y": [{}]}}'],
                          ids=["list", "object", "second line"])  # fmt: skip
 def test_s5_brackets_in_a_packed_json_file_are_refused(tmp_path, monkeypatch, text):
-    from calibrary.cli import files
     from calibrary.cli.read import read_predictions
-    from calibrary.cli.sources import InputError
+    from calibrary.tables import json_files as files
+    from calibrary.tables.sources import InputError
 
     monkeypatch.setattr(files, "_MOST_MARKS", 1000)
     path = tmp_path / "a.json.gz"
@@ -547,7 +547,7 @@ def test_l6_lines_that_are_no_json_in_utf_8_are_refused(tmp_path):
 
 def test_a_log_is_not_divided_by_one_hundred_twice(tmp_path):
     from calibrary.cli.read import read_predictions
-    from calibrary.cli.sources import InputError
+    from calibrary.tables.sources import InputError
 
     path = inspected(tmp_path, known(lambda c: f"{100 * c:g}%"))
     assert cal.brier_score(read_predictions(path).predictions()) == pytest.approx(RIGHT_BRIER)

@@ -31,7 +31,7 @@ def test_singular_equations_go_the_general_way():
 def test_numbers_of_a_file_are_read_without_pandas(tmp_path):
     (tmp_path / "p.csv").write_text("y,p,n\n0,0.25,3\n1,0.75,\n")
     code = (
-        "import sys; from calibrary.cli.files import open_table\n"
+        "import sys; from calibrary.tables.files import open_table\n"
         "found = open_table('p.csv').columns(['y', 'p'])\n"
         "print(found['y'].tolist(), found['p'].tolist(), found['y'].flags.writeable, 'pandas' in sys.modules)\n"
     )

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrary.scale import State, VectorState, scan, sql
-from calibrary.scale.pieces import Columns, pieces
+from calibrary.tables.pieces import Columns, pieces
 
 RNG = np.random.default_rng
 N = 400

@@ -4,7 +4,7 @@ const $ = (id) => document.getElementById(id);
 const NONE = "(none)", SEVERAL = "several columns …";
 const ROLES = { label: "label", prob: "probability", by: "group", time: "time", unit: "unit", weight: "weight" };
 const SELECTS = ["by", "time", "unit", "weight", "id_column", "class_column", "model_column"];
-const SWITCHES = ["percent", "logits", "drop_missing", "drop_invalid", "ordinal", "sampled"];
+const SWITCHES = ["percent", "logits", "drop_missing", "drop_invalid", "rescale", "ordinal", "sampled"];
 
 const make = (tag, text, attributes = {}) => {
   const made = document.createElement(tag);
@@ -132,6 +132,7 @@ function drawPreview() {
   const one = seen.prob.length === 1 ? seen.prob[0] : seen.prob.length ? SEVERAL : NONE;
   fill($("prob"), columns, one, [NONE, SEVERAL]);
   for (const id of SELECTS) fill($(id), columns, seen[id] || NONE, [NONE]);
+  for (const id of ["percent", "logits"]) $(id).checked = seen.numbers === id;
   if (seen.kind === "log") for (const id of ["by", "unit"]) $(id).value = seen[id] || NONE;
   $("id_column").value = seen.files.length > 1 && seen.id ? seen.id : NONE;
   $("columns").replaceChildren(...columns.slice(0, 400).map((name) => {
@@ -166,7 +167,7 @@ function drawRoles() {
   for (const name of shown) {
     const cell = make("th", name, { scope: "col" });
     if (role[name]) cell.className = "used";
-    cell.append(make("i", role[name] || ""));
+    cell.append(make("i", role[name] || ""), make("small", (seen.said || {})[name] || ""));
     head.append(cell);
   }
   $("table").tHead.replaceChildren(head);
@@ -177,7 +178,8 @@ function drawRoles() {
   }));
   $("table").parentElement.hidden = !shown.length;
   const unsure = (id, what) => ($(id).value === NONE && seen.kind === "table" ? [`Choose the ${what} column.`] : []);
-  const said = seen.notes.filter((note) => !/guessed:/.test(note));
+  const said = seen.notes.filter((note) => !/guessed: [^(]*$/.test(note));
+  $("measure").disabled = unsure("label", "label").length + unsure("prob", "probability").length > 0;
   const notes = seen.label && seen.prob.length ? said : said.filter((note) => !/^no column looks|^several columns may/.test(note));
   $("notes").replaceChildren(...[...unsure("label", "label"), ...unsure("prob", "probability"), ...notes].map((note) => make("li", note)));
 }
@@ -213,7 +215,7 @@ async function measure() {
     await follow(run.id);
     if (!$("finished").hidden) $("answer").scrollIntoView();
   } catch (error) { say("trouble", error.message); }
-  $("measure").disabled = false;
+  drawRoles();
 }
 
 async function follow(id) {

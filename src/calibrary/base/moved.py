@@ -39,6 +39,9 @@ calibrary.recalibrate calibrary.maps isotonic=shrunk_isotonic
 calibrary.reporting calibrary.reporting rows=metric_table
 calibrary.scale calibrary.scale rows=cell_rows
 calibrary.cli calibrary.cli options=shared
+calibrary.cli calibrary.tables arrow_sizes files sources stream=rewrite
+calibrary.language calibrary.tables stream=json_stream
+calibrary.scale calibrary.tables pieces
 calibrary.study calibrary.inference.verbs chance reading=chance
 calibrary.numerics.sums calibrary.numerics.sums segments=segment_sums
 """

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from calibrary.base.numbers import counted
-from calibrary.cli.sources import InputError
+from calibrary.tables.sources import InputError
 
 #: The largest size in bytes of a file, or of all files of a folder together, that is read.
 MOST_BYTES = 1 << 30

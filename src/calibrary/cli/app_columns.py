@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,19 +12,16 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
-from calibrary.cli.files import KINDS, Columns, FileTable, kind_of_table, open_table
 from calibrary.cli.large import is_state
 from calibrary.cli.logs import log_of
-from calibrary.cli.read import guessed_columns, words_of
 from calibrary.cli.report import is_saved
-from calibrary.cli.sources import InputError
+from calibrary.tables.files import open_table
+from calibrary.tables.guess import Guess, guessed_columns
+from calibrary.tables.schema import ColumnFacts, facts_of, first_look
+from calibrary.tables.table import FileTable
 
 #: The largest numbers of rows and columns that are shown, of letters in a cell, and of columns that can be chosen.
 _ROWS, _SHOWN, _LETTERS, _CHOICES = 8, 40, 40, 2000
-#: Of a file with more bytes than the first number, only the beginning is read: the second number of bytes.
-_LARGE, _BEGINNING = 20 << 20, 1 << 20
-#: The number of first rows that are read from a large Parquet file.
-_FIRST = 1000
 
 #: Usual names of the columns for each role; a name may also end in _id.
 _NAMED = {
@@ -59,10 +55,15 @@ class FilePreview:
     weight: str = ""
     id: str = ""
     values: dict[str, list[str]] = field(default_factory=dict)
+    numbers: str = ""
+    said: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, ColumnFacts] = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "columns": self.columns[:_CHOICES], "n_columns": len(self.columns)}
+        shown = asdict(replace(self, facts={}))
+        del shown["facts"]
+        return {**shown, "columns": self.columns[:_CHOICES], "n_columns": len(self.columns)}
 
 
 def preview(path: Path, scorer: str | None = None) -> FilePreview:
@@ -80,66 +81,22 @@ def preview(path: Path, scorer: str | None = None) -> FilePreview:
         seen = _seen(table, list(table.names))
         guesses = replace(seen, kind="log", label=label, prob=list(prob or []))
         return replace(guesses, name=path.name, unit=table.unit, by=table.by, id=table.id)
-    return replace(_guessed(_seen(*_beginning(path))), name=path.name)
-
-
-def _beginning(path: Path) -> tuple[FileTable, list[str], int | None]:
-    """The table of a file (of its beginning if it is large), its column names, and -1 if its rows are not counted."""
     table = open_table(path)
-    names, size = list(table.names), path.stat().st_size
-    if size <= _LARGE:
-        return table, names, None
-    with path.open("rb") as file:
-        head = file.read(_BEGINNING)
-    kind = kind_of_table(path.name, head[:4096])
-    if kind == "parquet":
-        return _of_parquet(path, table), names, -1
-    if kind == "csv" and b"\n" in head and head[:2] != b"\x1f\x8b":
-        return KINDS["csv"].open(path.name, head[: head.rindex(b"\n") + 1]), names, -1
-    return table, names, None
+    return replace(_guessed(_seen(table, list(table.names))), name=path.name)
 
 
-def _of_parquet(path: Path, table: FileTable) -> FileTable:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from calibrary.cli.files import from_arrow
-
-    def read(wanted: Sequence[str]) -> Columns:
-        file = pq.ParquetFile(path)
-        batch = next(file.iter_batches(batch_size=_FIRST, columns=list(wanted)), None)
-        return {} if batch is None else from_arrow(pa.Table.from_batches([batch]), wanted, path.name)
-
-    return replace(table, read=read)
-
-
-def _seen(table: FileTable, names: list[str], rows: int | None = None) -> FilePreview:
-    """The first rows of the first columns; ``rows`` is -1 if the rows were not counted."""
-    shown = names[:_SHOWN]
-    values = _readable(table, shown)
+def _seen(table: FileTable, names: list[str]) -> FilePreview:
+    """The first rows of the first columns, and what the columns hold; of a large file the rows are not counted."""
+    values = first_look(table)
     n = len(next(iter(values.values()), ()))
-    first = [[_cell(values.get(name), i) for name in shown] for i in range(min(n, _ROWS))]
+    first = [[_cell(values.get(name), i) for name in names[:_SHOWN]] for i in range(min(n, _ROWS))]
+    facts = facts_of(values)
     return FilePreview(
-        table.name, "table", names, n if rows is None else None, first, notes=[*table.notes], id=table.id,
-        by=_grouping(values), unit=_repeated(values), time=_called(values, "time"), weight=_weight(values),
-        values={name: words for name, column in values.items() if (words := words_of(column, _MOST_CLASSES))},
+        table.name, "table", names, n if table.beginning is None else None, first, notes=[*table.notes], id=table.id,
+        by=_grouping(facts), unit=_repeated(facts), time=_time(facts), weight=_weight(facts),
+        values={name: sorted(found.words) for name, found in facts.items() if 0 < len(found.words) <= _MOST_CLASSES},
+        said={name: found.said for name, found in facts.items()}, facts=facts,
     )  # fmt: skip
-
-
-def _readable(table: FileTable, names: list[str]) -> Columns:
-    """The columns that can be read; a column that cannot, such as one of lists, is left out."""
-    try:
-        return table.columns(names)
-    except InputError:
-        found: Columns = {}
-        for name in names:
-            try:
-                found.update(table.columns([name]))
-            except InputError:  # shown without its values; a user who chooses the column gets the error
-                continue
-        if not found:
-            raise
-        return found
 
 
 def _cell(values: NDArray[Any] | None, i: int) -> str:
@@ -153,35 +110,40 @@ def _cell(values: NDArray[Any] | None, i: int) -> str:
 
 def _guessed(found: FilePreview) -> FilePreview:
     taken = [name for name in (found.unit, found.by, found.time, found.weight) if name]
-    label, prob, notes = guessed_columns(found.columns, taken)
+    label, prob, notes = guessed_columns(found.columns, taken, lambda: found.facts)
     used = {label, *prob}
     others = {name: "" for name in ("unit", "by", "time", "weight") if getattr(found, name) in used}
-    return replace(found, label=label, prob=prob, notes=[*found.notes, *notes], **others)  # type: ignore[arg-type]
+    numbers = next((note.unit for note in notes if isinstance(note, Guess) and note.unit), "")
+    said = [*found.notes, *map(str, notes)]
+    return replace(found, label=label, prob=prob, notes=said, numbers=numbers, **others)  # type: ignore[arg-type]
 
 
-def _called(values: Columns, purpose: str) -> str:
+def _called(facts: Mapping[str, ColumnFacts], purpose: str) -> str:
     words = _NAMED[purpose]
-    return next((n for n in values if n.lower() in words or n.lower().removesuffix("_id") in words), "")
+    return next((n for n in facts if n.lower() in words or n.lower().removesuffix("_id") in words), "")
 
 
-def _repeated(values: Columns) -> str:
+def _time(facts: Mapping[str, ColumnFacts]) -> str:
+    """The column of times: by its name, or the only one that holds dates."""
+    dates = [name for name, found in facts.items() if found.kind == "date"]
+    return _called(facts, "time") or (dates[0] if len(dates) == 1 else "")
+
+
+def _repeated(facts: Mapping[str, ColumnFacts]) -> str:
     """The column of units (patients, prompts), if some of its values occur more than once; otherwise empty."""
-    name = _called(values, "unit")
-    distinct = len(set(values[name].tolist())) if name else 0
-    return name if name and 10 <= distinct < len(values[name]) else ""
+    name = _called(facts, "unit")
+    return name if name and 10 <= facts[name].distinct < facts[name].rows else ""
 
 
-def _grouping(values: Columns) -> str:
+def _grouping(facts: Mapping[str, ColumnFacts]) -> str:
     words = _NAMED["by"]
-    for name in values:
-        if name.lower() in words and 2 <= len(set(itertools.islice(values[name].tolist(), 100_000))) <= _MOST_GROUPS:
-            return name
-    return ""
+    return next((n for n, found in facts.items() if n.lower() in words and 2 <= found.distinct <= _MOST_GROUPS), "")
 
 
-def _weight(values: Columns) -> str:
-    name = _called(values, "weight")
-    return name if name and values[name].dtype.kind in "fiu" and (values[name] >= 0).all() else ""
+def _weight(facts: Mapping[str, ColumnFacts]) -> str:
+    name = _called(facts, "weight")
+    numbers = facts[name].numbers if name else ()
+    return name if len(numbers) and len(numbers) == facts[name].rows and min(numbers) >= 0 else ""
 
 
 def together(previews: Sequence[FilePreview]) -> dict[str, Any]:

@@ -294,8 +294,8 @@ def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
 def command_of(files: list[str], given: dict[str, Any]) -> Any:
     """The command that the page asks for; empty values are ignored, and what the page does not have is refused."""
     from calibrary.cli.report import AnswersCommand, ReportCommand
-    from calibrary.cli.sources import InputError
     from calibrary.options import options_of
+    from calibrary.tables.sources import InputError
 
     kind: Any = AnswersCommand if given.get("sampled") is True else ReportCommand
     offered = {option.name: option for option in options_of("report") if option.app}
@@ -318,7 +318,7 @@ def command_of(files: list[str], given: dict[str, Any]) -> Any:
 
 def _check_type(option: Any, value: Any) -> None:
     """Refuse a value of another type than the option's."""
-    from calibrary.cli.sources import InputError
+    from calibrary.tables.sources import InputError
 
     one: Any = {"flag": bool, "whole": int, "share": (int, float)}.get(option.what, str)
     each = value if isinstance(value, list) and option.repeated else [value]

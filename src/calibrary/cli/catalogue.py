@@ -14,10 +14,10 @@ from typer.core import TyperGroup
 import calibrary as cal
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.formula import readable
-from calibrary.cli.sources import InputError
 from calibrary.cli.taking import taking
 from calibrary.metrics.machinery.cards import Listed, declared, listed_metrics
 from calibrary.metrics.machinery.facts import FAMILIES, Alias
+from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:  # a list of metrics is read from the index of the cards alone
     from calibrary.base.claims import Claim

@@ -82,8 +82,11 @@ def _unknown_option(error: Any) -> str:
 def _fail(sentence: str, status: int) -> NoReturn:
     from calibrary.cli.shared import err, plain
 
+    first, *table = sentence.split("\n")
     try:
-        err.print(f"[red]calibrary:[/] {plain(sentence)}", soft_wrap=True)
+        err.print(f"[red]calibrary:[/] {plain(first)}", soft_wrap=True)
+        for line in table:
+            err.print(plain(line), soft_wrap=True)
     except OSError:  # standard error is closed too; only the exit status is left
         _discard(sys.stderr)
     _discard(sys.stdout)

@@ -17,11 +17,11 @@ import typer
 from calibrary.base.errors import collected_warnings, one_of
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.shared import err, plain, written
-from calibrary.cli.sources import InputError
 from calibrary.evaluation import Row
 from calibrary.inference.verbs.verdict import Condition, Verdict, condition, judged, verdict
 from calibrary.lookup import catalogue
 from calibrary.reporting.junit import Case, junit
+from calibrary.tables.sources import InputError
 
 
 def rule_of(text: str) -> Condition:

@@ -6,17 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.cli.files import open_table
-from calibrary.cli.read import (
-    FileLayout,
-    is_missing,
-    label_column,
-    model_columns,
-    numbers_of,
-    probabilities_of,
-    required_column,
-)
-from calibrary.cli.sources import InputError
+from calibrary.tables.files import open_table
+from calibrary.tables.guess import label_column, model_columns, required_column
+from calibrary.tables.layout import FileLayout
+from calibrary.tables.sources import InputError
+from calibrary.tables.values import is_missing, numbers_of, probabilities_of
 
 
 def judged_of(

@@ -15,21 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import first_line
-from calibrary.cli.files import Columns
-from calibrary.cli.read import label_column, model_columns, refuse_weight
-from calibrary.cli.sources import InputError
+from calibrary.tables.endings import IN_BATCHES
+from calibrary.tables.guess import label_column, model_columns, refuse_weight
+from calibrary.tables.sources import InputError
+from calibrary.tables.table import Columns
 
 #: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.
 MOST_ROWS = 10_000_000
 MOST_CSV_BYTES = 500_000_000
 
-_KINDS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-          ".csv": "csv"}  # fmt: skip
 #: A state with more cells than this is reduced to a lower resolution, which suffices for resampling.
 _MANY_CELLS = 100_000
 _ENOUGH = 4800
 #: Options that need all rows in memory.
-_WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column")
+_WHOLE = ("models", "logits", "percent", "id", "model_column", "class_column", "drop_label", "rescale")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class ScannedFile:
 def scanned(source: Any, **options: Any) -> ScannedFile | None:
     """The state that a file holds, or into which a large file is scanned; None for a file that fits into memory.
 
-    The options are those of :func:`calibrary.cli.read.read_predictions`.
+    The options are those of :func:`calibrary.tables.read.read_predictions`.
     """
     one = source[0] if isinstance(source, Sequence) and not isinstance(source, str) and len(source) == 1 else source
     if not isinstance(one, str | Path) or str(one) == "-":
@@ -180,7 +179,7 @@ def _large(path: Path) -> str | None:
     except OSError:
         return None
     files = [p for p in files if p.name[0] not in "._"]
-    kinds = {_KINDS.get(p.suffix) for p in files}
+    kinds = {IN_BATCHES.get(p.suffix) for p in files}
     if len(kinds) != 1 or None in kinds:
         return None
     kind = str(kinds.pop())
@@ -274,16 +273,16 @@ def _columns_of(file: str, kind: str | None) -> list[str]:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    first = next((p for p in sorted(Path(file).rglob("*")) if p.suffix in _KINDS), Path(file))
+    first = next((p for p in sorted(Path(file).rglob("*")) if p.suffix in IN_BATCHES), Path(file))
     try:
-        found = ds.dataset(file, format=kind or _KINDS.get(first.suffix, "parquet"), partitioning="hive")
+        found = ds.dataset(file, format=kind or IN_BATCHES.get(first.suffix, "parquet"), partitioning="hive")
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{file} cannot be read: {first_line(error)}") from error
     return list(found.schema.names)
 
 
 def _blanks_missing(column: Any) -> Any:
-    from calibrary.scale.pieces import without_blanks
+    from calibrary.tables.pieces import without_blanks
 
     return without_blanks(column)
 
@@ -293,7 +292,7 @@ def read_result(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    kind = _KINDS.get(path.suffix)
+    kind = IN_BATCHES.get(path.suffix)
     if not path.is_file() or kind is None:
         raise InputError(f"{path} is not a table: pass a .parquet, .csv or .arrow file")
     try:

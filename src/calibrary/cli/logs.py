@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from calibrary.base.errors import suggest
-from calibrary.cli.files import Columns, FileTable, as_column
-from calibrary.cli.sources import InputError
 from calibrary.language.log import Log, LogError
 from calibrary.language.logs import log_kind, read_log
+from calibrary.tables.files import open_table
+from calibrary.tables.layout import FileLayout
+from calibrary.tables.sources import InputError
+from calibrary.tables.table import Columns, FileTable, as_column
+
+
+def opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]:
+    """The table of a file; for a log also the roles of its columns."""
+    found = log_of(source, how.scorer, how.normalize, how.prob)
+    if found is None:
+        return open_table(source), how
+    table, label, prob = found
+    if (how.percent or how.logits) and prob is not how.prob:
+        raise InputError(
+            f"{source} is a log, whose unit is recognized: leave {'--percent' if how.percent else '--logits'} out"
+        )
+    return table, replace(how, label=how.label or label, prob=None if how.models else prob)
 
 
 def log_of(

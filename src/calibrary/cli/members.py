@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.files import Columns, open_table
 from calibrary.cli.large import whole_name, whole_names
-from calibrary.cli.read import is_missing, label_column, model_columns, numbers_of, required_column
 from calibrary.cli.shared import listed
-from calibrary.cli.sources import InputError
+from calibrary.tables.files import open_table
+from calibrary.tables.guess import label_column, model_columns, required_column
+from calibrary.tables.sources import InputError
+from calibrary.tables.table import Columns
+from calibrary.tables.values import is_missing, numbers_of
 
 _ARRAYS = (".npy", ".npz")
 

@@ -10,7 +10,7 @@ import typer
 
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.cli.shared import out, plain, say, taking, written
-from calibrary.cli.sources import InputError
+from calibrary.tables.sources import InputError
 
 #: The exit status after an alarm, the same as for a gate that fails.
 ALARM = 1

@@ -7,8 +7,8 @@ from typing import Any
 import calibrary as cal
 from calibrary.base.numbers import number, percent
 from calibrary.cli.shared import load, out, plain, reading, say, taking
-from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
+from calibrary.tables.sources import InputError
 
 
 @taking("plan")

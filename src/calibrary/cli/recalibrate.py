@@ -22,11 +22,11 @@ from calibrary.cli.shared import (
     taking,
     written,
 )
-from calibrary.cli.sources import InputError
-from calibrary.cli.stream import FileJob, kind_of, run
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
+from calibrary.tables.rewrite import FileJob, kind_of, run
+from calibrary.tables.sources import InputError
 
 app = typer.Typer(help="Fit a recalibration map, and apply it to other files.", no_args_is_help=True)
 

@@ -19,7 +19,6 @@ from calibrary.base.once import once
 from calibrary.cli.batch import batch, check_folder
 from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.large import class_names
-from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import (
     draws_of,
     err,
@@ -35,11 +34,12 @@ from calibrary.cli.shared import (
     written,
 )
 from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
-from calibrary.cli.sources import InputError
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.options import fields_of, options_of
+from calibrary.tables.layout import PredictionFile
+from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:
     from calibrary.inference.draw.resampling import WorkDone
@@ -141,11 +141,16 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         """The column of units: the one that was named, or the one that a log declares."""
         return self.unit or (found.unit if self.blocks is None else "") or None
 
+    @property
+    def gated(self) -> str:
+        """Why columns must not be guessed by their content alone; empty if they may be."""
+        return "a gate needs certain columns" if self.fail_if else ""
+
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
         beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
         others = list(dict.fromkeys(name for name in beside if name))
-        read = {**reading(self), "group": self.group, "models": self.model, "others": others}
+        read = {**reading(self), "group": self.group, "models": self.model, "others": others, "gated": self.gated}
         read["segments"] = [*self.split, *([self.group] if self.group else [])]
         return load(source, self.quiet, **{**read, "drop_missing": self.drop_missing or self.judge is not None})
 

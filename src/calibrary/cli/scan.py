@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
 from calibrary.cli.shared import err, out, plain, taking, written
-from calibrary.cli.sources import InputError
+from calibrary.tables.sources import InputError
 
 
 @taking("scan")
@@ -83,7 +83,7 @@ def _refuse_output(output: Path) -> None:
 
 
 def _refuse_twice(files: list[str]) -> None:
-    from calibrary.scale.pieces import refuse_twice
+    from calibrary.tables.pieces import refuse_twice
 
     try:
         refuse_twice(files)
@@ -92,7 +92,7 @@ def _refuse_twice(files: list[str]) -> None:
 
 
 def _matching(file: str) -> list[str]:
-    from calibrary.scale.pieces import matching
+    from calibrary.tables.pieces import matching
 
     try:
         return matching(file)

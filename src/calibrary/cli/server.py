@@ -40,7 +40,6 @@ from calibrary.cli.judge import judged_of
 from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.report import AnswersCommand, ReportCommand
 from calibrary.cli.shared import mistake
-from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.shown import difference_sentence, estimate_sentence
 from calibrary.options import help_of, options_of
@@ -48,6 +47,7 @@ from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
 from calibrary.reporting.stored import as_json
+from calibrary.tables.sources import InputError
 
 _INSTRUCTIONS = (
     "Can predicted probabilities be believed? Start with `report` on a file of predictions (CSV, Parquet, an "
@@ -77,6 +77,7 @@ Positive = Annotated[str | None, Field(description=help_of("positive"))]
 Percent = Annotated[bool, Field(description=help_of("percent"))]
 Logits = Annotated[bool, Field(description=help_of("logits"))]
 DropMissing = Annotated[bool, Field(description=help_of("drop_missing"))]
+Rescale = Annotated[bool, Field(description=help_of("rescale"))]
 
 # -- results of the tools ----------------------------------------------------------------------------
 
@@ -235,6 +236,17 @@ class StrictTool(Tool):  # type: ignore[misc]
         return await super().run(arguments, context, convert_result)
 
 
+_NO_GUESSES = "an agent must name the columns"
+
+
+class _ToolCommand(ReportCommand):
+    """A report that an agent asked for."""
+
+    @property
+    def gated(self) -> str:
+        return _NO_GUESSES
+
+
 def computed(job: dict[str, Any]) -> Any:
     """The answer of a tool, in the child process whose working folder is that of the job."""
     place = Path(job["folder"])
@@ -281,6 +293,7 @@ class Tools:
         percent: Percent = False,
         logits: Logits = False,
         drop_missing: DropMissing = False,
+        rescale: Rescale = False,
         metrics: Annotated[
             list[str], Field(min_length=1, description="Metrics or families to compute; the headline shows the first.")
         ] = ["ece", "smece", "bs", "nll"],  # noqa: B006
@@ -300,8 +313,9 @@ class Tools:
         given = {
             "label": label, "prob": prob, "unit": unit, "weight": weight, "positive": positive, "percent": percent,
             "logits": logits, "drop_missing": drop_missing, "scorer": scorer, "judge": judge,
+            "rescale": rescale,
         }  # fmt: skip
-        kind: Any = AnswersCommand if sampled else ReportCommand
+        kind: Any = AnswersCommand if sampled else _ToolCommand
         known = {o.name for o in options_of(kind.verb)}
         unused = [name for name, value in given.items() if value and name not in known]
         if unused:
@@ -328,6 +342,7 @@ class Tools:
         percent: Percent = False,
         logits: Logits = False,
         drop_missing: DropMissing = False,
+        rescale: Rescale = False,
         scorer: Scorer = None,
         judge: Judge = None,
         resamples: Draws = 999,
@@ -337,15 +352,15 @@ class Tools:
         entry, found = catalogue[id], self._file(path)
         named = {"id": entry.key, "name": entry.name}
         if judge is not None:
-            if unit or scorer or weight or positive or drop_missing:
-                unused = "unit, scorer, weight, positive and drop_missing"
+            if unit or scorer or weight or positive or drop_missing or rescale:
+                unused = "unit, scorer, weight, positive, drop_missing and rescale"
                 raise InputError(f"{unused} are not used with judge: leave them out")
             both = judged_of(
                 entry.key, found, judge, label=label, prob=prob, percent=percent, logits=logits, rng=seed,
                 n_resamples=resamples,
             )  # fmt: skip
             return _ends(both, both.pvalue, both.n, [], sentence=both.sentence, **named)
-        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits}
+        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits, "rescale": rescale}
         data, units, notes = self._read(found, label, prob, unit, scorer, drop_missing=drop_missing, **how)
         with collected_warnings() as warned:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
@@ -366,12 +381,13 @@ class Tools:
         percent: Percent = False,
         logits: Logits = False,
         drop_missing: DropMissing = False,
+        rescale: Rescale = False,
         scorer: Scorer = None,
         resamples: Draws = 999,
         seed: Seed = 0,
     ) -> Annotated[CallToolResult, VerdictAnswer]:
         """Does a metric meet a bound? Its interval decides: pass, fail, or undecided with the number of rows needed."""
-        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits}
+        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits, "rescale": rescale}
         data, units, notes = self._read(self._file(path), label, prob, unit, scorer, drop_missing=drop_missing, **how)
         with collected_warnings():  # an undecided verdict warns with its own sentence
             found = cal.verdict(condition, data.predictions(), n_resamples=resamples, rng=seed, units=units)
@@ -394,6 +410,7 @@ class Tools:
         percent: Percent = False,
         logits: Logits = False,
         drop_missing: DropMissing = False,
+        rescale: Rescale = False,
         metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["ece", "bs"],  # noqa: B006
         id_column: Annotated[str | None, Field(description=help_of("id_column"))] = None,
         scorer: Scorer = None,
@@ -408,8 +425,9 @@ class Tools:
         data = read_predictions(
             [self._file(path) for path in paths], label=label, id=id_column, scorer=scorer, prob=prob, models=models,
             others=[] if unit is None else [unit], weight=weight, positive=positive, percent=percent, logits=logits,
-            drop_missing=drop_missing,
+            drop_missing=drop_missing, rescale=rescale,
         )  # fmt: skip
+        data.refuse_guesses(_NO_GUESSES)
         if len(data.models) < 2:
             raise InputError("compare needs two models: name two files, or the columns of one file in `models`")
         ids, column = tuple(catalogue[m].key for m in metrics), unit or data.unit
@@ -459,6 +477,7 @@ class Tools:
         data = read_predictions(
             file, label=label, prob=prob, scorer=scorer, others=[] if unit is None else [unit], **how
         )
+        data.refuse_guesses(_NO_GUESSES)
         column = unit or data.unit
         return data, data.others[column] if column else None, _notes_of(data)
 

@@ -11,9 +11,9 @@ from typing import Any
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.large import class_names, scanned
 from calibrary.cli.read import PredictionFile, read_predictions
-from calibrary.cli.sources import InputError
 from calibrary.cli.taking import given_options, needs_option, refuse_unused, taking
 from calibrary.options import table
+from calibrary.tables.sources import InputError
 
 __all__ = [
     "draws_of", "err", "given_options", "listed", "load", "needs_option", "out", "plain", "reading",
@@ -37,9 +37,15 @@ def reading(given: Any) -> dict[str, Any]:
 
 
 def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
-    """Read the file (or one file per model) and print what was guessed; ``labels`` is the text of --labels."""
+    """Read the file (or one file per model) and print what was guessed; ``labels`` is the text of --labels.
+
+    ``gated`` says why columns must not be guessed by their content alone, if they must not.
+    """
+    gated = options.pop("gated", "")
     options["labels"] = class_names(options.get("labels"), options.get("positive"))
     found: Any = scanned(file, **options) or read_predictions(file, **options)
+    if gated and isinstance(found, PredictionFile):
+        found.refuse_guesses(gated)
     if not quiet:
         for note in found.notes:
             err.print(f"[dim]{plain(note)}[/]")

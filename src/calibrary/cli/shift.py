@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.cli.files import open_table
-from calibrary.cli.read import FileLayout, PredictionFile, complete_rows, numbers_of, probabilities_of, required_column
-from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
+from calibrary.tables.files import open_table
+from calibrary.tables.guess import required_column
+from calibrary.tables.layout import FileLayout, PredictionFile
+from calibrary.tables.sources import InputError
+from calibrary.tables.values import complete_rows, numbers_of, probabilities_of
 
 #: The fewest draws for a target or a curve, even if fewer --resamples are requested; each group needs twenty.
 LEAST_DRAWS, _DRAWS_A_GROUP = 99, 20

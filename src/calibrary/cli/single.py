@@ -27,8 +27,8 @@ from calibrary.cli.shared import (
     taking,
     written,
 )
-from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
+from calibrary.tables.sources import InputError
 
 #: The options that have an effect with --judge, whose result always has an interval.
 JUDGED = (

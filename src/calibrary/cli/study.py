@@ -24,10 +24,10 @@ from calibrary.cli.shared import (
     taking,
     written,
 )  # fmt: skip
-from calibrary.cli.sources import InputError
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.result import StudyResult, rows_of
+from calibrary.tables.sources import InputError
 
 app = typer.Typer(help="Simulate metrics on data whose true calibration is known.", no_args_is_help=True)
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrary.cli.sources import InputError
 from calibrary.options import Option, fields_of, options_of, table
+from calibrary.tables.sources import InputError
 
 #: The types of the values on the command line.
 _TYPES: dict[str, Any] = {"flag": bool, "whole": int, "number": float, "share": float, "path": Path}

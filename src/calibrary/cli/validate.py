@@ -13,11 +13,11 @@ from rich.table import Table
 
 from calibrary.base.errors import extra, suggest
 from calibrary.base.files import check_writable
-from calibrary.cli.files import open_table
 from calibrary.cli.shared import listed, out, plain, say, taking, written
-from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
+from calibrary.tables.files import open_table
+from calibrary.tables.sources import InputError
 from calibrary.validation import Validation
 from calibrary.validation import validate as run_validation
 

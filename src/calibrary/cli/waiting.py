@@ -11,9 +11,9 @@ import numpy as np
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.text import Text
 
-from calibrary.cli.read import PredictionFile
 from calibrary.cli.shared import err
 from calibrary.inference.draw.resampling import WATCHED, WorkDone
+from calibrary.tables.layout import PredictionFile
 
 #: Measured seconds of a report on one usual core: log10 of the rows, seconds for two classes, for ten classes.
 _ROWS, _TWO, _TEN = (2.0, 3.0, 4.3, 5.0, 6.0), (8.0, 12.0, 22.0, 30.0, 45.0), (10.0, 15.0, 60.0, 80.0, 120.0)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError, warn
 from calibrary.data.checks import Array, as_array, missing
 
 #: Largest whole number among labels that differs from its neighbours as a float.
@@ -185,6 +185,11 @@ def _sorted_names(y: NDArray[Any], p: Array) -> tuple[NDArray[np.intp], tuple[Ha
     elif len(names) != k:
         remedy = f"y_true contains {len(names)} of them and y_prob has {k} columns: pass labels=[...] in column order"
     else:
+        listed = ", ".join(repr(name) for name in names[:4]) + (", ..." if k > 4 else "")
+        warn(
+            "y_true contains class names and the columns of y_prob have none: they are taken in sorted order, "
+            f"{listed}, as scikit-learn writes them; pass labels=[...] to give their order"
+        )
         return _named_labels(y, p, names, None)
     raise RefusedError(f"y_true contains class names such as {names[0]!r}: {remedy}")
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.scale.checks import are_copies, whole_weights
-from calibrary.scale.pieces import Columns, Piece
 from calibrary.scale.sums import NONE
+from calibrary.tables.pieces import Columns, Piece
 
 Integers = NDArray[np.int64]
 

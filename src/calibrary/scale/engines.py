@@ -11,10 +11,10 @@ from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
-from calibrary.scale.pieces import Columns, pieces
 from calibrary.scale.read import Scan
 from calibrary.scale.sql import sql
 from calibrary.scale.state import State, usual_resolution
+from calibrary.tables.pieces import Columns, pieces
 
 __all__ = ["dask", "spark"]
 

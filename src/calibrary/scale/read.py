@@ -20,11 +20,11 @@ from calibrary.scale.classes import VectorState
 from calibrary.scale.columns import Names, classes, complaint, matrix, numbers, two_classes, weights
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
-from calibrary.scale.pieces import Columns, Piece, pieces
 from calibrary.scale.sample import file_ids
 from calibrary.scale.state import State, usual_resolution
 from calibrary.scale.sums import BUFFER, Batch, compiles
 from calibrary.scale.table import COMPILED_FROM, as_fixed
+from calibrary.tables.pieces import Columns, Piece, pieces
 
 __all__ = ["scan"]
 

@@ -25,10 +25,10 @@ from calibrary.base.numbers import counted
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence
 from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
-from calibrary.scale.pieces import local_path
 from calibrary.scale.state import State
 from calibrary.scale.store_files import folder_at
 from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of
+from calibrary.tables.pieces import local_path
 
 __all__ = ["Store"]
 

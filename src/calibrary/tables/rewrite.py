@@ -19,17 +19,16 @@ from typing import IO, Any
 import numpy as np
 
 from calibrary.base.errors import extra
-from calibrary.cli.files import delimiter_of, objects_of_lines
-from calibrary.cli.sources import InputError
 from calibrary.data.checks import Array
+from calibrary.tables.endings import by_ending
+from calibrary.tables.json_files import objects_of_lines
+from calibrary.tables.sources import InputError
+from calibrary.tables.text_files import delimiter_of
 
 #: The number of rows in memory at a time.
 CHUNK = 20_000
 
-_ENDINGS = {
-    ".csv": "csv", ".txt": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "lines", ".ndjson": "lines", ".json": "json",
-    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-}  # fmt: skip
+_ENDINGS = {**by_ending("csv", "json", "parquet", "arrow"), ".jsonl": "lines", ".ndjson": "lines"}
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from calibrary.base.errors import suggest
-from calibrary.base.text import LONGEST_SENTENCE, plain
+from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 
 #: The most bytes a compressed file or a pipe may deliver: four compressed megabytes of zeros can become gigabytes.
 MOST_BYTES = 1 << 30
@@ -162,10 +162,25 @@ def as_bytes(content: Path | bytes) -> bytes:
     return content.read_bytes() if isinstance(content, Path) else content
 
 
+def some(names: Iterable[str], most: int = 12) -> str:
+    """Some names of a file in quotes, so that nobody takes them for words of this program."""
+    listed = list(names)
+    return ", ".join(in_sentence(name) for name in listed[:most]) + (
+        f", ... ({len(listed)} in all)" if len(listed) > most else ""
+    )
+
+
+def _utf16(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-16")
+    except UnicodeError:
+        raise InputError(f"{name} begins as UTF-16 text and is not: save it as UTF-8") from None
+
+
 def as_text(data: bytes, name: str) -> str:
     """The bytes decoded as UTF-8, or an error that names the encoding problem."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{name} is UTF-16 text: save it as UTF-8")
+        return _utf16(data, name)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

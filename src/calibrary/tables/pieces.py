@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line, one_of, suggest
+from calibrary.tables.endings import IN_BATCHES
 
 
 @dataclass(frozen=True)
@@ -287,24 +288,19 @@ def _numeric(kind: Any) -> bool:
     return bool(t.is_floating(kind) or t.is_integer(kind) or t.is_decimal(kind) or t.is_null(kind))
 
 
-_ENDINGS = {
-    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-}  # fmt: skip
-
-
 def _format_of(path: str, here: Path | None) -> str:
     if here is not None and here.is_dir():
         names = (p for p in here.rglob("*") if p.is_file() and not p.name.startswith((".", "_")))
-        found = sorted({_ENDINGS[p.suffix] for p in names if p.suffix in _ENDINGS})
+        found = sorted({IN_BATCHES[p.suffix] for p in names if p.suffix in IN_BATCHES})
         if len(found) > 1:
             raise RefusedError(
                 f"{path} holds files of several formats ({', '.join(found)}): pass format= for those to be read"
             )
         return found[0] if found else "parquet"
     ending = Path(path).suffix
-    if ending and ending not in _ENDINGS:
+    if ending and ending not in IN_BATCHES:
         raise RefusedError(f"{path}: the extension {ending!r} is not known; pass format='parquet', 'csv' or 'arrow'")
-    return _ENDINGS.get(ending, "parquet")
+    return IN_BATCHES.get(ending, "parquet")
 
 
 def _file_format(kind: str, columns: Columns) -> Any:

@@ -1,0 +1,197 @@
+"""Parquet and Arrow files: the requested columns as NumPy arrays, within bounds on what they unpack to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.base.errors import extra
+from calibrary.tables import sources
+from calibrary.tables.arrow_sizes import unpacked_sizes
+from calibrary.tables.sources import InputError, as_arrow, in_gib, is_large
+from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable
+
+#: The number of first rows that are looked at in a large Parquet file.
+_FIRST = 1000
+#: Dictionaries of fewer characters need not be checked: so many rows do not fit into a small file.
+_SHORT_TEXTS = 1 << 12
+
+
+def need_arrow() -> None:
+    with extra("files", "reading files"):
+        import pyarrow as pa  # noqa: F401
+
+
+def open_parquet(name: str, content: Path | bytes) -> FileTable:
+    need_arrow()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with as_arrow(content) as file:
+        schema = pq.ParquetFile(file).schema_arrow
+    names = tuple(schema.names)
+
+    def read(wanted: Sequence[str]) -> Columns:
+        # a text that many rows share is kept once: two labels of a megabyte in a file of 2 kB could become gigabytes
+        texts = [name for name in wanted if schema.names.count(name) == 1 and _is_plain_text(schema.field(name).type)]
+        with as_arrow(content) as file:
+            opened = pq.ParquetFile(file, read_dictionary=texts)
+            if not is_large(content):
+                _refuse_unpacked(name, _parquet_bytes(opened.metadata, wanted))
+            table = opened.read(columns=list(wanted), use_threads=is_large(content))
+        return from_arrow(table, wanted, name)
+
+    def start() -> FileTable:
+        def first(wanted: Sequence[str]) -> Columns:
+            with as_arrow(content) as file:
+                batch = next(pq.ParquetFile(file).iter_batches(batch_size=_FIRST, columns=list(wanted)), None)
+                return {} if batch is None else from_arrow(pa.Table.from_batches([batch]), wanted, name)
+
+        return FileTable(name, names, first)
+
+    return FileTable(name, names, read, beginning=start if is_large(content) else None)
+
+
+def _is_plain_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _parquet_bytes(metadata: Any, wanted: Sequence[str]) -> int:
+    """The memory that the columns need: the size stated in the file, but at least eight bytes for each value."""
+    size = 0
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for j in range(group.num_columns):
+            column = group.column(j)
+            if column.path_in_schema.partition(".")[0] in wanted:
+                size += max(column.total_uncompressed_size, 8 * group.num_rows)
+    return size
+
+
+def _refuse_unpacked(name: str, size: int) -> None:
+    if size > sources.MOST_BYTES:
+        raise InputError(
+            f"{name} is small but unpacks to more than {in_gib(sources.MOST_BYTES)}: use calibrary scale scan, "
+            "or save the file without compression"
+        )
+
+
+def open_arrow(name: str, content: Path | bytes) -> FileTable:
+    need_arrow()
+    import pyarrow as pa
+
+    def opened(file: Any, **how: Any) -> Any:
+        begins = file.read(5)
+        file.seek(0)
+        return (pa.ipc.open_file if begins == b"ARROW" else pa.ipc.open_stream)(file, **how)
+
+    with as_arrow(content) as file:
+        names = tuple(opened(file).schema.names)
+
+    def read(wanted: Sequence[str]) -> Columns:
+        # a small file can become gigabytes: only these columns are uncompressed, after their size was computed
+        options = pa.ipc.IpcReadOptions(included_fields=[names.index(column) for column in wanted], use_threads=False)
+        if not is_large(content):
+            with as_arrow(content) as file:
+                _refuse_unpacked(name, sum(unpacked_sizes(file)))
+        with as_arrow(content) as file:
+            batches = list(_batches(opened(file, options=options)))
+            schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
+            table = pa.Table.from_batches(batches, schema)
+            table.validate(
+                full=True
+            )  # Arrow does not check the text positions that a file states, even if they lie outside its memory
+            return from_arrow(table, wanted, name)
+
+    return FileTable(name, names, read)
+
+
+def _batches(reader: Any) -> Iterator[Any]:
+    """The record batches of a file or of a stream."""
+    if hasattr(reader, "num_record_batches"):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader
+
+
+def from_arrow(table: Any, wanted: Sequence[str], name: str) -> Columns:
+    """The columns of an Arrow table as NumPy arrays."""
+    import pyarrow as pa
+
+    found: Columns = {}
+    for column in wanted:
+        values = table.column(column)
+        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
+            raise InputError(f"column {column!r} of {name} is not UTF-8 text: save the file as UTF-8")
+        if pa.types.is_nested(values.type):
+            raise InputError(
+                f"column {column!r} of {name} holds {values.type} values: write one column for each number, such as "
+                f"{column}_0, {column}_1, ..., and pass --prob {column}_"
+            )
+        if pa.types.is_decimal(values.type):
+            values = values.cast(pa.float64())
+        _refuse_long_texts(name, column, values)
+        found[column] = as_numpy(values)
+    return found
+
+
+def _refuse_long_texts(name: str, column: str, values: Any) -> None:
+    """Refuse texts that many rows share and that would need too much memory if each row had its own."""
+    import pyarrow as pa
+
+    size = 0
+    for chunk in values.chunks if pa.types.is_dictionary(values.type) else ():
+        lengths = (
+            [len(text or "") for text in chunk.dictionary.to_pylist()] if _is_plain_text(chunk.dictionary.type) else []
+        )
+        if lengths and len(lengths) * max(lengths) > _SHORT_TEXTS:
+            codes = np.asarray(chunk.indices.fill_null(0))
+            size += int(np.asarray(lengths, dtype=np.int64)[codes].sum())
+    if size > sources.MOST_BYTES:
+        raise InputError(
+            f"the texts of column {column!r} of {name} unpack to more than {in_gib(sources.MOST_BYTES)}: are they "
+            "labels? save short ones"
+        )
+
+
+def as_numpy(values: Any) -> Any:
+    """The values of a column. Numbers are taken from the buffer, because Arrow's own conversion would import pandas."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        return _of_dictionary(values)
+    plain = pa.types.is_integer(values.type) or pa.types.is_float32(values.type) or pa.types.is_float64(values.type)
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) and plain else values
+    if plain and not values.null_count and isinstance(whole, pa.Array):
+        return np.array(np.from_dlpack(whole))
+    if pa.types.is_integer(values.type) and values.null_count and _beyond_exact(values):
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values.to_pylist()  # integers stay integers; a missing one is None
+        return cells
+    return values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+
+
+def _of_dictionary(values: Any) -> NDArray[Any]:
+    """The values of a column that stores each text once: rows share their texts, and a missing one is None."""
+    import pyarrow as pa
+
+    if not _is_plain_text(values.type.value_type):
+        return np.asarray(as_numpy(values.cast(values.type.value_type)))
+    parts = [np.empty(0, dtype=object)]
+    for chunk in values.chunks if isinstance(values, pa.ChunkedArray) else [values]:
+        words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        parts.append(words[np.asarray(chunk.indices.fill_null(len(words) - 1))])
+    return np.concatenate(parts)
+
+
+def _beyond_exact(values: Any) -> bool:
+    import pyarrow.compute as compute
+
+    ends = compute.min_max(values).as_py()
+    return any(end is not None and abs(end) > LARGEST_EXACT for end in ends.values())

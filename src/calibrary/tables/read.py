@@ -1,0 +1,255 @@
+"""Read the predictions of a table: labels, probabilities of one or several models, weights; guesses are stated."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrary.data.checks import Array
+from calibrary.tables.files import open_table
+from calibrary.tables.guess import Guess, label_column, model_columns, refuse_weight, required_column
+from calibrary.tables.layout import FileLayout, PredictionFile
+from calibrary.tables.problems import refuse_problems
+from calibrary.tables.schema import facts_of, first_look
+from calibrary.tables.several import common_id, in_order_of, kept_together, refuse_other_rows, shared_questions, wide
+from calibrary.tables.sources import InputError, some
+from calibrary.tables.table import Columns, FileTable
+from calibrary.tables.values import (
+    class_labels,
+    complete_rows,
+    inside,
+    is_missing,
+    named_labels,
+    numbers_of,
+    probabilities_of,
+    without_labels,
+    words,
+)
+
+#: A function that opens a source; of a log it also gives the roles of the columns.
+Opener = Callable[[str | Path, "FileLayout"], tuple[FileTable, "FileLayout"]]
+
+
+def read_predictions(
+    source: str | Path | Sequence[str | Path], opened: Opener | None = None, **options: Any
+) -> PredictionFile:
+    """Read labels and probabilities from a file, or from one file per model.
+
+    Parameters
+    ----------
+    source : path, several paths, or "-" for standard input
+        CSV, TSV, JSON (lines) (each also gzip), Parquet, Arrow, NPZ, Excel or torch, recognized by name or content; the
+        files of a folder are parts of one table. Several files hold one model each, on the same rows.
+    label, weight, group : column names
+        ``label`` is guessed when obvious ("label", "y", "target", ...) and the guess is stated in ``notes``.
+    prob : column names or a prefix
+        One column of P(class 1), one column per class, or a prefix such as "p" for p0, p1, ...
+    models : column names or prefixes
+        Several models to compare: one column or prefix each. Replaces ``prob``.
+    positive : str
+        The label that counts as class 1 when the labels are two names.
+    labels : names of classes
+        The names of all classes, in the order of the columns; of two classes, the probabilities are of the second.
+    logits, percent : bool
+        The columns hold logits, or percentages (also written 85%), not probabilities.
+    drop_missing : bool
+        Leave out rows with missing values instead of raising an error.
+    drop_invalid : bool
+        Leave out rows with missing values and with probabilities outside [0, 1].
+    others : column names
+        Further columns to return.
+    segments : column names
+        Those of ``others`` that split the rows: a row without a value stays, in a segment of its own.
+    id : column name
+        The column that identifies the same row in several files, or for several models or classes.
+    model_column, class_column : column names
+        A long table: one row for each model, or for each class, of a prediction.
+    scorer, normalize : str
+        For a log of a language model: the scorer to use, and "length" to divide log-likelihoods by the length.
+    """
+    how = FileLayout(**options)
+    opened = opened or _plainly_opened
+    if how.logits and how.percent:
+        raise InputError("--logits and --percent exclude each other: pass one of them")
+    if isinstance(source, str | Path):
+        return _predictions_of(_used(*opened(source, how), str(source)))
+    if len(source) == 1:
+        return read_predictions(source[0], opened, **options)
+    if "-" in map(str, source):
+        raise InputError("standard input (-) cannot be combined with other files")
+    return _one_file_per_model([opened(str(s), how) for s in source], [str(s) for s in source], how)
+
+
+def _plainly_opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]:
+    return open_table(source), how
+
+
+@dataclass
+class _Used:
+    """The columns of a file that are used, as they are written there, and which of its rows are kept."""
+
+    table: FileTable
+    how: FileLayout
+    source: str
+    label: str
+    columns: dict[str, list[str]]
+    values: Columns
+    keep: NDArray[np.bool_]
+    notes: list[str]
+    #: The number of rows with labels that are left out; a note names them.
+    unlabeled: int = 0
+
+
+def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
+    notes = list(table.notes)
+    names = list(table.names)
+    look = functools.cache(lambda: facts_of(first_look(table)))
+    label = label_column(names, how.label, notes, look, how.prob)
+    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others)
+    beside = [name for name in named if name is not None]
+    for name in beside:
+        required_column(names, name)
+    beside = [*beside, *(name for name in _own(table) if name not in beside)]
+    columns = model_columns(names, label, how.prob, how.models, set(beside), notes, look)
+    for guess in (note for note in notes if isinstance(note, Guess) and note.unit):
+        how = replace(how, percent=guess.unit == "percent", logits=guess.unit == "logits")
+    notes.sort(key=lambda note: not (isinstance(note, Guess) and note.by_content))
+    refuse_weight(how.weight, label, columns)
+    used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
+    values = table.columns(used)
+    known = without_labels(values[label], label, how.drop_label, notes)
+    refuse_problems(table.name, values, label, columns, how, known, table.first_row)
+    part = values if known.all() else {name: column[known] for name, column in values.items()}
+    needed = [name for name in used if name not in how.segments]
+    fine = complete_rows(part, needed, table.name, how.drop_missing or how.drop_invalid)
+    if how.drop_invalid and not how.logits:
+        probs = [c for cs in columns.values() for c in cs]
+        fine &= inside(part, probs, 100.0 if how.percent else 1.0, how.percent)
+    keep = known.copy()
+    keep[known] = fine
+    if how.model_column or how.class_column:
+        keep = kept_together(values, keep, how)
+    return _Used(table, how, source, label, columns, values, keep, notes, int((~known).sum()))
+
+
+def _own(table: FileTable) -> list[str]:
+    """The columns of units and of segments that the file itself declares."""
+    return [name for name in (table.unit, table.by) if name]
+
+
+def _predictions_of(used: _Used) -> PredictionFile:
+    how, label, columns, notes = used.how, used.label, used.columns, used.notes
+    values = {name: column[used.keep] for name, column in used.values.items()}
+    if how.model_column or how.class_column:
+        values, columns = wide(values, label, columns, how)
+    probabilities = {model: probabilities_of(values, cs, how, notes) for model, cs in columns.items()}
+    n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
+    if len(n_columns) > 1:
+        raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
+    if how.labels is None:
+        y, classes = class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
+    else:
+        y, classes = named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
+    return PredictionFile(
+        used.source,
+        y,
+        probabilities,
+        classes,
+        None if how.weight is None else numbers_of(values[how.weight], how.weight),
+        None if how.group is None else values[how.group],
+        tuple(map(str, notes)),
+        int((~used.keep).sum()) - used.unlabeled,
+        {"label": label, "models": columns, "weight": how.weight, "group": how.group},
+        {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *_own(used.table))},
+        used.table.unit,
+        used.table.by,
+        left_out=_left_out(used),
+        by_content=tuple(str(note) for note in notes if isinstance(note, Guess) and note.by_content),
+    )
+
+
+def _left_out(used: _Used) -> dict[str, int]:
+    """How many rows were left out, by the first column in which they lack a value, or because a value is invalid."""
+    gone, counts = ~used.keep, dict[str, int]()
+    for name, values in used.values.items():
+        if name not in used.how.segments:
+            here = gone & is_missing(values)
+            counts[f"without {name}"] = int(here.sum())
+            gone = gone & ~here
+    counts["invalid or incomplete in another file"] = int(gone.sum())
+    return {why: n for why, n in counts.items() if n}
+
+
+def _one_file_per_model(
+    opened: list[tuple[FileTable, FileLayout]], sources: list[str], how: FileLayout
+) -> PredictionFile:
+    """Join one file per model into one table of the same rows, matched by position or by the column ``id``."""
+    said: list[str] = []
+    if how.id is None and all(table.id for table, _ in opened):  # a log has its own identifier of the questions
+        how = replace(how, id=opened[0][0].id)
+        opened = [(table, replace(layout, id=table.id)) for table, layout in opened]
+    elif how.id is None and (found_id := common_id([table for table, _ in opened])):
+        how = replace(how, id=found_id)
+        opened = [(table, replace(layout, id=found_id)) for table, layout in opened]
+        said = [f"rows of the files matched by column {found_id!r}, which identifies each row in every file"]
+    used = [_used(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
+    dropped = _dropped_from_every_file(used, how)
+    read = [_predictions_of(each) for each in used]
+    if how.id is not None:
+        read = [in_order_of(found, how.id) for found in read]
+    own = how.id is not None and all(table.own_outcomes for table, _ in opened)
+    if own:
+        read = shared_questions(read, str(how.id))
+    first = read[0]
+    models: dict[str, Array] = {}
+    outcomes: dict[str, NDArray[np.intp]] = {}
+    stems = [Path(s).name for s in sources]
+    rows = first.others[how.id] if how.id else np.flatnonzero(used[0].keep)[: len(first.y)] + 1
+    for stem, found in zip(stems, read, strict=True):
+        refuse_other_rows(found, first, how, rows, own)
+        for name, p in found.models.items():
+            models[stem if len(found.models) == 1 else f"{stem} {name}"] = p
+            outcomes[stem if len(found.models) == 1 else f"{stem} {name}"] = found.y
+    if len(models) < sum(len(found.models) for found in read):
+        raise InputError(
+            f"two files have the same name ({some(stems)}): rename one of them, because the file name is "
+            "the name of the model"
+        )
+    notes = dict.fromkeys((*said, *(note for found in read for note in found.notes), *dropped))
+    return replace(
+        first, source=", ".join(sources), models=models, notes=tuple(notes), outcomes=outcomes if own else {}
+    )
+
+
+def _dropped_from_every_file(used: list[_Used], how: FileLayout) -> list[str]:
+    """Drop each row that one of the files lacks from all of them; a note says how many rows each file lacks."""
+    alone = [int((~each.keep).sum()) for each in used]
+    if not any(alone):
+        return []
+    if how.id is not None:
+        ids = [words(each.values[how.id]) for each in used]
+        gone = {id for each, own in zip(used, ids, strict=True) for id in own[~each.keep].tolist()}
+        for each, own in zip(used, ids, strict=True):
+            each.keep &= np.array([id not in gone for id in own.tolist()], dtype=bool)
+    else:
+        short = next((each for each in used if len(each.keep) != len(used[0].keep)), None)
+        if short is not None:
+            raise InputError(
+                f"{short.source} has {len(short.keep):,} rows and {used[0].source} has {len(used[0].keep):,}: rows "
+                "that are left out cannot be matched by position; name the column that identifies a row with --id"
+            )
+        together = np.logical_and.reduce([each.keep for each in used])
+        for each in used:
+            each.keep = together
+    if not all(each.keep.any() for each in used):
+        raise InputError("no row is complete in every file: write a separate report for each file with --folder")
+    why = "lacking a value" if not how.drop_invalid else "invalid"
+    why += " or have a label of --drop-label" if how.drop_label else ""
+    each_file = ", ".join(f"{n:,} in {each.source}" for n, each in zip(alone, used, strict=True))
+    return [f"rows that are {why} in one file are left out of every file: {each_file}"]
