@@ -194,6 +194,57 @@ def test_a_whole_visit(driver, visited):
     assert find("#files b").text == "predictions.csv"
 
 
+#: Headers without a usual name of a label or a probability, and everything that a hand-made file may hold.
+GUESSED = "case,default,pd_12m,branch\n" + "".join(
+    f"c{i},{int(i % 7 < i // 20)},{0.05 + i / 160:.4f},{'north' if i % 3 else 'south'}\n" for i in range(120)
+)
+MESSY = "case,diagnosis,model_risk\n1,healthy,0.1\n2,sick,0.8\n3,unknown,0.3\n4,healthy,\n5,sick,n.d.\n6,healthy,1.2\n"
+MESSY += "".join(f"{i},{'sick' if i % 2 else 'healthy'},{0.2 + (i % 7) / 10:.2f}\n" for i in range(7, 60))
+
+
+def test_columns_are_guessed_by_what_they_hold_and_problems_come_at_once(driver, visited):
+    find, shown, chosen = seen_by(driver)
+    driver.execute_script(DROP, ["risks.csv", GUESSED])
+    shown("#measure")
+    assert [find(f"#{id}").get_property("value") for id in ("label", "prob")] == ["default", "pd_12m"]
+    assert "label column guessed: default (its name and its values fit)" in find("#notes").text
+    heads = [cell.text.split("\n") for cell in driver.find_elements("css selector", "#table th")]
+    assert heads[1] == ["default", "label", "2 distinct"]
+    assert heads[2] == ["pd_12m", "probability", "120 distinct"]
+    assert find("#measure").is_enabled()
+    assert chosen("#prob", "(none)") == "(none)"
+    assert not find("#measure").is_enabled()  # nothing is chosen, and the page says what is left to choose
+    assert "Choose the probability column." in find("#notes").text
+    assert chosen("#prob", "pd_12m") == "pd_12m"
+    assert find("#measure").is_enabled()
+    pictured(driver, "6-guessed")
+
+    find("#files li:last-child button").click()
+    Visitor.until(lambda: not find("#preview").is_displayed())
+    driver.execute_script(DROP, ["messy.csv", MESSY])
+    shown("#measure")
+    heads = [cell.text.split("\n") for cell in driver.find_elements("css selector", "#table th")]
+    assert heads[2][-1] == "12 distinct, 1 missing"
+    assert [chosen("#label", "diagnosis"), chosen("#prob", "model_risk")] == ["diagnosis", "model_risk"]
+    find("#measure").click()
+    told = shown("#trouble").text
+    assert "messy.csv has 4 problems" in told
+    assert len(told.split("\n")) == 6
+    assert "the box Leave out missing values" in told
+    assert "the field Labels to leave out unknown" in told
+    pictured(driver, "7-problems")
+
+    driver.execute_script("document.querySelector('#choices details').open = true")
+    find("#drop_label").send_keys("unknown")
+    find("#drop_invalid").click()
+    chosen("#positive", "sick")
+    driver.execute_script("document.querySelector('#resamples').value = 0")
+    find("#measure").click()
+    shown("#page")
+    assert "--drop-label unknown" in find("#command").get_property("textContent")
+    pictured(driver, "8-solved")
+
+
 # -- another user's server on another port of this machine --------------------------------------------
 
 #: What the page of an attacker tries; it sends home whatever it could read.

@@ -13,7 +13,11 @@ const make = (tag, text, attributes = {}) => {
   return made;
 };
 const show = (id, shown = true) => { $(id).hidden = !shown; };
-const say = (id, text) => { $(id).textContent = text; show(id, Boolean(text)); };
+const say = (id, text) => {
+  $(id).textContent = text;
+  $(id).classList.toggle("table", (text || "").includes("\n"));
+  show(id, Boolean(text));
+};
 
 // The token comes after the # of the address, which is sent to no server; this tab keeps it and sends it as a header.
 const KEY = "x-calibrary-key";
@@ -159,7 +163,8 @@ function drawRoles() {
   for (const id of Object.keys(ROLES)) if (id !== "prob" && $(id).value !== NONE) role[$(id).value] = ROLES[id];
   for (const name of probs) role[name] = ROLES.prob;
   show("several", $("prob").value === SEVERAL);
-  const words = (seen.values || {})[$("label").value] || [], before = $("positive").value;
+  const left = parts("drop_label"), before = $("positive").value;
+  const words = ((seen.values || {})[$("label").value] || []).filter((word) => !left.includes(word));
   const numbers = words.every((word) => ["0", "1", "-1"].includes(word));
   show("interest", words.length === 2 && !numbers && probs.length < 2);
   fill($("positive"), words, before, ["guess"]);
@@ -184,6 +189,8 @@ function drawRoles() {
   $("notes").replaceChildren(...[...unsure("label", "label"), ...unsure("prob", "probability"), ...notes].map((note) => make("li", note)));
 }
 
+const parts = (id) => $(id).value.split(",").map((part) => part.trim()).filter(Boolean);
+
 function options() {
   const given = {}, chosen = (id) => ($(id).value === NONE ? "" : $(id).value), probs = probabilities();
   if (seen.kind === "report" || seen.kind === "state") return given;
@@ -196,8 +203,8 @@ function options() {
   for (const id of SWITCHES) if ($(id).checked) given[id] = true;
   for (const id of ["labels", "scorer", "title", "purpose", "author"]) if ($(id).value.trim()) given[id] = $(id).value.trim();
   if ($("resamples").value) given.resamples = Number($("resamples").value);
-  const thresholds = $("threshold").value.split(",").map((part) => part.trim()).filter(Boolean);
-  if (thresholds.length) given.threshold = thresholds.map(Number);
+  if (parts("threshold").length) given.threshold = parts("threshold").map(Number);
+  if (parts("drop_label").length) given.drop_label = parts("drop_label");
   return given;
 }
 
@@ -246,7 +253,10 @@ function draw(run) {
   $("headline").textContent = run.headline;
   $("statements").replaceChildren(...run.statements.map((text) => make("li", text)));
   show("statements", run.status !== "done"); // the page of the report repeats them
-  if (run.error) say("trouble", run.error); // also of a finished report that could not be stored
+  if (run.error) { // also of a finished report that could not be stored
+    say("trouble", run.error);
+    $("trouble").scrollIntoView({ block: "center" });
+  }
   if (run.status === "cancelled") say("trouble", "The report was cancelled, and nothing was stored.");
   if (run.status === "done") finish(run);
 }
@@ -292,7 +302,7 @@ async function recent() {
     const row = make("li"), name = make("span", undefined, { class: "name" });
     row.dataset.name = run.names.join(", ");
     const when = new Date(run.asked * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    name.append(make("b", run.names.join(", ")), make("span", ` ${when}. ${run.status === "done" ? run.error || run.headline : run.status === "failed" ? run.error : run.status}`, { class: "hint" }));
+    name.append(make("b", run.names.join(", ")), make("span", ` ${when}. ${run.status === "done" ? run.error || run.headline : run.status === "failed" ? run.error.split("\n")[0].replace(/ \(rows are counted.*/, "") : run.status}`, { class: "hint" }));
     const tick = make("input", undefined, { type: "checkbox", value: run.id, "aria-label": `Choose ${run.names.join(", ")}` });
     tick.onchange = () => show("beside", document.querySelectorAll("#runs input:checked").length === 2);
     const open = make("button", "Show", { type: "button" }), away = make("button", "Delete", { type: "button" });

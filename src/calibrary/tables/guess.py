@@ -167,7 +167,11 @@ def _label_by_content(facts: Mapping[str, ColumnFacts], prob: list[str]) -> Gues
         if name not in inside and _are_classes(found, block)
     }
     every = {name: why for name, why in classes.items() if any(free[name].distinct == len(block) for block in blocks)}
-    two = {name: "the only column with two values" for name, found in free.items() if found.two_valued}
+    two = {
+        name: "the only column with two values" + (", but for a few rows" if found.distinct > 2 else "")
+        for name, found in free.items()
+        if found.two_valued
+    }
     fits = every or classes if blocks else two
     if len(fits) > 1:
         by_name = [name for name in fits if name_words(name) & _LABEL_WORDS]
