@@ -44,6 +44,11 @@ KEPT = (
     "venn_abers",
     "cross_venn_abers",
     "prevalence",
+    "ensemble_temperature",
+    "vector",
+    "structured_matrix",
+    "dirichlet",
+    "matrix",
 )
 
 
@@ -658,6 +663,8 @@ def changed(**changes):
         (changed(numbers={"knots": [1.0], "scale": [1.0], "coef": [0, 0]}, kind="rcs"), "none .* or at least 3"),
         (changed(numbers={"knots": [], "scale": [0.0], "coef": [0, 0]}, kind="rcs"), "above 0"),
         (changed(numbers={"inverse": 1.0, "bias": [0.0]}, kind="bias_temperature"), "must hold 2"),
+        (changed(numbers={"inverse": 1.0, "shares": [1.0, 1.0, 0.0]}, kind="ensemble_temperature"), "sum to one"),
+        (changed(numbers={"inverse": 1.0, "weights": [1.0], "bias": [0, 0]}, kind="matrix"), "must hold 4"),
         (changed(end=0.0), "end = 0.0 must be above 0"),
         (changed(limit="x"), "limit = 'x'"),
         (changed(classes=[0]), "at least two classes"),
@@ -790,7 +797,21 @@ def test_it_pickles_copies_and_repeats_itself():
 
 @pytest.mark.parametrize(
     "name",
-    ["temperature", "bias_temperature", "platt", "beta", "isotonic", "venn_abers", "cross_venn_abers", "prevalence"],
+    [
+        "temperature",
+        "bias_temperature",
+        "platt",
+        "beta",
+        "isotonic",
+        "venn_abers",
+        "cross_venn_abers",
+        "prevalence",
+        "ensemble_temperature",
+        "vector",
+        "structured_matrix",
+        "dirichlet",
+        "matrix",
+    ],
 )
 def test_weights_are_repeated_rows_in_a_fit(name):
     w = weights_of("1+i%3", len(MULTI_Y))

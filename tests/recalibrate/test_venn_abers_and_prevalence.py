@@ -98,8 +98,8 @@ def test_what_venn_abers_refuses():
         CrossVennAbers(2).fit(Y, C).combined(np.full((5, 3), 0.5))
     with pytest.raises(ValueError, match="the map platt has no bounds"):
         cal.Recalibrator("platt").fit(C, Y).bounds(C)
-    with pytest.raises(ValueError, match="a map of 4 classes has no bounds"):
-        cal.Recalibrator("venn_abers").fit(MULTI_P, MULTI_Y).bounds(MULTI_P)
+    with pytest.raises(ValueError, match="the map temperature has no bounds"):
+        cal.Recalibrator("temperature").fit(MULTI_P, MULTI_Y).bounds(MULTI_P)
 
 
 # -- prevalence -------------------------------------------------------------------------------------

@@ -32,6 +32,11 @@ _MAPS = {
     "platt": "likelihood.Platt",
     "temperature": "likelihood.Temperature",
     "bias_temperature": "vector.BiasTemperature",
+    "ensemble_temperature": "vector.EnsembleTemperature",
+    "vector": "linear_softmax.VectorScaling",
+    "matrix": "linear_softmax.MatrixScaling",
+    "dirichlet": "linear_softmax.DirichletScaling",
+    "structured_matrix": "linear_softmax.StructuredMatrix",
     "rcs": "spline.RestrictedCubicSpline",
     "multinomial_spline": "spline.MultinomialSpline",
     "pl": "piecewise.PiecewiseLinear",
@@ -51,15 +56,22 @@ _CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}
 _SYNONYMS = {
     "logistic": "platt", "spline": "rcs", "binned": "bins", "epanechnikov": "local_linear", "bcts": "bias_temperature",
     "intra_order_preserving": "order_preserving", "ivap": "venn_abers", "cvap": "cross_venn_abers",
-    "prevalence_offset": "prevalence",
+    "prevalence_offset": "prevalence", "ets": "ensemble_temperature", "sms": "structured_matrix",
 }  # fmt: skip
+
+
+def map_key(name: str) -> str:
+    """The id of a map from any of its names; "scaling", "calibration" and "regression" at the end may be left out."""
+    word = name.lower().replace("-", "_").replace(" ", "_")
+    for end in ("_scaling", "_calibration", "_regression"):
+        word = word.removesuffix(end)
+    return _SYNONYMS.get(word, word)
 
 
 @functools.cache
 def map_class(name: str) -> Any:
     """The class of a map by its name."""
-    key = name.lower().replace("-", "_").replace(" ", "_")
-    key = _SYNONYMS.get(key, key)
+    key = map_key(name)
     if key not in _MAPS:
         raise RefusedError(f"map={name!r} is not known: {suggest(name, [*_MAPS, *_SYNONYMS])}")
     module, _, attribute = _MAPS[key].partition(".")

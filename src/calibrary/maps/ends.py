@@ -34,9 +34,12 @@ def half_end(view: Predictions) -> float:
 
 
 def inside(c: Array, end: float) -> Array:
-    """Scores clipped to [end, 1 - end]; rows of several classes are rescaled to sum to one."""
+    """Scores clipped to [end, 1 - end]; rows of several classes that change are rescaled to sum to one."""
     moved: Array = np.clip(c, end, 1.0 - end)
-    return moved if c.ndim == 1 else moved / moved.sum(axis=1, keepdims=True)
+    if c.ndim == 2:  # to rescale the other rows too would separate ties by a rounding error
+        rows = (moved != c).any(axis=1)
+        moved[rows] /= moved[rows].sum(axis=1, keepdims=True)
+    return moved
 
 
 class HalfEnds(CalibrationMap):

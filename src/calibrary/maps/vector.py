@@ -1,4 +1,4 @@
-"""Maps of whole probability vectors: temperature with class biases, and one curve per class."""
+"""Maps of whole probability vectors: temperature with class biases, ensembles of temperatures, one curve per class."""
 
 from __future__ import annotations
 
@@ -14,12 +14,32 @@ from calibrary.data.checks import Array, softmax
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap
-from calibrary.maps.likelihood import RIDGE
-from calibrary.numerics.solve.newton import Evaluated, minimize
+from calibrary.maps.likelihood import RIDGE, Temperature
+from calibrary.numerics.solve.newton import Evaluated, minimize, minimize_in_box
+
+
+class VectorMap(CalibrationMap):
+    """A map of whole rows; a subclass implements ``_rows(p)`` for one column per class. P(class 1) alone will do."""
+
+    takes_vectors = True
+    n_classes_: int
+
+    def _rows(self, p: Array) -> Array:
+        raise NotImplementedError
+
+    def _evaluate(self, c: Array) -> Array:
+        p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
+        if p.shape[1] != self.n_classes_:
+            raise RefusedError(
+                f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes: pass one column per "
+                "class"
+            )
+        q = self._rows(p)
+        return q[:, 1] if c.ndim == 1 else q
 
 
 @dataclass
-class BiasTemperature(CalibrationMap):
+class BiasTemperature(VectorMap):
     """Temperature scaling with a bias for each class: ``softmax(log c / T + b)``.
 
     The biases correct what temperature cannot: classes that are predicted too often or too rarely. For two classes this
@@ -41,8 +61,6 @@ class BiasTemperature(CalibrationMap):
     (0.25, (10,))
     """
 
-    takes_vectors = True
-
     def _learn(self, view: Predictions) -> None:
         self.n_classes_ = view.k
         refuse_absent_classes(view, "temperature with class biases")
@@ -53,25 +71,65 @@ class BiasTemperature(CalibrationMap):
         bias = np.append(theta[1:], 0.0)
         self.bias_ = bias - bias.mean()
 
-    def _evaluate(self, c: Array) -> Array:
-        p = np.column_stack([1.0 - c, c]) if c.ndim == 1 else c
-        if p.shape[1] != self.n_classes_:
-            raise RefusedError(
-                f"c has {p.shape[1]} columns and the map was fitted to {self.n_classes_} classes: pass one column per "
-                "class"
-            )
-        q = softmax(self.inverse_ * _logs(p) + self.bias_)
-        return q[:, 1] if c.ndim == 1 else q
+    def _rows(self, p: Array) -> Array:
+        return softmax(self.inverse_ * logs(p) + self.bias_)
 
 
-def _logs(p: Array) -> Array:
+@dataclass
+class EnsembleTemperature(VectorMap):
+    """Ensemble temperature scaling: a mixture of ``softmax(log c / T)``, c itself and equal probabilities.
+
+    T is that of temperature scaling; the three shares are then fitted by maximum likelihood. The order of the classes
+    never changes.
+
+    References
+    ----------
+    Zhang, Kailkhura, Han (2020), Mix-n-Match: ensemble and compositional methods for uncertainty calibration in deep
+    learning.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> from calibrary.maps import as_map
+    >>> y, p, _ = cal.datasets.digits()
+    >>> as_map("ensemble_temperature").fit(y, p).shares_.round(2).tolist()
+    [0.8, 0.15, 0.05]
+    """
+
+    def _learn(self, view: Predictions) -> None:
+        self.n_classes_ = view.k
+        self.inverse_ = Temperature().fit(view).inverse_
+        true = np.maximum([part[np.arange(view.n), view.y] for part in self._parts(view.p)], EPS)
+        identity = np.array([1.0, 0.0, 0.0])
+
+        def evaluate(shares: Array) -> Evaluated:
+            # without a bound on their sum, but with its value added to the loss, the best shares sum to one
+            away, mixed = shares - identity, shares @ true
+            ratio = true / mixed
+            value = float(shares.sum() - view.mean(np.log(mixed))) + 0.5 * RIDGE * float(away @ away)
+            gradient = 1.0 - np.array([view.mean(part) for part in ratio]) + RIDGE * away
+            return value, gradient, (ratio * (view.weight / view.total)) @ ratio.T + RIDGE * np.eye(3)
+
+        found = minimize_in_box(evaluate, np.full(3, 1.0 / 3.0), 0.0, 1.0)
+        self.shares_ = found / found.sum()
+
+    def _parts(self, p: Array) -> tuple[Array, Array, Array]:
+        return softmax(self.inverse_ * logs(p)), p, np.full(p.shape, 1.0 / self.n_classes_)
+
+    def _rows(self, p: Array) -> Array:
+        result: Array = np.tensordot(self.shares_, self._parts(p), axes=1)
+        return result
+
+
+def logs(p: Array) -> Array:
+    """Logarithms of probabilities, moved inside (0, 1)."""
     result: Array = np.log(np.clip(p, EPS, 1.0 - EPS))
     return result
 
 
 def _loss(view: Predictions) -> Callable[[Array], Evaluated]:
     """Mean log loss as a function of 1/T and the biases of all classes but the last."""
-    x = _logs(view.p)
+    x = logs(view.p)
     hit = x[np.arange(view.n), view.y]
     share = view.class_share
     weight = view.weight[:, None] / view.total

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from calibrary.base.errors import RefusedError, suggest
-from calibrary.maps import _SYNONYMS, as_map
+from calibrary.maps import as_map, map_key
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.isotonic import Isotonic
 from calibrary.maps.prior_shift import PriorShift
@@ -18,9 +18,14 @@ NAMES = {
     "temperature": "temperature scaling",
     "prevalence": "a prevalence offset",
     "bias_temperature": "temperature scaling with class biases",
+    "ensemble_temperature": "ensemble temperature scaling",
+    "vector": "vector scaling",
     "platt": "Platt scaling",
     "beta": "beta calibration",
     "rcs": "a spline of the log odds",
+    "structured_matrix": "structured matrix scaling",
+    "dirichlet": "Dirichlet calibration",
+    "matrix": "matrix scaling",
     "multinomial_spline": "a multinomial spline",
     "pl3": "a piecewise linear map of the log odds",
     "pl": "a piecewise linear map",
@@ -36,8 +41,9 @@ BINARY = ("temperature", "prevalence", "platt", "beta", "rcs", "isotonic", "venn
 SEVERAL = ("temperature", "bias_temperature", "platt", "beta", "isotonic")
 #: Maps whose values are never 0 or 1.
 NEVER_CERTAIN = (
-    "temperature", "prevalence", "bias_temperature", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic",
-    "venn_abers", "cross_venn_abers", "prior_shift",
+    "temperature", "prevalence", "bias_temperature", "ensemble_temperature", "vector", "structured_matrix", "dirichlet",
+    "matrix", "platt", "beta", "rcs", "multinomial_spline", "pl3", "isotonic", "venn_abers", "cross_venn_abers",
+    "prior_shift",
 )  # fmt: skip
 #: Names of maps that mean another shape in a figure: histogram binning is flat, and "bins" there is tilted.
 _RECALIBRATING = {"histogram": "bins", "histogram_binning": "bins"}
@@ -97,8 +103,8 @@ def _usual(n_classes: int, n_rows: int) -> tuple[str, ...]:
 
 def map_name(map: str) -> str:
     """The id of a map that can be saved, from any of its names."""
-    word = map.lower().replace("-", "_").replace(" ", "_")
-    word = _RECALIBRATING.get(word, _SYNONYMS.get(word, word))
+    word = map_key(map)
+    word = _RECALIBRATING.get(word, word)
     if word not in NAMES:
         raise RefusedError(f"map={map!r} is not a map to recalibrate with: {suggest(word, NAMES)}")
     return word
@@ -116,6 +122,6 @@ def _word_of(map: Any) -> str:
         return "prior_shift"
     if isinstance(map, CalibrationMap):
         for word in NAMES:
-            if isinstance(map, type(_made(word))):
+            if type(map) is type(_made(word)):
                 return word
     return type(map).__name__

@@ -60,7 +60,8 @@ def recalibration_gain(
         "auto": temperature, prevalence offset, Platt, beta, spline ("rcs"), isotonic and (up to 2,000 rows)
         Venn-Abers for one probability. For several classes
         temperature, temperature with class biases ("bias_temperature"), and Platt, beta and isotonic for each class,
-        divided by their sum. Others: "pl", "pl3", "bins", "multinomial_spline", "cross_venn_abers".
+        divided by their sum. Others: "ensemble_temperature", "vector", "structured_matrix", "dirichlet", "matrix",
+        "pl", "pl3", "histogram", "multinomial_spline", "cross_venn_abers".
     score : "log", "brier", "spherical", or the id of another strictly proper score of rows
     folds : int or array-like of shape (N,)
         Number of random folds, or the fold of every row. Folds are never stratified by the label, because each

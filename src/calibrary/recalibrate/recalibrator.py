@@ -19,6 +19,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
 from calibrary.maps.prevalence import PrevalenceOffset, prior_shift
+from calibrary.maps.vector import ClassWise
 from calibrary.maps.venn_abers import VennAbersBounds
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
@@ -46,9 +47,10 @@ class Recalibrator:
     map : str or object
         "auto" uses the map that :func:`calibrary.recalibration_gain` recommends: the simplest one that is about the
         best, or none (unchanged predictions) if no map improves the score. Else "temperature", "platt", "beta", "rcs"
-        (spline), "isotonic", "venn_abers", "cross_venn_abers", "bins", "pl", "pl3", "prevalence"; for several classes
-        these are fitted class by class and divided by their sum, while "temperature", "bias_temperature" and
-        "multinomial_spline" transform whole rows. Or an object of :mod:`calibrary.maps`, or any with ``fit(y, c,
+        (spline), "isotonic", "venn_abers", "cross_venn_abers", "histogram", "pl", "pl3", "prevalence"; for several
+        classes these are fitted class by class and divided by their sum, while "temperature", "bias_temperature",
+        "ensemble_temperature", "vector", "structured_matrix", "dirichlet", "matrix" and "multinomial_spline" transform
+        whole rows. Or an object of :mod:`calibrary.maps`, or any with ``fit(y, c,
         sample_weight)`` and ``predict(c)``.
     ends : "half", "eps" or a number
         Scores of exactly 0 and 1 have no log odds. They are clipped at half the distance of the nearest other score of
@@ -254,16 +256,21 @@ class Recalibrator:
     def bounds(self, X: Any) -> VennAbersBounds:
         """``p0`` and ``p1`` of the Venn-Abers maps: isotonic fits in which each new row is a non-event, and an event.
 
-        For two classes; with "cross_venn_abers" both have one column for each fold.
+        Several classes have one column for each class, against the rest; with "cross_venn_abers" there is one further
+        axis, of the folds.
         """
         if self._separate:
             raise RefusedError("a map with segments has no bounds: fit one without by=")
-        self._one_column("no bounds")
-        fitted = self.fitted_map_
-        if not hasattr(fitted.map, "bounds"):
+        fitted, c = self.fitted_map_, self._checked(X)
+        maps = fitted.map.maps_ if isinstance(fitted.map, ClassWise) else [fitted.map]
+        if not hasattr(maps[0], "bounds"):
             raise RefusedError(f"the map {self.map_} has no bounds: use 'venn_abers' or 'cross_venn_abers'")
-        found: VennAbersBounds = fitted.map.bounds(inside(self._checked(X), fitted.end))
-        return found
+        c = inside(c, fitted.end)
+        if len(maps) == 1:
+            found: VennAbersBounds = maps[0].bounds(c)
+            return found
+        each = zip(*(map.bounds(column) for map, column in zip(maps, c.T, strict=True)), strict=True)
+        return VennAbersBounds(*(np.stack(x, axis=1) for x in each))
 
     def _one_column(self, lacks: str, segment: str | None = None) -> Callable[[Array], Array]:
         """The map of two classes, for one segment if each segment has its own map."""

@@ -12,6 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.grouping.edges import Intervals
+from calibrary.maps import map_class
 from calibrary.maps.base import CalibrationMap
 from calibrary.maps.binned import Binned
 from calibrary.maps.likelihood import Beta, Platt, Temperature
@@ -20,7 +21,7 @@ from calibrary.maps.prevalence import PrevalenceOffset
 from calibrary.maps.prior_shift import PriorShift
 from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
-from calibrary.maps.vector import BiasTemperature, ClassWise
+from calibrary.maps.vector import BiasTemperature, ClassWise, EnsembleTemperature
 from calibrary.maps.venn_abers import CrossVennAbers, VennAbers, VennAbersSteps
 
 Numbers = dict[str, Any]
@@ -219,12 +220,32 @@ def _multinomial(r: _Reader, k: int) -> Any:
     return _with(made, bases_=bases, coef_=r.many("coef", (k - 1) * n).reshape(k - 1, n))
 
 
+def _shares(r: _Reader, k: int) -> Any:
+    made = _with(EnsembleTemperature(), inverse_=r.one("inverse"), shares_=r.many("shares", 3, unit=True), n_classes_=k)
+    if abs(made.shares_.sum() - 1.0) > 1e-9:
+        raise RefusedError("shares do not sum to one")
+    return made
+
+
+def _linear(word: str) -> tuple[Callable[[Any], Numbers], Callable[[_Reader, int], Any]]:
+    cls = map_class(word)
+
+    def made(r: _Reader, k: int) -> Any:
+        weights = r.many("weights", k * k if cls.full else k)
+        map = _with(cls(), inverse_=r.one("inverse"), bias_=r.many("bias", k), n_classes_=k)
+        return _with(map, weights_=weights.reshape(k, k) if cls.full else weights)
+
+    return lambda m: {"inverse": m.inverse_, "weights": m.weights_.ravel().tolist(), "bias": m.bias_.tolist()}, made
+
+
 _KEPT: dict[str, tuple[Callable[[Any], Numbers], Callable[[_Reader, int], Any]]] = {
     "temperature": (lambda m: {"inverse": m.inverse_}, _temperature),
     "bias_temperature": (
         lambda m: {"inverse": m.inverse_, "bias": m.bias_.tolist()},
         lambda r, k: _with(BiasTemperature(), inverse_=r.one("inverse"), bias_=r.many("bias", k), n_classes_=k),
     ),
+    "ensemble_temperature": (lambda m: {"inverse": m.inverse_, "shares": m.shares_.tolist()}, _shares),
+    **{word: _linear(word) for word in ("vector", "matrix", "dirichlet", "structured_matrix")},
     "platt": (
         lambda m: {"a": m.a_, "b": m.b_},
         lambda r, k: _with(Platt(), a_=r.one("a"), b_=r.one("b")),
