@@ -28,6 +28,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.draw.statistic import Statistic, as_statistic
+from calibrary.inference.overall.imputed_table import evaluated
 from calibrary.inference.overall.many import Inferred, infer_many
 from calibrary.inference.verbs.imputed import completed, refuse_beside_imputations
 from calibrary.lookup import catalogue
@@ -35,7 +36,6 @@ from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.metrics.machinery.measure import perfect_of
 from calibrary.question import Question
-from calibrary.trial.imputed_table import evaluated
 
 __all__ = [
     "Evaluation",
