@@ -257,7 +257,7 @@ ATTACKS = [
            "sh('metric bs f.csv --prob a,b --positive a -q', f__csv='y,a,b\\na,0.9,0.1\\nb,0.2,0.8\\n')"),
     Attack("E7", "--metrics d_ece of a classifier", "sh('report f.csv --resamples 0 --metrics d_ece -q', f__csv=FOUR)"),
     Attack("E8", "a title that begins with - in CSV (right: quoted)",
-           "(lambda f: (cal.report(y, p, metrics='ece', n_resamples=0, title='-1+1').save(f), "
+           "(lambda f: (cal.report(y, p, metrics='ece', n_resamples=0, about={'title': '-1+1'}).save(f), "
            "'quoted' if chr(39) + '-1+1' in f.read_text() else 'formula')[1])"
            "(pathlib.Path(tempfile.mkdtemp()) / 'r.csv')"),
 ]  # fmt: skip

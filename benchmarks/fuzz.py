@@ -68,7 +68,7 @@ def _report(case: awkward.Case, seen: dict[str, int]) -> None:
     def call() -> float:
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "r.html"
-            cal.report(awkward.checked(case), n_resamples=19, rng=0, title="<b>$x$").save(page)
+            cal.report(awkward.checked(case), n_resamples=19, rng=0, about={"title": "<b>$x$"}).save(page)
             return float(page.stat().st_size)
 
     found = awkward.asked(call, ("report", case))

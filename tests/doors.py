@@ -203,7 +203,7 @@ def _made_originals() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = cal.report(y, p, by={"site": np.arange(80) % 3}, thresholds=[0.3], time=np.arange(80), **fast)
-        several = [cal.report(k, q, title=title, **fast) for title in ("a", "b")]
+        several = [cal.report(k, q, about={"title": title}, **fast) for title in ("a", "b")]
         compared = [
             ("bs", cal.compare("bs", k, q, q**1.1 / (q**1.1).sum(axis=1, keepdims=True), n_resamples=39, rng=0))
         ]

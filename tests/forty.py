@@ -459,7 +459,7 @@ def _evil_report() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         title = "<script>x</script>[a](javascript:x)=1+1]]>\x00\ud800"
-        return cal.report(y, p, metrics=["bs"], n_resamples=0, title=title)
+        return cal.report(y, p, metrics=["bs"], n_resamples=0, about={"title": title})
 
 
 @attack("a title with markup in a Markdown report", "as text")
@@ -485,7 +485,9 @@ def _(folder: Path) -> str:
     y, p, _, _ = doors._data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = cal.report(y, p, metrics=["bs"], n_resamples=0, title="=HYPERLINK(1)", by={"=1+1": ["@x"] * 80})
+        made = cal.report(
+            y, p, metrics=["bs"], n_resamples=0, about={"title": "=HYPERLINK(1)"}, by={"=1+1": ["@x"] * 80}
+        )
     made.save(folder / "r.csv")
     cells = re.split(r"[,\n]", (folder / "r.csv").read_text())
     return "a formula" if any(c.startswith(("=", "@")) for c in cells) else "as text"

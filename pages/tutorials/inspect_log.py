@@ -71,7 +71,7 @@ import glob
 import calibrary as cal
 
 log = cal.language.read_log(glob.glob("logs/*.eval")[0])
-page = cal.report(log.columns["correct"], log.columns["confidence"], title="sums", rng=0)
+page = cal.report(log.columns["correct"], log.columns["confidence"], about={"title": "sums"}, rng=0)
 
 # %%
 page.save("page.html")

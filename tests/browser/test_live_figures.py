@@ -53,7 +53,7 @@ def binary():
 @pytest.fixture(scope="module")
 def many():
     y, p, *_ = cal.datasets.digits()
-    return cal.report(y, p, metrics=["ece"], n_resamples=0, title="digits")
+    return cal.report(y, p, metrics=["ece"], n_resamples=0, about={"title": "digits"})
 
 
 # -- numbers ------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def test_the_legend_of_every_figure_switches_what_it_names(opened, binary):
 
 def test_models_are_drawn_together_and_one_by_one(opened, binary):
     y, p = rows(1, 1000)
-    other = cal.report(y, np.clip(p * 0.8, 0, 1), metrics=["ece"], n_resamples=0, title="other")
+    other = cal.report(y, np.clip(p * 0.8, 0, 1), metrics=["ece"], n_resamples=0, about={"title": "other"})
     driver = opened(page([binary, other]))
     assert script(driver, "return all('#bins').length") == 1
     assert script(driver, "return all('[data-figure=reliability] .said p').length") == 2

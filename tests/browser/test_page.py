@@ -15,7 +15,7 @@ METRICS = ["ece", "bs", "cis", "ecce_mad", "smece", "nll", "mae", "hinge"]
 @pytest.fixture(scope="module")
 def wrong():
     y, p, _ = cal.datasets.breast_cancer()
-    return cal.report(y, p, metrics=METRICS, n_resamples=99, title="naive Bayes")
+    return cal.report(y, p, metrics=METRICS, n_resamples=99, about={"title": "naive Bayes"})
 
 
 def script(driver, body):
@@ -131,7 +131,9 @@ def test_labels_that_try_to_run_script_do_not(opened):
     p = rng.dirichlet(np.ones(3), 60)
     labels = [evil, "</style></template><script>document.title='owned'</script>", "'\"><svg onload=document.title=1>"]
     y = [labels[k] for k in rng.integers(0, 3, 60)]
-    answer = cal.report(y, p, labels=labels, metrics=["ece"], n_resamples=0, title=evil, groups=y, notes=(evil,))
+    answer = cal.report(
+        y, p, labels=labels, metrics=["ece"], n_resamples=0, about={"title": evil, "notes": [evil]}, by={"group": y}
+    )
     driver = opened(page([answer, answer]))
     assert "owned" not in script(driver, "return document.title").replace("='owned'", "")
     assert script(driver, "return all('img, main script').length") == 0
@@ -142,7 +144,9 @@ def test_a_hundred_classes_and_twenty_models_are_usable(opened):
     p = rng.dirichlet(np.ones(100), 400)
     y = (rng.random(400)[:, None] > p.cumsum(axis=1)).sum(axis=1)
     labels = [f"class-{k}" for k in range(100)]
-    answer = cal.report([labels[k] for k in y], p, labels=labels, metrics=["ece"], n_resamples=0, title="a hundred")
+    answer = cal.report(
+        [labels[k] for k in y], p, labels=labels, metrics=["ece"], n_resamples=0, about={"title": "a hundred"}
+    )
     driver = opened(page([answer] * 20))
     assert script(driver, "return all('article:not([hidden])').length") == 1
     press(driver, "]")
@@ -186,7 +190,10 @@ def test_the_table_of_models_and_the_names_of_the_parts_are_whole(opened, wrong)
     y, q, _ = cal.datasets.breast_cancer("logistic")
     day = np.arange(len(y)) // 100
     more = {"by": {"site": day % 2}, "time": day, "thresholds": [0.3], "n_resamples": 39, "metrics": METRICS}
-    reports = [cal.report(y, p, title=f"x: {n}", **more) for n, p in {"first": wrong.predictions.c, "other": q}.items()]
+    reports = [
+        cal.report(y, p, about={"title": f"x: {n}"}, **more)
+        for n, p in {"first": wrong.predictions.c, "other": q}.items()
+    ]
     driver = opened(page(reports))
     frame = "const f = one('.together .scroll'); return [f.scrollWidth, f.clientWidth]"
     wide, room = script(driver, frame)
@@ -203,7 +210,7 @@ def test_the_table_of_models_and_the_names_of_the_parts_are_whole(opened, wrong)
 
 def test_a_row_lights_its_curve_and_its_name_opens_the_model(opened, wrong):
     y, q, _ = cal.datasets.breast_cancer("logistic")
-    other = cal.report(y, q, metrics=["ece"], n_resamples=0, title="<logistic>")
+    other = cal.report(y, q, metrics=["ece"], n_resamples=0, about={"title": "<logistic>"})
     driver = opened(page([wrong, other]))
     assert script(driver, "return all('article:not([hidden])').length") == 2
     script(driver, "one('tr[data-curve=m1]').dispatchEvent(new PointerEvent('pointerenter'))")

@@ -491,7 +491,7 @@ def test_reports_of_classes_groups_and_detectors_fulfil_the_schema():
     data = files("calibrary") / "datasets"
     matches = cal.match_detections(str(data / "demo_ground_truth.json"), str(data / "demo_results.json"))
     reports = [
-        cal.report(K, Q, groups=K % 2, **fast),
+        cal.report(K, Q, by={"group": K % 2}, **fast),
         cal.report(
             [0, 1, 1, 0] * 5, [0.0, 0.3, 0.0, 0.2] * 5, n_resamples=0, metrics=["nll", "eo", "piece"], primary="nll"
         ),

@@ -50,7 +50,7 @@ def sampled(**world):
 
 def test_the_test_of_sampled_answers_is_the_answer_of_the_page():
     y, share, found = sampled()
-    page = cal.report(y, share, sampled=found, metrics=["ece", "bs"])
+    page = cal.report(y, share, sections=[found], metrics=["ece", "bs"])
     within = "Calibrated within 0.05" if found.high <= 0.05 else "Cannot tell whether the ECE is within 0.05"
     assert page.headline.startswith(f"{within} (exact test of sampled answers, p = ")
     assert page.verdict == ("calibrated within tolerance" if found.high <= 0.05 else "cannot tell")
@@ -65,7 +65,7 @@ def test_the_test_of_sampled_answers_is_the_answer_of_the_page():
     assert "Contributions to the error" in html
     assert cal.Report.from_dict(json.loads(json.dumps(page.to_dict()))).to_html() == html
     y, share, found = sampled(n=400, power=2.0)
-    page = cal.report(y, share, sampled=found, metrics=["ece"])
+    page = cal.report(y, share, sections=[found], metrics=["ece"])
     assert page.headline.startswith("Not calibrated (exact test of sampled answers, p < 0.005). The calibration error")
 
 

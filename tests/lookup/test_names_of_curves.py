@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.cli.main import app
 from calibrary.lookup.curve_names import curve_named, known_curves
+from calibrary.metrics.machinery.cards import nearest
 from golden import arrays, assert_close, call, entries
 
 #: Functions of the decision room.
@@ -78,3 +80,64 @@ def test_names_that_are_neither_are_still_unknown():
     assert curve_named("pie chart") is None
     with pytest.raises(cal.UnknownMetricError, match="no metric is called"):
         cal.compute("pie chart", [0, 1], [0.2, 0.8])
+
+
+# -- names that people type ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "settings"),
+    [
+        ("adaptive ECE", "ece", {"binning": "mass"}),
+        ("AdaECE", "ece", {"binning": "mass"}),
+        ("ada_ece", "ece", {"binning": "mass"}),
+        ("Brier skill score", "bs", {"skill": True}),
+        ("BSS", "bs", {"skill": True}),
+        ("PCOC", "eo", {}),
+    ],
+)
+def test_a_name_that_people_type_finds_the_metric(name, id, settings, binary_set):
+    y, c = binary_set
+    assert (cal.catalogue[name].id, dict(cal.catalogue[name].settings)) == (id, settings)
+    assert cal.compute(name, y, c) == cal.compute(id, y, c, **settings)
+
+
+TYPED = {
+    "normalized entropy": "skill=True",
+    "Cllr": "base=2",
+    "calibration belt": "calibrary.honest_band",
+    "sharpness": "calibrary.score_decomposition",
+    "histogram binning": r"calibrary.Recalibrator\('histogram'\)",
+    "risk at coverage": "calibrary.plots.risk_coverage",
+    "coverage at risk": "calibrary.plots.risk_coverage",
+    "PRR": "'e_aurc'",
+}
+
+
+@pytest.mark.parametrize("name", sorted({*TYPED, *(name for row in nearest() for name in row["names"])}))
+def test_a_name_that_is_no_metric_says_in_one_sentence_what_is_nearest(name):
+    with pytest.raises(cal.UnknownMetricError, match=f"^no metric is called '{name}': .*{TYPED.get(name, '')}") as told:
+        cal.compute(name, [0, 1], [0.2, 0.8])
+    sentence = str(told.value).partition(": ")[2]
+    assert ". " not in sentence
+    calls = re.findall(r"calibrary\.([\w.]+)", sentence)
+    assert all(callable(resolved(call)) for call in calls)
+    assert all(id in cal.catalogue for id in re.findall(r"'(\w*aurc)'", sentence))
+    assert calls or "'e_aurc'" in sentence
+
+
+def test_the_formulas_in_these_sentences_are_right():
+    y, c, _ = arrays("binary500")
+    base = y.mean()
+    entropy = -(base * math.log(base) + (1 - base) * math.log(1 - base))
+    assert 1 - cal.nll(y, c, skill=True) == pytest.approx(cal.nll(y, c) / entropy)
+    weight = np.where(y == 1, 1 / (y == 1).sum(), 1 / (y == 0).sum())
+    cost = 0.5 * (np.mean(np.log2(1 / c[y == 1])) + np.mean(np.log2(1 / (1 - c[y == 0]))))
+    assert cal.nll(y, c, base=2, sample_weight=weight) == pytest.approx(cost)
+    assert cal.compute("PCOC", y, c) == pytest.approx(c.sum() / y.sum())
+    aurc, excess = cal.aurc(y, c, lens="top-label"), cal.e_aurc(y, c, lens="top-label")
+    wrong = (c >= 0.5) != y
+    random = wrong.mean()
+    order = np.argsort(-np.maximum(c, 1 - c), kind="stable")
+    areas = [np.mean(np.cumsum(w) / np.arange(1, len(w) + 1)) for w in (wrong[order], np.sort(wrong))]
+    assert 1 - excess / (random - aurc + excess) == pytest.approx((random - areas[0]) / (random - areas[1]), rel=1e-2)

@@ -88,7 +88,8 @@ def five():
 def test_the_best_of_five_is_compared_with_each_other_and_adjusted_for_every_pair(five):
     y, models = five
     reports = [
-        cal.report(y, p, metrics=["ece", "bs", "auroc"], n_resamples=19, title=f"f: {m}") for m, p in models.items()
+        cal.report(y, p, metrics=["ece", "bs", "auroc"], n_resamples=19, about={"title": f"f: {m}"})
+        for m, p in models.items()
     ]
     best = subtracted(reports, list(models))
     errors = {m: cal.compute("ece", y, p) for m, p in models.items()}
@@ -119,7 +120,9 @@ def test_the_best_of_five_is_compared_with_each_other_and_adjusted_for_every_pai
 def test_colours_follow_the_adjusted_pvalue_also_of_signed_numbers(five):
     y, models = five
     two = {"steep": models["steep"], "right": models["right"]}
-    reports = [cal.report(y, p, metrics=["ece", "ecd"], n_resamples=99, title=f"f: {m}") for m, p in two.items()]
+    reports = [
+        cal.report(y, p, metrics=["ece", "ecd"], n_resamples=99, about={"title": f"f: {m}"}) for m, p in two.items()
+    ]
     found = compare_models(y, two, metrics=("ece", "ecd"), n_resamples=99, rng=0)
     shown = {
         id: c for (id, _), c in zip(together.heads(reports), together.cells(reports[0], reports, found), strict=True)

@@ -28,8 +28,8 @@ def sites(shift, n=1200):
 @pytest.fixture(scope="module")
 def one_wrong():
     y, p, site = sites(1.8)
-    about = {"author": "A. Person", "purpose": "Release 3 <b>", "date": "2026-05-04"}
-    return cal.report(y, p, metrics=["ece"], n_resamples=39, by={"site": site}, title="Risk", **about)
+    about = {"title": "Risk", "author": "A. Person", "purpose": "Release 3 <b>", "date": "2026-05-04"}
+    return cal.report(y, p, metrics=["ece"], n_resamples=39, by={"site": site}, about=about)
 
 
 def test_the_worst_segment_and_its_remedy_stand_below_the_headline(one_wrong):

@@ -36,7 +36,7 @@ METRICS = ["ece", "bs", "cis", "ecce_mad"]
 @pytest.fixture(scope="module")
 def wrong():
     y, p, _ = cal.datasets.breast_cancer()
-    return cal.report(y, p, metrics=METRICS, n_resamples=199, title="naive Bayes")
+    return cal.report(y, p, metrics=METRICS, n_resamples=199, about={"title": "naive Bayes"})
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_verdicts_follow_the_adjusted_p_value(wrong):
 
 def test_classes_and_groups_are_named():
     y, p, _ = cal.datasets.digits()
-    answer = cal.report(y, p, metrics=["ece"], n_resamples=49, groups=np.where(y < 5, "low", "high"))
+    answer = cal.report(y, p, metrics=["ece"], n_resamples=49, by={"group": np.where(y < 5, "low", "high")})
     assert [c.name for c in answer.classes] == [str(k) for k in range(10)]
     assert [g.name for g in answer.groups] == ["high", "low"]
     assert sum(g.n for g in answer.groups) == len(y)
@@ -143,13 +143,13 @@ def test_the_page_is_self_contained(wrong):
 def test_hostile_names_are_escaped():
     evil = "<script>alert(1)</script>"
     y, p, _ = cal.datasets.breast_cancer()
-    answer = cal.report(y, p, metrics=["ece"], n_resamples=19, title=evil, groups=[evil] * len(y))
+    answer = cal.report(y, p, metrics=["ece"], n_resamples=19, about={"title": evil}, by={"group": [evil] * len(y)})
     page = answer.to_html()
     assert evil not in page
     assert "&lt;script&gt;alert(1)" in page
     from calibrary.reporting.text import as_csv
 
-    formula = cal.report(y, p, metrics=["ece"], n_resamples=0, title="=1+1")
+    formula = cal.report(y, p, metrics=["ece"], n_resamples=0, about={"title": "=1+1"})
     assert "'=1+1" in as_csv([formula])
 
 
@@ -300,7 +300,10 @@ def two_models():
     y, p, _ = cal.datasets.breast_cancer()
     _, q, _ = cal.datasets.breast_cancer("logistic")
     models = {"bayes": p, "logistic": q}
-    reports = [cal.report(y, m, metrics=METRICS, n_resamples=99, title=f"x.csv: {name}") for name, m in models.items()]
+    reports = [
+        cal.report(y, m, metrics=METRICS, n_resamples=99, about={"title": f"x.csv: {name}"})
+        for name, m in models.items()
+    ]
     found = compare_models(y, models, metrics=comparable(reports[0]), n_resamples=99, rng=0, reference="bayes")
     return reports, found
 

@@ -930,7 +930,7 @@ def test_a_report_has_the_sections_it_was_asked_for_and_says_one_number_everywhe
 
 def test_groups_are_the_column_group_of_the_sections():
     y, c = bent(300)
-    answer = cal.report(y, c, metrics=["ece"], n_resamples=0, groups=np.arange(300) % 12)
+    answer = cal.report(y, c, metrics=["ece"], n_resamples=0, by={"group": (np.arange(300) % 12).astype(str)})
     assert len(answer.groups) == 12  # numbers given as groups are names, never cut
     section = next(s for s in answer.sections if s.key == "affected")
     assert [f"group = {g.name}" for g in answer.groups] == [s["name"] for s in section.data["segments"]]

@@ -30,7 +30,7 @@ QUICK = {"metrics": ["ece", "bs"], "n_resamples": 19}
 def test_an_object_says_what_keywords_say():
     asked = {
         **QUICK, "units": np.arange(N) // 4, "time": np.arange(N) // 150, "by": {"third": np.arange(N) % 3},
-        "thresholds": [0.2], "title": "Biopsies", "notes": ("a note",), "n_bins": 10,
+        "thresholds": [0.2], "about": {"title": "Biopsies", "notes": ["a note"]}, "n_bins": 10,
     }  # fmt: skip
     assert cal.report(Y, P, **asked).to_dict() == cal.report(Y, P, settings=cal.ReportSettings(**asked)).to_dict()
 
@@ -62,8 +62,29 @@ def test_a_keyword_beside_the_object_changes_that_setting_alone():
             "confidence_level=95: pass a number between 0 and 1, such as 0.95",
         ),
         *(
-            ({name: "zzz"}, cal.RefusedError, f"{name}='zzz' is no .*: pass what calibrary")
+            pytest.param(
+                {name: "zzz"},
+                cal.RefusedError,
+                f"{name}='zzz' is no .*: pass what calibrary",
+                marks=pytest.mark.filterwarnings("ignore:.* is an old name"),
+            )
             for name in ("sampled", "judge", "target", "shift", "ensemble", "outside")
+        ),
+        ({"sections": ["zzz"]}, cal.RefusedError, r"sections\[0\]='zzz' has no section: pass what calibrary.sampled_a"),
+        ({"sections": 3}, cal.RefusedError, "sections=3: pass a list of results"),
+        ({"about": "zzz"}, cal.RefusedError, "about='zzz': pass a dict"),
+        ({"about": {"titel": "x"}}, cal.RefusedError, r"about\['titel'\] is not known: did you mean 'title'"),
+        ({"about": {"author": 3}}, cal.RefusedError, r"about\['author'\]=3: pass text"),
+        ({"about": {"notes": [3]}}, cal.RefusedError, r"about\['notes'\]=\[3\]: pass a list of sentences"),
+        (
+            {"about": {}, "title": "x"},
+            TypeError,
+            "title= is the old name of about={'title'",
+        ),
+        (
+            {"by": {"a": Y}, "groups": Y},
+            TypeError,
+            "groups= is the old name of by={'group'",
         ),
         ({"units": np.zeros(N)}, ValueError, "units has one value only"),
         ({"units": np.zeros(3)}, ValueError, "units has 3 rows but y_true has 569"),
@@ -77,15 +98,94 @@ def test_what_cannot_be_asked_is_refused_as_before(asked, error, said):
         cal.report(Y, P, **{"metrics": ["ece"], "n_resamples": 19, **asked})
 
 
+RARE = {"blocks", "average", "r", "weight_type", "ordinal"}
+
+
 def test_every_setting_is_a_keyword_that_help_shows_and_both_texts_explain():
     shown = inspect.signature(cal.report).parameters
     settings = {f.name: f for f in dataclasses.fields(ReportSettings) if f.name != "options"}
     assert tuple(settings) == SETTINGS
-    assert {name: f.default for name, f in settings.items()} == {name: shown[name].default for name in settings}
+    assert set(settings) - set(shown) == RARE
+    assert {name: f.default for name, f in settings.items() if name not in RARE} == {
+        name: shown[name].default for name in settings if name not in RARE
+    }
     for text in (inspect.getdoc(cal.report), inspect.getdoc(ReportSettings)):
         told = {name for line in re.findall(r"^([\w, ]+)(?: :.*)?$", text, re.M) for name in line.split(", ")}
-        assert set(settings) - {"ordinal", "confidence_level", "title", "notes"} <= told
-    assert set(settings) | {"options"} <= told
+        assert set(settings) - RARE <= told
+        assert all(f"``{name}``" in text for name in RARE) or told >= RARE | {"options"}
+
+
+def test_a_report_has_at_most_thirty_parameters():
+    assert len(inspect.signature(cal.report).parameters) <= 30
+
+
+# -- the keywords of 0.3 --------------------------------------------------------------------------------
+
+RESULTS = {
+    "judge": lambda: cal.judged("bs", Y, P, judge=Y, n_resamples=19, rng=0),
+    "target": lambda: cal.under_shift("bs", Y, P, P, n_resamples=19, rng=0),
+    "shift": lambda: cal.shift_curve("bs", Y, P, groups=np.arange(N) % 3, n_resamples=99, rng=0),
+    "outside": lambda: cal.outside_rows([None, *Y[1:]], P, n_resamples=19, rng=0),
+    "ensemble": lambda: cal.ensemble(Y, np.column_stack([P, P * 0.9 + 0.05]), n_resamples=19, rng=0),
+    "sampled": lambda: cal.sampled_answers([list("aab"), list("abb")] * 30, [[1, 1, 0], [1, 0, 0]] * 30, rng=0),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", "a"), ("purpose", "b"), ("author", "c"), ("date", "d"), ("notes", ("e",)),
+                        ("source", {"name": "f.csv"}), ("command", "g")],
+)  # fmt: skip
+def test_what_stands_on_the_page_is_also_taken_as_a_keyword_of_0_3(name, value):
+    quick = {"metrics": ["bs"], "n_resamples": 0}
+    with pytest.warns(DeprecationWarning, match=rf"^{name}= of report is an old name: use about=.'{name}'") as told:
+        page = cal.report(Y, P, **quick, **{name: value})
+    assert [w.filename for w in told if w.category is DeprecationWarning] == [__file__]
+    assert page.to_dict() == cal.report(Y, P, **quick, about={name: value}).to_dict()
+    assert page.to_dict() != cal.report(Y, P, **quick).to_dict()
+    with pytest.warns(DeprecationWarning, match="old name"):
+        old = cal.ReportSettings(**{name: value})
+    assert old == cal.ReportSettings(about={name: value})
+    with pytest.warns(DeprecationWarning, match=f"ReportSettings.{name} is an old name"):
+        assert getattr(old, name) == value
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_makes_its_own_section_and_is_also_taken_as_a_keyword_of_0_3(name):
+    found, quick = RESULTS[name](), {"metrics": ["bs"], "n_resamples": 0}
+    page = cal.report(Y, P, **quick, sections=[found])
+    assert page.sections[0].key == name
+    with pytest.warns(DeprecationWarning, match=rf"^{name}= of report is an old name: use sections=\[calibrary"):
+        old = cal.report(Y, P, **quick, **{name: found})
+    assert json.dumps(old.to_dict(), default=str) == json.dumps(page.to_dict(), default=str)
+    with pytest.warns(DeprecationWarning, match="old name"):
+        assert getattr(cal.ReportSettings(sections=[found]), name) is found
+
+
+def test_groups_are_a_column_of_by_with_numbers_as_names():
+    with pytest.warns(DeprecationWarning, match="^groups= of report is an old name: use by={'group': ...}"):
+        old = cal.report(Y, P, metrics=["ece"], n_resamples=19, groups=np.arange(N) % 12)
+    assert [row.name for row in old.groups] == [str(i) for i in sorted(range(12), key=str)]
+    today = cal.report(Y, P, metrics=["ece"], n_resamples=19, by={"group": (np.arange(N) % 12).astype(str)})
+    assert old.groups == today.groups
+
+
+def test_several_results_have_sections_in_the_order_of_the_page_and_a_second_one_of_a_kind_its_number():
+    judged, target = RESULTS["judge"](), RESULTS["target"]()
+    page = cal.report(Y, P, metrics=["bs"], n_resamples=0, sections=[target, judged, judged])
+    assert [s.key for s in page.sections][:3] == ["judge", "judge-2", "target"]
+    with pytest.raises(cal.RefusedError, match="sections holds two results of sampled_answers"):
+        cal.ReportSettings(sections=[RESULTS["sampled"]()] * 2)
+
+
+def test_a_validation_has_a_section():
+    linear = pytest.importorskip("sklearn.linear_model")
+    found = cal.validate(
+        linear.LogisticRegression(), P[:, None], Y, metrics=["bs"], n_resamples=5, rng=0, progress=False
+    )
+    section = cal.report(Y, P, metrics=["bs"], n_resamples=0, sections=found).sections[0]
+    assert (section.key, section.sentences[0]) == ("validation", found.sentence)
+    assert section.data["metrics"][0]["corrected"] == found["bs"].corrected
+    assert len(section.figures) == 4
 
 
 def test_the_command_asks_with_the_same_object(tmp_path):

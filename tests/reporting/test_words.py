@@ -430,7 +430,7 @@ def test_groups_are_adjusted_by_holm():
     c = rng.uniform(0.2, 0.8, 900)
     y = (rng.random(900) < np.where(np.arange(900) < 300, np.sqrt(c), c)).astype(int)
     groups = np.repeat(["bad", "good", "well"], 300)
-    rows = cal.report(y, c, groups=groups, metrics=["ece"], n_resamples=199).groups
+    rows = cal.report(y, c, by={"group": groups}, metrics=["ece"], n_resamples=199).groups
     raw = np.array([row.pvalue for row in rows])
     np.testing.assert_allclose([row.pvalue_adjusted for row in rows], adjust_pvalues(raw, "holm"))
     order = np.argsort(raw)

@@ -380,12 +380,13 @@ def _of_one_model(command: Any) -> str:
     reading |= {"others": others} if others else {}
     reading |= {"labels": [name.strip() for name in command.labels.split(",")]} if command.labels else {}
     verb, module = ("scanned", "large") if is_scanned(Path(file)) else ("read_predictions", "read")
-    parts = [f"found.predictions(), title={(command.title or file)!r}"]
+    about = {"title": file, **{o.name: chosen[o.name] for o in entries if o.about}}
+    parts = [f"found.predictions(), about={about!r}"]
     parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in command.split)}}}"] if command.split else []
     parts += [f"time=found.others[{command.time!r}]"] if command.time else []
     parts += [f"units=found.others[{command.unit!r}]"] if command.unit else []
-    plainly = [o for o in entries if (o.settings and o.name not in ("by", "time", "unit", "seed")) or o.about]
-    parts += [f"{o.keyword}={chosen[o.name]!r}" for o in plainly if o.name != "title"]
+    plainly = [o for o in entries if o.settings and o.name not in ("by", "time", "unit", "seed")]
+    parts += [f"{o.keyword}={chosen[o.name]!r}" for o in plainly]
     return _lines(
         "import calibrary as cal",
         f"from calibrary.cli.{module} import {verb}",

@@ -31,7 +31,7 @@ class Example:
 def _risks(rare: bool) -> Callable[[int | None], list[Any]]:
     def reports(resamples: int | None) -> list[Any]:
         y, p, about, site = cal.datasets.risks(rare=rare)
-        return [cal.report(y, p, by={"site": site}, n_resamples=resamples, title=about)]
+        return [cal.report(y, p, by={"site": site}, n_resamples=resamples, about={"title": about})]
 
     return reports
 
@@ -46,7 +46,7 @@ def _risk_columns(rare: bool) -> Callable[[], dict[str, Any]]:
 
 def _classes(resamples: int | None) -> list[Any]:
     y, p, about = cal.datasets.digits()
-    return [cal.report(y, p, n_resamples=resamples, title=about)]
+    return [cal.report(y, p, n_resamples=resamples, about={"title": about})]
 
 
 def _class_columns() -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _class_columns() -> dict[str, Any]:
 
 def _detector(resamples: int | None) -> list[Any]:
     found = cal.datasets.detections()
-    return [cal.report(found, n_resamples=resamples, primary="d_ece", title="simulated detector")]
+    return [cal.report(found, n_resamples=resamples, primary="d_ece", about={"title": "simulated detector"})]
 
 
 def _models() -> dict[str, Any]:
@@ -64,7 +64,10 @@ def _models() -> dict[str, Any]:
 
 
 def _compare(resamples: int | None) -> list[Any]:
-    return [cal.report(d.y_true, d.y_prob, n_resamples=resamples, title=f"tumors: {m}") for m, d in _models().items()]
+    return [
+        cal.report(d.y_true, d.y_prob, n_resamples=resamples, about={"title": f"tumors: {model}"})
+        for model, d in _models().items()
+    ]
 
 
 def _compare_columns() -> dict[str, Any]:

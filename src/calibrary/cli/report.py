@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
 import calibrary as cal
@@ -79,10 +80,9 @@ class _Page:
         named = [*(listed(self.metrics) or []), *(listed(getattr(self, "family", None)) or [])]
         chosen = [*(named or FAMILIES), *self.gates.metrics] if named or self.gates.rules else None
         asked = [o for o in options_of(self.verb) if o.settings and o.name not in _CONVERTED]
-        return ReportSettings(
-            **{o.keyword: getattr(self, o.name) for o in asked}, metrics=chosen, command=_command(),
-            purpose=self.purpose, author=self.author, date=_date(self.date), **self._more_settings(),
-        )  # fmt: skip
+        about = {"purpose": self.purpose, "author": self.author, "date": _date(self.date), "command": _command()}
+        given = {o.keyword: getattr(self, o.name) for o in asked}
+        return ReportSettings(**given, metrics=chosen, about=about, **self._more_settings())
 
     def _more_settings(self: Any) -> dict[str, Any]:
         return {"prevalence": shares_typed(self.prevalence)}
@@ -108,9 +108,9 @@ class _Page:
 
     def _split_by(self: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
         """The settings that split or order the rows."""
+        grouped = columns[self.group] if self.group else None
         return {
-            "groups": columns[self.group] if self.group and not self.split else None,
-            "by": self._segments(columns),
+            "by": self._segments(columns) or _by_group(grouped),
             "time": columns[self.time] if self.time else None,
         }
 
@@ -126,15 +126,12 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
         """The settings for one model's report, which name columns of the file."""
         own, unit = {found.by: found.others[found.by]} if found.by else None, self._unit(found)
+        source = _source(found, model, time=self.time, unit=unit)
         return replace(
-            self.settings,
-            groups=found.group if not (self.split or own) else None,
-            by=self._segments(found.others) or own,
+            self.settings.with_about(source=source, title=_title(found, model, self.title), notes=found.notes),
+            by=self._segments(found.others) or own or _by_group(found.group),
             time=found.others[self.time] if self.time else None,
             units=found.others[unit] if unit else None,
-            source=_source(found, model, time=self.time, unit=unit),
-            title=_title(found, model, self.title),
-            notes=found.notes,
         )
 
     def _unit(self, found: PredictionFile) -> str | None:
@@ -182,7 +179,8 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
             self._printed_early(work, len(found.models)),
         ):
             for name in found.models:
-                settings = replace(self.settings_of(found, name), judge=judge, **self._other_data(found, name))
+                results = [*([] if judge is None else [judge]), *self._other_data(found, name)]
+                settings = replace(self.settings_of(found, name), sections=results)
                 reports.append(cal.report(found.predictions(name), settings=settings))
                 work.piece(len(reports))
         for r in reports:
@@ -192,23 +190,25 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         with waiting("comparing", found, draws, self.quiet, pieces=1):
             return reports, self._compared(found, reports)
 
-    def _other_data(self, found: PredictionFile, model: str) -> dict[str, Any]:
-        """The sentences about a target without labels and about ordered groups, if --target or --shift was given."""
-        made: dict[str, Any] = {}
+    def _other_data(self, found: PredictionFile, model: str) -> list[Any]:
+        """The results for a target without labels and for ordered groups, if --target or --shift was given."""
+        made: list[Any] = []
         needed_by = "--target" if self.target is not None else "--shift" if self.shift is not None else ""
         draws = max(draws_of(self.resamples, needed_by), LEAST_DRAWS)
         if self.target is not None:
-            made["target"] = target_of(
+            at = target_of(
                 self.primary, found, model, self.target, assume=self.assume, features=listed(self.feature) or [],
                 percent=self.percent, logits=self.logits, n_resamples=draws, rng=self.seed,
                 weight_type=self.weight_type,
             )  # fmt: skip
+            made.append(at)
         if self.shift is not None:
             unit = self._unit(found)
-            made["shift"] = curve_of(
+            along = curve_of(
                 self.primary, found, model, self.shift, unit=unit, n_resamples=draws, rng=self.seed,
                 weight_type=self.weight_type,
             )  # fmt: skip
+            made.append(along)
         return made
 
     @contextmanager
@@ -266,11 +266,12 @@ class AnswersCommand(_Page, fields_of("answers")):  # type: ignore[misc]
         )  # fmt: skip
         if not self.quiet:
             err.print(f"[dim]{plain(found.log.said)}[/]")
-        chosen = replace(
-            self.settings, sampled=found.result, title=self.title or f"{Path(files[0]).name}: sampled answers",
-            notes=(found.log.said, *found.log.notes), source={"path": files[0], "columns": {}}, units=found.units,
-            **self._split_by(found.others),
-        )  # fmt: skip
+        described = self.settings.with_about(
+            title=self.title or f"{Path(files[0]).name}: sampled answers",
+            notes=(found.log.said, *found.log.notes),
+            source={"path": files[0], "columns": {}},
+        )
+        chosen = replace(described, sections=[found.result], units=found.units, **self._split_by(found.others))
         return [cal.report(found.right, found.share, settings=chosen)], ()
 
 
@@ -299,11 +300,11 @@ class OutsideCommand(_Page, fields_of("outside")):  # type: ignore[misc]
             files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, f"calibrary {self.verb}")
         )
         what = "mean of the members" if found.ensemble is not None else "rows inside"
-        chosen = replace(
-            self.settings, ensemble=found.ensemble, outside=found.outside, source={"path": files[0], "columns": {}},
-            title=self.title or f"{Path(files[0]).name}: {what}", weight_type=found.weight_type,
-            **self._split_by(found.others),
-        )  # fmt: skip
+        described = self.settings.with_about(
+            title=self.title or f"{Path(files[0]).name}: {what}", source={"path": files[0], "columns": {}}
+        )
+        results = [result for result in (found.ensemble, found.outside) if result is not None]
+        chosen = replace(described, sections=results, weight_type=found.weight_type, **self._split_by(found.others))
         return [cal.report(found.y, found.mean, sample_weight=found.weight, settings=chosen, **found.classes)], ()
 
 
@@ -383,6 +384,11 @@ def _given_out(reports: list[Any], comparisons: Any, command: Any, printed: bool
         written(path)
 
 
+def _by_group(column: Any) -> dict[str, Any] | None:
+    """The column of the old option --group as segments, with numbers as names; None without a column."""
+    return None if column is None else {"group": np.asarray(column).astype(str)}
+
+
 def _runs(blocks: str | None) -> int | bool | None:
     """The block length of the bootstrap from the option's text: a number, True for "auto", or None."""
     if blocks is None or blocks == "auto":
@@ -446,8 +452,7 @@ class DetectionReportCommand(_Page, fields_of("detection")):  # type: ignore[mis
     verb = "detection"
 
     def _more_settings(self) -> dict[str, Any]:
-        columns = {"ground truth": str(self.ground_truth)}
-        return {"title": self.title or self.results.name, "source": {"path": self.results, "columns": columns}}
+        return {}
 
 
 @taking("detection", DetectionReportCommand)
@@ -461,7 +466,9 @@ def detection_report(command: DetectionReportCommand) -> None:
     matches = cal.match_detections(
         command.ground_truth, command.results, iou_threshold=command.iou_threshold, matching=command.matching
     )
-    answer = cal.report(matches, settings=command.settings)
+    source = {"path": command.results, "columns": {"ground truth": str(command.ground_truth)}}
+    settings = command.settings.with_about(title=command.title or command.results.name, source=source)
+    answer = cal.report(matches, settings=settings)
     _given_out([answer], (), command)
     gates.apply([answer])
 

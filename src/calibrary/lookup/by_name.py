@@ -13,7 +13,7 @@ from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecat
 from calibrary.base.markup import html_table
 from calibrary.base.text import squeezed
 from calibrary.data.columns import takes_table
-from calibrary.lookup.curve_names import curve_named
+from calibrary.lookup.curve_names import curve_named, nearest_to
 from calibrary.lookup.review_tables import ReviewTable, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 from calibrary.metrics.machinery.facts import Alias
@@ -130,6 +130,9 @@ class Catalogue(Mapping[str, Entry]):
         curve = curve_named(str(name))
         if curve is not None:
             raise UnknownMetricError(str(curve))
+        near = nearest_to(str(name))
+        if near:
+            raise UnknownMetricError(f"no metric is called {name!r}: {near}")
         names = [n for e in self.values() for n in _names(e)]
         near = suggest(name, names)
         hint = (

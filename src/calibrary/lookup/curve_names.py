@@ -1,4 +1,4 @@
-"""Names of curves, which people look up like metrics: each leads to a figure and to the numbers that summarise it."""
+"""Names that people look up like metrics: of curves, and of what has something near to it; each leads to its call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrary.base.saved import typed
 from calibrary.base.text import squeezed
-from calibrary.metrics.machinery.cards import curves
+from calibrary.metrics.machinery.cards import curves, nearest
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,10 @@ def curve_named(name: str) -> Curve | None:
     """The curve with that name, ignoring case, dashes and spaces; None if there is none."""
     wanted = squeezed(name)
     return next((c for c in known_curves() if wanted in map(squeezed, (c.name, *c.aliases))), None)
+
+
+def nearest_to(name: str) -> str:
+    """What is nearest to a name that is no metric, in one sentence; empty text if the name is not known."""
+    wanted = squeezed(name)
+    found = (row["said"] for row in nearest() if wanted in map(squeezed, row["names"]))
+    return " ".join(next(found, "").split())

@@ -14,6 +14,7 @@ from calibrary.reporting import (  # each of these modules registers its section
     stored,
     text,
     tripod,
+    validated,
     write,
 )
 from calibrary.reporting.compose import compare_models, report

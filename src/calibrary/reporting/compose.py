@@ -64,8 +64,6 @@ def report(
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
     settings : ReportSettings, optional
         All that follows in one object, for many reports; a keyword beside it changes that setting alone.
-    groups : array-like of shape (N,), optional
-        Subgroups to report one by one; the older spelling of ``by``.
     by : column or dict of columns, optional
         Columns that split the rows: who is affected.
     time : array-like of shape (N,), optional
@@ -74,21 +72,19 @@ def report(
         Probabilities above which someone acts: what miscalibration costs there.
     units : array-like of shape (N,), optional
         Rows of one patient, image or prompt, which are drawn together: for the decision, the intervals and the tests.
-    blocks : int or True, optional
-        Rows are in time order, and runs of this many (True: N^(1/3)) are drawn together.
-    source, command
-        Where the rows came from and how the report was asked for, for its provenance.
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
         The metric of the headline, chosen before looking at the data. The overall test is a fixed set
         of statistics (:class:`calibrary.Decision`).
-    lens, average, r, weight_type
-        As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
+    lens : str or Lens
+        Which events are tested, as in :func:`calibrary.evaluate`; the same for headline, table and figures.
     n_bins : int, optional
         Bins of every binned metric and figure; each metric's own number unless given.
     n_resamples : int, optional
         Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
+    confidence_level : float
+        Nominal coverage of the intervals.
     tolerance : float, optional
         The ECE up to which the verdict calls a model calibrated. Default: 0.05, and of two classes at most a fifth of
         the share of the rarer one.
@@ -96,22 +92,20 @@ def report(
         Seed; the same seed gives the same report.
     jobs : int, optional
         Processes that share the work, one on each core; the numbers are the same up to rounding for any number of them.
-    sampled : SampledResult, optional
-        What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
-    title, purpose, author, date
-        What stands above the page and what it is for, who made it and when; a line to sign is at its end.
-    judge : JudgedResult, optional
-        What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
-    target : ShiftResult, optional
-        What :func:`calibrary.under_shift` says of a target without labels, in a section of its own.
-    shift : ShiftCurve, optional
-        What :func:`calibrary.shift_curve` says of groups in an order, in a section of its own.
     prevalence : float or sequence, optional
         Share of the positive class (or of every class) where the model will be used: what would help is judged there.
-    ensemble : EnsembleResult, optional
-        What :func:`calibrary.ensemble` says, in a section of its own; the rows are those of the mean.
-    outside : OutsideResult, optional
-        What :func:`calibrary.outside_rows` says of rows that belong to no class, in a section of its own.
+    about : dict, optional
+        What stands on the page beside the numbers: its ``title``, ``purpose``, ``author`` (with a line to sign at the
+        end) and ``date``, further sentences as ``notes``, and for the provenance ``source`` and ``command``.
+    sections : list of results, optional
+        Results that have a section of their own, such as ``[cal.judged(...), cal.under_shift(...)]``: of
+        :func:`calibrary.sampled_answers` (then the answer of the page, whose rows are the shares),
+        :func:`calibrary.judged`, :func:`calibrary.under_shift`, :func:`calibrary.shift_curve`,
+        :func:`calibrary.ensemble`, :func:`calibrary.outside_rows` and :func:`calibrary.validate`.
+    **inputs
+        Options of metrics and inputs that some of them need (``features``, ``norm``, ...), and settings that are
+        rarely needed, ``average``, ``r``, ``ordinal``, ``weight_type`` and ``blocks``, which
+        :class:`calibrary.ReportSettings` explains.
 
     Examples
     --------
@@ -122,14 +116,14 @@ def report(
     True
     """
     chosen = ReportSettings.of(settings, keywords)
-    if chosen.source is None:
+    if "source" not in chosen.about:
         named = {"label": getattr(y_true, "name", None), "probability": getattr(y_prob, "name", None)}
         known = {role: name for role, name in named.items() if isinstance(name, str)}
-        chosen = replace(chosen, source={"columns": known} if known else None)
+        chosen = chosen.with_about(source={"columns": known} if known else None)
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
-    refuse_misaligned(y_true=data, by=chosen.by, groups=chosen.groups)
+    refuse_misaligned(y_true=data, by=chosen.by)
     return composed(data, chosen)
 
 
@@ -148,15 +142,16 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     tolerance = tolerance_of(settings.tolerance, data)
     context.kept["miscalibrated"] = segments = miscalibrated_segments(context)
     page = page_verdict(data, question, evaluation, decision, tolerance, segments)
-    if settings.sampled is not None:
-        page = sampled_verdict(settings.sampled, tolerance)
-        answer = words.Answer(sampled_headline(settings.sampled, page), (Sentence(CAUTION),))
+    sampled, about = settings.result("sampled"), settings.about
+    if sampled is not None:
+        page = sampled_verdict(sampled, tolerance)
+        answer = words.Answer(sampled_headline(sampled, page), (Sentence(CAUTION),))
     else:
         answer = words.answer(data, question, evaluation.row(primary), decision, evaluation, page)
     verdict = "" if page is None else page.value
     numbers = short_list(data, question, evaluation, primary, decision)
     found = Report(
-        title=settings.title,
+        title=about.get("title", "Calibration report"),
         headline=answer.headline,
         statements=answer.statements,
         decision=decision,
@@ -166,12 +161,12 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         settings=_settings(primary, question, draws, settings.metrics),
         predictions=data,
         question=question,
-        notes=(*settings.notes, _UNITS) if data.in_groups else settings.notes,
+        notes=(*about.get("notes", ()), *([_UNITS] if data.in_groups else [])),
         short_list=tuple(replace(k, status=status_of(k.verdict, verdict)) for k in numbers),
-        about=settings.about,
+        about=settings.signed,
         verdict=verdict,
         tolerance=tolerance,
-        facts=facts_of(data, view, settings.source),
+        facts=facts_of(data, view, about.get("source")),
     )
     tell = ANSWERED.get()
     if tell is not None:
@@ -180,7 +175,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     return replace(
         found,
         classes=class_rows_of(sections),
-        groups=() if settings.groups is None else group_rows_of(sections, "group"),
+        groups=group_rows_of(sections, "group"),
         sections=sections,
         figures=figures_of(data.one_by_one(), question, evaluation),
         curve=curve_of(view),

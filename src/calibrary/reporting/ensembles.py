@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from calibrary.base.numbers import ends, number, percent, pvalue_cell, with_interval
-from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.sections import Figure, Section, Table, section
 
 #: The largest number of members that a page lists.
 _MOST_MEMBERS = 30
@@ -17,11 +17,8 @@ _KINDS = {
 
 
 @section("ensemble")
-def ensemble(context: Context) -> Section | None:
+def ensemble(found: Any) -> Section:
     """Claimed and true uncertainty of an ensemble, if members were given."""
-    found = context.asked.ensemble
-    if found is None:
-        return None
     parts = (found.mean, found.members, found.mixture, found.spread, found.decomposition)
     sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
     head = ("what", "estimate", "interval", "p")
@@ -62,11 +59,8 @@ def _plain(found: Any) -> dict[str, Any]:
 
 
 @section("outside")
-def outside(context: Context) -> Section | None:
+def outside(found: Any) -> Section:
     """The model's confidence on rows that belong to no class, if there are any."""
-    found = context.asked.outside
-    if found is None:
-        return None
     rows = [
         ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
         ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),

@@ -8,7 +8,7 @@ from typing import Any
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.sections import Figure, Section, Table, section
 from calibrary.reporting.verdict import PageVerdict
 
 #: The first sentence below the headline of a report of sampled answers.
@@ -42,11 +42,8 @@ def _rejected(found: Any) -> bool:
 
 
 @section("sampled")
-def sampled(context: Context) -> Section | None:
+def sampled(found: Any) -> Section:
     """The calibration of sampled answers without the sampling noise, if they were given."""
-    found = context.asked.sampled
-    if found is None:
-        return None
     k = f"{found.k:,}" if isinstance(found.k, int) else f"{found.k[0]:,} to {found.k[1]:,}"
     rows = (
         ("calibration error", with_interval(found.error, found.low, found.high), "without sampling noise"),
@@ -73,11 +70,8 @@ def sampled(context: Context) -> Section | None:
 
 
 @section("judge")
-def judge(context: Context) -> Section | None:
+def judge(found: Any) -> Section:
     """Estimates from few human labels and a judge together, if a judge was given."""
-    found = context.asked.judge
-    if found is None:
-        return None
     way = "above" if found.judge_bias > 0 else "below"
     sentences = [found.sentence]
     if abs(found.judge_bias) >= 0.005:

@@ -96,7 +96,7 @@ class Live:
 def live_of(context: Context) -> Live | None:
     """The data of the page's own figures; None where rows are shares or sums, of which cells say too little."""
     view, lens = context.headline_view
-    if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled is not None:
+    if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled:
         return None
     from calibrary.plots.data import axis_names  # with what draws, which a table does not need
 

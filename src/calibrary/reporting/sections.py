@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from calibrary.base.once import once
 from calibrary.data import Data
@@ -21,9 +21,19 @@ from calibrary.question import Question
 
 #: The order on the page, whatever the order of registration.
 ORDER = (
-    "sampled", "judge", "ensemble", "outside", "target", "shift", "help", "affected", "classes", "time", "decisions",
-    "provenance",
+    "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "classes", "time",
+    "decisions", "provenance",
 )  # fmt: skip
+#: Classes of results that make a section of their own: its key, and the verb that returns such a result.
+RESULTS = {
+    "SampledResult": ("sampled", "sampled_answers"),
+    "JudgedResult": ("judge", "judged"),
+    "EnsembleResult": ("ensemble", "ensemble"),
+    "OutsideResult": ("outside", "outside_rows"),
+    "ShiftResult": ("target", "under_shift"),
+    "ShiftCurve": ("shift", "shift_curve"),
+    "Validation": ("validation", "validate"),
+}
 
 
 @dataclass(frozen=True)
@@ -81,10 +91,8 @@ class Asked:
     command : how the report was asked for: a line, or its words
     primary : the metric of the headline, where the table does not mark it
     decision : what was decided; None where nothing is resampled
-    sampled, judge, ensemble, outside : results of ``sampled_answers``, ``judged``, ``ensemble`` and ``outside_rows``
-        that the page shows
-    target, shift : results of ``under_shift`` and ``shift_curve`` that the page shows
     prevalence : shares of the classes for which it is judged what would help; None: those of the rows
+    results : results with a section of their own (:data:`RESULTS`)
     """
 
     by: Any = None
@@ -95,13 +103,13 @@ class Asked:
     command: str | Sequence[str] | None = None
     primary: str = "ece"
     decision: Decision | None = None
-    sampled: Any = None
-    judge: Any = None
-    target: Any = None
-    shift: Any = None
     prevalence: Any = None
-    ensemble: Any = None
-    outside: Any = None
+    results: Sequence[Any] = ()
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the page is about sampled answers."""
+        return any(type(result).__name__ == "SampledResult" for result in self.results)
 
 
 @dataclass(frozen=True)
@@ -143,23 +151,34 @@ class Context:
         return next(iter([*marked, *named]), None)
 
 
-Maker = Callable[[Context], Section | None]
-SECTIONS: dict[str, Maker] = {}
+SECTIONS: dict[str, Callable[[Context], Section | None]] = {}
+#: The functions that make a section of a result, by the key of the section.
+OF_RESULTS: dict[str, Callable[[Any], Section]] = {}
+_Maker = TypeVar("_Maker", bound=Callable[..., Section | None])
 
 
-def section(key: str) -> Callable[[Maker], Maker]:
-    """Register a function that makes this section."""
+def section(key: str) -> Callable[[_Maker], _Maker]:
+    """Register a function that makes this section: of a result if it is in :data:`RESULTS`, and else of a context."""
     if key not in ORDER:
         raise ValueError(f"section {key!r} has no place on the page: add it to ORDER")
+    table: dict[str, Any] = OF_RESULTS if key in (of for of, _ in RESULTS.values()) else SECTIONS
 
-    def enter(make: Maker) -> Maker:
-        SECTIONS[key] = make
+    def enter(make: _Maker) -> _Maker:
+        table[key] = make
         return make
 
     return enter
 
 
 def made(context: Context) -> tuple[Section, ...]:
-    """Every section that applies, in the page's order."""
-    found = (SECTIONS[key](context) for key in ORDER if key in SECTIONS)
-    return tuple(s for s in found if s is not None)
+    """Every section that applies, in the page's order; a second result of a kind has its number in the key."""
+    found: list[Section] = []
+    for key in ORDER:
+        if key in SECTIONS:
+            one = SECTIONS[key](context)
+            found += [] if one is None else [one]
+        ours = [result for result in context.asked.results if RESULTS[type(result).__name__][0] == key]
+        for number, result in enumerate(ours, 1):
+            one = OF_RESULTS[key](result)
+            found.append(one if number == 1 else replace(one, key=f"{key}-{number}"))
+    return tuple(found)

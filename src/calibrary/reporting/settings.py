@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_array
 from calibrary.inference.overall.decision import Decision
-from calibrary.options import checked
+from calibrary.options import checked, settings
 from calibrary.question import Question
-from calibrary.reporting.sections import Asked
+from calibrary.reporting.sections import RESULTS, Asked
 
 #: Draws of a report of every metric: enough for p = 0.01, also two-sided and whatever the data.
 DRAWS = 199
 
-#: The results that have a section of their own: the class, and the verb that returns it.
-_RESULTS = {
-    "sampled": ("SampledResult", "sampled_answers"), "judge": ("JudgedResult", "judged"),
-    "target": ("ShiftResult", "under_shift"), "shift": ("ShiftCurve", "shift_curve"),
-    "ensemble": ("EnsembleResult", "ensemble"), "outside": ("OutsideResult", "outside_rows"),
-}  # fmt: skip
+#: The entries of ``about``.
+_ABOUT = ("title", "purpose", "author", "date", "notes", "source", "command")
+#: Keywords of 0.3, each with what is passed today.
+_OLD = {
+    "groups": "by={'group': ...}",
+    **{name: f"about={{{name!r}: ...}}" for name in _ABOUT},
+    **{key: f"sections=[calibrary.{verb}(...)]" for key, verb in RESULTS.values() if verb != "validate"},
+}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Settings = TypeVar("Settings", bound="ReportSettings")
 
 
+def _takes_old_keywords(kind: type[Settings]) -> type[Settings]:
+    """The class of settings, which also takes the keywords of 0.3, with a warning."""
+    usual = kind.__init__
+
+    @functools.wraps(usual)
+    def called(self: Settings, **given: Any) -> None:
+        usual(self, **_current(given))
+
+    kind.__init__ = called  # type: ignore[assignment]
+    return kind
+
+
+@_takes_old_keywords
 @dataclass(frozen=True, kw_only=True)
 class ReportSettings:
     """The settings of :func:`calibrary.report`: everything but the data.
@@ -37,8 +54,6 @@ class ReportSettings:
 
     Parameters
     ----------
-    groups : array-like of shape (N,), optional
-        Subgroups to report one by one; the older spelling of ``by``.
     by : column or dict of columns, optional
         Columns that split the rows: who is affected.
     time : array-like of shape (N,), optional
@@ -49,8 +64,6 @@ class ReportSettings:
         Rows of one patient, image or prompt, which are drawn together: for the decision, the intervals and the tests.
     blocks : int or True, optional
         Rows are in time order, and runs of this many (True: N^(1/3)) are drawn together.
-    source, command
-        Where the rows came from and how the report was asked for, for its provenance.
     metrics : ids or families, optional
         What goes into the table; default everything that applies.
     primary : str
@@ -70,25 +83,17 @@ class ReportSettings:
         Seed; the same seed gives the same report.
     jobs : int, optional
         Processes that share the work, one on each core; the numbers are the same up to rounding for any number of them.
-    sampled : SampledResult, optional
-        What :func:`calibrary.sampled_answers` says: it is the answer of the page, whose rows are the shares.
-    judge : JudgedResult, optional
-        What :func:`calibrary.judged` says, in a section of its own; the rows are those with a human label.
-    target : ShiftResult, optional
-        What :func:`calibrary.under_shift` says of a target without labels, in a section of its own.
-    shift : ShiftCurve, optional
-        What :func:`calibrary.shift_curve` says of groups in an order, in a section of its own.
     prevalence : float or sequence, optional
         Share of the positive class (or of every class) where the model will be used: what would help is judged there,
         under label shift, with :class:`calibrary.recalibrate.PriorShift` among the maps.
-    ensemble : EnsembleResult, optional
-        What :func:`calibrary.ensemble` says, in a section of its own; the rows are those of the mean.
-    outside : OutsideResult, optional
-        What :func:`calibrary.outside_rows` says, in a section of its own; the rows are the others.
-    title, notes
-        What stands above the page, and sentences that stand below it.
-    purpose, author, date : str, optional
-        What the page is for, who made it and when; they stand below the title, and a line to sign at the end.
+    about : dict
+        What stands on the page beside the numbers: its ``title``, ``purpose``, ``author`` and ``date``, further
+        sentences as ``notes``, and for the provenance the ``source`` of the rows and the ``command``.
+    sections : list of results
+        Results that have a section of their own: of :func:`calibrary.sampled_answers` (then the answer of the page,
+        whose rows are the shares), :func:`calibrary.judged` (the rows are those with a human label),
+        :func:`calibrary.under_shift`, :func:`calibrary.shift_curve`, :func:`calibrary.ensemble` (the rows are those of
+        the mean), :func:`calibrary.outside_rows` (the rows are the others) and :func:`calibrary.validate`.
     options : dict
         Options of metrics and the extra inputs that some need (``features``, ``norm``, ...).
 
@@ -97,18 +102,15 @@ class ReportSettings:
     >>> import calibrary as cal
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> quick = cal.ReportSettings(metrics=["ece", "bs"], n_resamples=0)
-    >>> cal.report(y, p, settings=quick, title="Biopsies").headline
+    >>> cal.report(y, p, settings=quick, about={"title": "Biopsies"}).headline
     'The expected calibration error is 0.058. No test was made, so this shows the size, not the evidence.'
     """
 
-    groups: Any = None
     by: Any = None
     time: Any = None
     thresholds: Any = None
     units: Any = None
     blocks: int | bool | None = None
-    source: Any = None
-    command: Any = None
     metrics: Any = None
     primary: str = "ece"
     lens: Any = "auto"
@@ -122,26 +124,29 @@ class ReportSettings:
     tolerance: float | None = None
     rng: int | None = 0
     jobs: int | None = None
-    title: str = "Calibration report"
-    notes: tuple[str, ...] = ()
-    purpose: str = ""
-    author: str = ""
-    date: Any = ""
-    sampled: Any = None
-    judge: Any = None
-    target: Any = None
-    shift: Any = None
     prevalence: Any = None
-    ensemble: Any = None
-    outside: Any = None
+    about: Any = None
+    sections: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked({name: getattr(self, name) for name in SETTINGS})
-        for name, (kind, verb) in _RESULTS.items():
-            value = getattr(self, name)
-            if value is not None and type(value).__name__ != kind:
-                raise RefusedError(f"{name}={in_sentence(value)} is no {kind}: pass what calibrary.{verb} returns")
+        object.__setattr__(self, "about", _about(self.about))
+        object.__setattr__(self, "sections", _results(self.sections))
+
+    if not TYPE_CHECKING:  # a type checker shall report old names
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in _OLD:
+                raise AttributeError(f"'ReportSettings' object has no attribute {name!r}")
+            deprecated(f"ReportSettings.{name}", _OLD[name])
+            return self._old(name)
+
+    def _old(self, name: str) -> Any:
+        """The value of a keyword of 0.3; None if it was not given."""
+        if name == "groups":
+            return self.by.get("group") if isinstance(self.by, Mapping) else None
+        return self.about.get(name) if name in _ABOUT else self.result(name)
 
     @classmethod
     def of(cls, settings: ReportSettings | None, keywords: Mapping[str, Any]) -> ReportSettings:
@@ -149,20 +154,35 @@ class ReportSettings:
         start = cls() if settings is None else settings
         if not isinstance(start, cls):
             raise TypeError(f"settings={settings!r}: pass calibrary.ReportSettings(...), or its fields as keywords")
-        own = {name: value for name, value in keywords.items() if name in SETTINGS}
-        options = {name: value for name, value in keywords.items() if name not in SETTINGS}
-        return replace(start, **own, options={**start.options, **options})
+        for name in (name for name in _OLD if name in keywords):
+            today = _OLD[name].partition("=")[0]
+            if keywords.get(today) is not None:
+                raise RefusedCallError(
+                    f"{name}= is the old name of {_OLD[name]}, and {today}= is given too: pass {today}="
+                )
+        own = {name: value for name, value in keywords.items() if name in SETTINGS or name in _OLD}
+        options = {name: value for name, value in keywords.items() if name not in own}
+        kept = {"by": start.by, "about": start.about, "sections": start.sections}
+        return replace(start, **_current({**kept, **own}), options={**start.options, **options})
+
+    def with_about(self, **facts: Any) -> ReportSettings:
+        """These settings with other entries of ``about``."""
+        return replace(self, about={**self.about, **facts})
+
+    def result(self, key: str) -> Any:
+        """The first of the ``sections`` that is the result with this key on the page; None if there is none."""
+        return next((found for found in self.sections if RESULTS[type(found).__name__][0] == key), None)
 
     @property
-    def about(self) -> dict[str, str]:
+    def signed(self) -> dict[str, str]:
         """Purpose, author and date, if they were given."""
-        named = {"purpose": self.purpose, "author": self.author, "date": self.date}
+        named = {name: self.about.get(name) for name in ("purpose", "author", "date")}
         return {name: str(value) for name, value in named.items() if value not in (None, "")}
 
     @property
     def draws(self) -> int:
         """Bootstrap and Monte Carlo draws; 0 if nothing is resampled, as with shares that include sampling noise."""
-        if self.sampled is not None:
+        if self.result("sampled") is not None:
             return 0
         return DRAWS if self.n_resamples is None else self.n_resamples
 
@@ -178,13 +198,74 @@ class ReportSettings:
 
     def asked(self, primary: str, decision: Decision | None) -> Asked:
         """The inputs of single sections."""
-        by = self.by
-        if by is None and self.groups is not None:
-            by = {"group": as_array(self.groups, "groups").astype(str)}
+        about = self.about
         return Asked(
-            by, self.thresholds, self.units, self.time, self.source, self.command, primary, decision, self.sampled,
-            self.judge, self.target, self.shift, self.prevalence, self.ensemble, self.outside,
-        )  # fmt: skip
+            self.by,
+            self.thresholds,
+            self.units,
+            self.time,
+            about.get("source"),
+            about.get("command"),
+            primary,
+            decision,
+            self.prevalence,
+            self.sections,
+        )
+
+
+def _about(given: Any) -> dict[str, Any]:
+    """The entries of ``about``, checked."""
+    if not isinstance(given, Mapping | None):
+        raise RefusedError(f"about={in_sentence(given)}: pass a dict, such as about={{'title': 'My model'}}")
+    found = {name: value for name, value in (given or {}).items() if value is not None}
+    for name, value in found.items():
+        if name not in _ABOUT:
+            raise RefusedError(f"about[{name!r}] is not known: {suggest(str(name), _ABOUT)}")
+        if name in ("title", "purpose", "author") and not isinstance(value, str):
+            raise RefusedError(f"about[{name!r}]={in_sentence(value)}: pass text")
+    notes = found.get("notes", ())
+    listed = [notes] if isinstance(notes, str) else notes
+    if not isinstance(listed, Sequence) or not all(isinstance(note, str) for note in listed):
+        raise RefusedError(f"about['notes']={in_sentence(notes)}: pass a list of sentences")
+    return {**found, "notes": tuple(listed)} if listed else found
+
+
+def _results(given: Any) -> tuple[Any, ...]:
+    """The results in ``sections``, checked: each of a kind that has a section."""
+    found = [given] if type(given).__name__ in RESULTS else given
+    if not isinstance(found, Sequence | None) or isinstance(found, str):
+        raise RefusedError(f"sections={in_sentence(given)}: pass a list of results, such as [calibrary.judged(...)]")
+    for place, result in enumerate(found or ()):
+        if type(result).__name__ not in RESULTS:
+            verbs = [f"calibrary.{verb}" for _, verb in RESULTS.values()]
+            named = f"{', '.join(verbs[:-1])} or {verbs[-1]}"
+            raise RefusedError(f"sections[{place}]={in_sentence(result)} has no section: pass what {named} returns")
+    if sum(type(result).__name__ == "SampledResult" for result in found or ()) > 1:
+        raise RefusedError("sections holds two results of sampled_answers, and a page has one answer: make two reports")
+    return tuple(found or ())
+
+
+def _current(given: dict[str, Any]) -> dict[str, Any]:
+    """Keywords of settings with those of 0.3 under their names of today, each with a warning."""
+    for name in (name for name in _OLD if name in given):
+        deprecated(f"{name}= of report", _OLD[name])
+        value = given.pop(name)
+        if name == "groups":
+            given["by"] = {"group": _as_names(value)} if value is not None else given.get("by")
+        elif name in _ABOUT:
+            given["about"] = {**(given.get("about") or {}), name: value}
+        elif value is not None:
+            kind, verb = next((kind, verb) for kind, (key, verb) in RESULTS.items() if key == name)
+            if type(value).__name__ != kind:
+                raise RefusedError(f"{name}={in_sentence(value)} is no {kind}: pass what calibrary.{verb} returns")
+            others = [found for found in given.get("sections") or () if type(found).__name__ != kind]
+            given["sections"] = [*others, value]
+    return given
+
+
+def _as_names(groups: Any) -> Any:
+    """Groups as names, also where they are numbers; a Series keeps its index, by which rows are compared."""
+    return groups.astype(str) if hasattr(groups, "index") else as_array(groups, "groups").astype(str)
 
 
 #: The keywords of a report that are its settings.
@@ -198,7 +279,7 @@ def takes_settings(function: Function) -> Function:
     shown = [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
         for f in fields(ReportSettings)
-        if f.default is not MISSING
+        if not settings()[f.name].rare
     ]
     more = inspect.Parameter("inputs", inspect.Parameter.VAR_KEYWORD, annotation="Any")
     function.__signature__ = signature.replace(parameters=[*own, *shown, more])  # type: ignore[attr-defined]

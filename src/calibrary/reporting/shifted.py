@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from calibrary.reporting.sections import Context, Figure, Section, Table, section
+from calibrary.reporting.sections import Figure, Section, Table, section
 
 
 @section("target")
-def at_target(context: Context) -> Section | None:
+def at_target(found: Any) -> Section:
     """The metric on a target without labels, if one was given."""
-    found = context.asked.target
-    if found is None:
-        return None
     sentences = [found.sentence]
     if not np.isnan(found.corrected):
         given = f"--prevalence {found.shares[1]:.3g}" if len(found.shares) == 2 else "--prevalence with these shares"
@@ -30,11 +28,8 @@ def at_target(context: Context) -> Section | None:
 
 
 @section("shift")
-def along_groups(context: Context) -> Section | None:
+def along_groups(found: Any) -> Section:
     """The metric in ordered groups, if a column of them was given."""
-    found = context.asked.shift
-    if found is None:
-        return None
     head, rows = found.table()
     figure = Figure(
         "Along the groups",

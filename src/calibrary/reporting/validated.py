@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from calibrary._version import __version__
 from calibrary.base.files import write_atomically
 from calibrary.base.numbers import counted, number
 from calibrary.reporting.html import section_page
-from calibrary.reporting.sections import Figure, Section, Table
-from calibrary.validation import Validation
+from calibrary.reporting.sections import Figure, Section, Table, section
+
+if TYPE_CHECKING:  # a page without a validation does without the modules of validation
+    from calibrary.validation import Validation
 
 #: The reason why models are never read from a file.
 _NO_PICKLE = (
@@ -74,6 +78,17 @@ def validation_page(
     if path is not None:
         write_atomically(path, text.encode())
     return text
+
+
+@section("validation")
+def validated(found: Validation) -> Section:
+    """A validation as one section of a report."""
+    parts = [_numbers(found), *_refitted(found, (0.5,))]
+    sentences = (found.sentence, *found.notes, *(sentence for part in parts for sentence in part.sentences))
+    tables, figures = (tuple(x for part in parts for x in getattr(part, kind)) for kind in ("tables", "figures"))
+    rows = [asdict(row) for row in found.table]
+    data = {"model": found.model, "method": found.how, "rows": found.size, "metrics": rows}
+    return Section("validation", "Validation of the model", sentences, tables, figures, data)
 
 
 def _numbers(found: Validation) -> Section:

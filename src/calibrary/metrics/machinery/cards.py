@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.facts import FAMILIES, Alias, CellFacts, Correc
 #: The folder of the cards.
 CARDS = Path(__file__).parents[2] / "cards"
 #: Files beside the cards that are not cards.
-_BESIDE = ("works", "table1", "table2", "curves")
+_BESIDE = ("works", "table1", "table2", "curves", "nearest")
 #: Facts that the code declares: with which lenses a formula works, and what it does by default.
 CODE_FACTS = ("lenses", "default_lens", "binary_lens", "default_average", "iou_threshold")
 #: How a card writes that there is no perfect value, and the value None of an option.
@@ -338,6 +338,11 @@ def symbols() -> dict[str, dict[str, str]]:
 def curves() -> list[dict[str, Any]]:
     """The names of curves, as they are written."""
     return _written(CARDS, "curves")["curves"]  # type: ignore[no-any-return]
+
+
+def nearest() -> list[dict[str, Any]]:
+    """Names that are no metric, with what is nearest, as they are written."""
+    return _written(CARDS, "nearest")["nearest"]  # type: ignore[no-any-return]
 
 
 @functools.cache
