@@ -61,6 +61,8 @@ def test_importing_an_old_path_leaves_the_function_of_that_name_alone():
         function = getattr(cal, name)
         module = importlib.import_module(f"calibrary.inference.{name}")
         assert getattr(cal.inference, name) is function is getattr(module, name)
+    importlib.import_module("calibrary.metrics.grouping_loss")
+    assert cal.metrics.grouping_loss is cal.grouping_loss
 
 
 def _with_old_attributes(cls=RenamedFields):

@@ -192,7 +192,8 @@ def test_bootstrap_ends_of_labels_that_cannot_be_drawn_carry_a_caution_and_are_n
     shown = {key.id: key.low for key in page.short_list}
     assert shown["ece"] is None
     assert shown["bs"] == table.row("bs").low
-    assert "interval" not in page.headline
+    assert "no interval of the ECE" in page.headline
+    assert "95%" not in page.headline
     assert page.evaluation.row("ece").note.endswith("it is not shown on a page")
 
 

@@ -361,7 +361,7 @@ REFUSED = [(e, name) for e in ENTRIES for name in sorted(set(ALL_LENSES) - set(e
 @pytest.mark.parametrize(("entry", "name"), REFUSED, ids=lambda v: getattr(v, "id", v))
 def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry, name):
     y, p = multi(30) if entry.data_type == "predictions" else binary(30)
-    rank = {"r": 1} if entry.data_type == "predictions" or name in ("rth", "within-top-r", "ranked") else {}
+    rank = {"r": 1} if name in ("rth", "within-top-r", "ranked") else {}
     with pytest.raises((ValueError, TypeError), match=r"not defined for|has no option 'r'"):
         entry(y, p, lens=name, **rank, **extra(entry, 30))
 

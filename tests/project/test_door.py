@@ -150,7 +150,9 @@ def test_pos_label_must_be_a_label():
         cal.brier_score([1, 2], [0.1, 0.9], pos_label=[1])
     with pytest.raises(ValueError, match="pos_label='c' is not among labels"):
         cal.brier_score(["a", "b"], [0.1, 0.9], labels=["a", "b"], pos_label="c")
-    assert cal.brier_score(["a", "b"], [0.9, 0.1], labels=["a", "b"], pos_label="a") == pytest.approx(0.01)
+    with pytest.raises(ValueError, match="pos_label='a' that it is another one: pass one of them"):
+        cal.brier_score(["a", "b"], [0.9, 0.1], labels=["a", "b"], pos_label="a")
+    assert cal.brier_score(["a", "b"], [0.9, 0.1], labels=["b", "a"], pos_label="a") == pytest.approx(0.01)
 
 
 def test_names_given_with_checked_predictions_are_refused(binary):

@@ -66,6 +66,7 @@ calibrary.metrics.cumulative brownian_abs_max_log_sf=calibrary.numerics.laws.bro
 calibrary.metrics.cumulative brownian_abs_max_sf=calibrary.numerics.laws.brownian.brownian_abs_max_sf
 calibrary.metrics.cumulative brownian_range_log_sf=calibrary.numerics.laws.brownian.brownian_range_log_sf
 calibrary.metrics.cumulative brownian_range_sf=calibrary.numerics.laws.brownian.brownian_range_sf
+calibrary.metrics.machinery.option_checks Option=MetricOption
 calibrary.study ExpectedByChance=calibrary.inference.verbs.chance.ExpectedByChance
 calibrary.study NullReading=calibrary.inference.verbs.chance.ExpectedByChance
 beta_log_kernel centres=centers

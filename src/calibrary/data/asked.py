@@ -54,8 +54,10 @@ def _share(name: str, value: Any) -> None:
 def _average(name: str, value: Any) -> None:
     if isinstance(value, str):
         one_of(name, value, AVERAGES)
-    elif np.ndim(value) != 1 or not np.isfinite(as_floats(value, name)).all():
+    elif np.ndim(value) != 1:
         _refuse(name, value, f"one of {', '.join(AVERAGES)}, None, or one weight for each class")
+    else:
+        as_floats(value, name)
 
 
 #: Settings that mean the same in every function that has them: the check of a value that is not None.

@@ -86,7 +86,8 @@ def cut(values: Any, parts: int = N_CUTS) -> NDArray[Any]:
 
 def ranges_of(values: NDArray[Any], parts: int = N_CUTS) -> tuple[tuple[str, ...], Indices]:
     """Numbers or dates cut at quantiles: the names of the ranges, and the range of every value."""
-    edges = np.unique(np.quantile(values, np.arange(1, parts) / parts, method="higher")) if len(values) else values
+    last = -(-len(values) * np.arange(1, parts) // parts) - 1  # the last of each range in order, but for the last range
+    edges = np.unique(np.sort(values)[last]) if len(values) else values
     edges = edges[edges < values.max()] if len(values) else edges
     if not len(edges):
         return ("every value",), np.zeros(len(values), dtype=np.intp)

@@ -6,7 +6,9 @@ known about it is in the cards.
 
 from __future__ import annotations
 
+import sys as _sys
 from importlib import import_module as _import_module
+from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
 from calibrary.public import PUBLIC as _PUBLIC
@@ -23,3 +25,14 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class _Room(_ModuleType):
+    """The room keeps its metrics: the import of an old path (``metrics.grouping_loss``) would set the module instead."""
+
+    def __setattr__(self, name: str, value: _Any) -> None:
+        if not (name in __all__ and isinstance(value, _ModuleType)):
+            super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Room

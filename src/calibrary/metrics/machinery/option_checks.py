@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.moved import old_names
 from calibrary.base.text import in_sentence
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS, refuse_idle_bins
@@ -86,6 +87,8 @@ KINDS: dict[str, frozenset[str]] = {
         "mass_rule": "str None", "points_per_bin": "float None", "weight_type": "str",
     }.items()
 }  # fmt: skip
+
+__getattr__ = old_names(__name__)
 
 
 @dataclass(frozen=True)
