@@ -571,17 +571,20 @@ def _show_many(reports: list[Any], comparisons: Any) -> None:
     from calibrary.reporting import together
 
     primary = reports[0].primary
-    table = Table("model", box=None, pad_edge=False)
-    for head in ("answer", primary, "interval", *(["minus the best"] if comparisons else [])):
-        table.add_column(head, no_wrap=True)
+    heads, lines = ("model", "answer", primary, "interval", *(["minus the best"] if comparisons else [])), []
     names = together.short_names(reports)
     for r in together.in_order(reports):
         name = names[reports.index(r)]
         row, cells = r.evaluation.row(primary), together.cells(r, reports, comparisons)
-        said = r.headline.partition(" (")[0]
+        said = r.headline.partition(" (")[0].partition(" whether ")[0]  # "Cannot tell", without of what
         apart = [c.difference for (id, _), c in zip(together.heads(reports), cells, strict=True) if id == primary]
-        shown = (name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ()))
-        table.add_row(*(plain(t) for t in shown))
+        lines.append((name, said, number(row.value), ends(row.low, row.high), *(apart if comparisons else ())))
+    table = Table(box=None, pad_edge=False)
+    for i, head in enumerate(heads):  # in a narrow terminal the answer is broken, never a name or a number
+        whole = max(map(len, (head, *(line[i] for line in lines))))
+        table.add_column(head, no_wrap=head != "answer", min_width=None if head == "answer" else whole)
+    for line in lines:
+        table.add_row(*(plain(t) for t in line))
     out.print(table)
     out.print("[dim]--all prints the metrics of every model; -o writes the page[/]")
 
