@@ -1,7 +1,7 @@
 """The size of each room and what it takes from inside the core; ``python tests/rooms.py`` prints rooms.toml anew.
 
-A line of code is one with a token that is no comment and no docstring. The core is what one person can own: nothing in it
-imports the rooms around it, and these use its public names; what else they import from inside is counted.
+A line of code is one with a token that is no comment and no docstring. The core is what one person can own: nothing
+in it imports the rooms around it, and these use its public names; what else they import from inside is counted.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
 
 
 class _Room(_ModuleType):
-    """The room keeps its metrics: the import of an old path (``metrics.grouping_loss``) would set the module instead."""
+    """The room keeps its metrics: importing an old path (``metrics.grouping_loss``) would set the module instead."""
 
     def __setattr__(self, name: str, value: _Any) -> None:
         if not (name in __all__ and isinstance(value, _ModuleType)):
