@@ -24,7 +24,7 @@ TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|ca
 
 help:
 	@echo "make demo          evaluate the embedded data and write demo/report.html"
-	@echo "make test          run the tests"
+	@echo "make test          run the tests; make test ROOM=core runs those of the core, ROOM=plots those of one room"
 	@echo "make test-quick    run a part of them in about two minutes, for people who change things"
 	@echo "make test-torch    run the tests that need PyTorch"
 	@echo "make test-plain    run golden values and common tests without numba"
@@ -66,9 +66,15 @@ demo: $(VENV)/.demo
 	@echo "$(VENV) takes $$(du -sm $(VENV) | cut -f1) MB."
 	$(BIN)/calibrary demo
 
+# make test ROOM=plots runs the tests of one room, make test ROOM=core those of the core (docs/code-map.md).
+ROOM ?=
+CORE := base numerics data grouping kernels maps metrics lookup inference evaluation
+ROOMS := $(if $(filter core,$(ROOM)),$(CORE),$(ROOM))
+TESTS := $(wildcard $(ROOMS:%=tests/%) $(ROOMS:%=src/calibrary/%))
+$(if $(ROOM),$(if $(TESTS),,$(error ROOM=$(ROOM) is no room: pass core or a folder of tests/)))
 test: $(VENV)/.test
 	@$(BIN)/python tests/skips.py
-	$(PYTEST) $(BIN)/python -m pytest -n auto
+	$(PYTEST) $(BIN)/python -m pytest -n auto $(TESTS)
 
 new-metric: $(VENV)/.test
 	$(BIN)/python scripts/new_metric.py
