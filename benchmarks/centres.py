@@ -1,12 +1,16 @@
 """Coverage of the pooled interval and of the prediction interval of ``calibrary.pooled`` in simulated meta-analyses.
 
-``python benchmarks/centres.py 1000`` simulates that many for 5, 10 and 30 centres and prints one line for each metric.
-The log O/E and the slope of a centre are normal; the truth of a new centre is drawn from the same law.
+``python benchmarks/centres.py 1000`` simulates that many for 5, 10 and 30 centres, prints one line for each metric and
+stores them in ``centres.json`` (``--dry`` does not). Intercept and slope of a centre are normal; the truth of a new
+centre is drawn from the same law.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +20,7 @@ from calibrary.inference.methods.scales import on_scale, scale_of
 from calibrary.numerics.draw import addressed
 from calibrary.trial.effects import pooled_effects
 
+STORE = Path(__file__).with_suffix(".json")
 METRICS = ("citl", "cis.slope", "oe")
 #: Standard deviations between centres of the intercept and of the slope.
 BETWEEN = (0.3, 0.15)
@@ -42,25 +47,38 @@ def truth_of(shift: float, slope: float) -> dict[str, float]:
     return {"cis.slope": slope, "citl": float(large), "oe": float(np.log(w @ q / (w @ p)))}
 
 
-def main(runs: int) -> None:
+def measured(k: int, runs: int, mean: dict[str, float]) -> list[dict[str, Any]]:
+    """How often both intervals over k centres contain their truths, for each metric."""
+    hits = {m: np.zeros(3, dtype=int) for m in METRICS}
+    for run in range(runs):
+        rng = addressed(67, k, run)
+        parts = [centre_of(rng, int(rng.integers(*ROWS)))[0] for _ in range(k)]
+        new = truth_of(rng.normal(0, BETWEEN[0]), rng.normal(1, BETWEEN[1]))
+        for m in METRICS:
+            found = [x for x in (on_scale(m, p) for p in parts) if not x.why]
+            e = pooled_effects(np.array([x.value for x in found]), np.array([x.variance for x in found]))
+            hits[m] += (1, e.low <= mean[m] <= e.high, e.prediction_low <= new[m] <= e.prediction_high)
+    names = ("runs", "mean_inside", "new_inside")
+    return [
+        {"centres": k, "metric": m, "scale": scale_of(m).name, **dict(zip(names, hits[m].tolist(), strict=True))}
+        for m in METRICS
+    ]
+
+
+def main(runs: int, dry: bool) -> None:
     source = addressed(67, 0)
     typical = [truth_of(source.normal(0, BETWEEN[0]), source.normal(1, BETWEEN[1])) for _ in range(20_000)]
     mean = {m: float(np.mean([t[m] for t in typical])) for m in METRICS}
+    rows = []
     for k in (5, 10, 30):
-        hits = {m: np.zeros(3) for m in METRICS}
-        for run in range(runs):
-            rng = addressed(67, k, run)
-            parts = [centre_of(rng, int(rng.integers(*ROWS)))[0] for _ in range(k)]
-            new = truth_of(rng.normal(0, BETWEEN[0]), rng.normal(1, BETWEEN[1]))
-            for m in METRICS:
-                found = [x for x in (on_scale(m, p) for p in parts) if not x.why]
-                e = pooled_effects(np.array([x.value for x in found]), np.array([x.variance for x in found]))
-                hits[m] += (1.0, e.low <= mean[m] <= e.high, e.prediction_low <= new[m] <= e.prediction_high)
-        for m in METRICS:
-            n, inside, predicted = hits[m]
-            shown = f"mean {inside / n:.3f}  new {predicted / n:.3f}"
-            print(f"{k:3d} centres  {m:10s} {scale_of(m).name:9s} runs {n:.0f}  {shown}", flush=True)
+        rows += measured(k, runs, mean)
+        for row in rows[-len(METRICS) :]:
+            shown = "  ".join(f"{name} {row[f'{name}_inside'] / row['runs']:.3f}" for name in ("mean", "new"))
+            print(f"{k:3d} centres  {row['metric']:10s} {row['scale']:9s} runs {row['runs']}  {shown}", flush=True)
+    if not dry:
+        STORE.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    numbers = [int(x) for x in sys.argv[1:] if x.isdigit()]
+    main(numbers[0] if numbers else 1000, "--dry" in sys.argv)

@@ -56,7 +56,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "assume": ("--target",),
 }
 #: The settings of a report whose value is not the one that was typed.
-_CONVERTED = ("metrics", "by", "time", "unit", "blocks", "prevalence")
+_CONVERTED = ("metrics", "by", "time", "centre", "unit", "blocks", "prevalence")
 
 
 class _Page:
@@ -126,11 +126,12 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
     def settings_of(self, found: PredictionFile, model: str) -> ReportSettings:
         """The settings for one model's report, which name columns of the file."""
         own, unit = {found.by: found.others[found.by]} if found.by else None, self._unit(found)
-        source = _source(found, model, time=self.time, unit=unit)
+        source = _source(found, model, time=self.time, unit=unit, centre=self.centre)
         return replace(
             self.settings.with_about(source=source, title=_title(found, model, self.title), notes=found.notes),
             by=self._segments(found.others) or own or _by_group(found.group),
             time=found.others[self.time] if self.time else None,
+            centre=found.others[self.centre] if self.centre else None,
             units=found.others[unit] if unit else None,
         )
 
@@ -145,7 +146,7 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
 
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
-        beside = (self.unit, self.time, self.shift, *self.split, *(listed(self.feature) or []))
+        beside = (self.unit, self.time, self.centre, self.shift, *self.split, *(listed(self.feature) or []))
         others = list(dict.fromkeys(name for name in beside if name))
         read = {**reading(self), "group": self.group, "models": self.model, "others": others, "gated": self.gated}
         read["segments"] = [*self.split, *([self.group] if self.group else [])]

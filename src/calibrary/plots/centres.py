@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.numbers import counted, ends, number, percent
+from calibrary.inference.methods.scales import called
 from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.trial.pooled import Pooled
@@ -58,13 +59,15 @@ def plot_forest(
         _beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look)
     _beside(ax, f"{number(whole.estimate)} ({ends(whole.low, whole.high)})", 1, look)
     _beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look)
-    ax.set_xlabel({"oe": "Observed / expected events"}.get(key, catalogue[key].title))
+    name = called(catalogue[key]).removeprefix("the ")
+    name = name[:1].upper() + name[1:]
+    ax.set_xlabel({"oe": "Observed / expected events"}.get(key, name))
     level = percent(found.confidence_level)
     left = "".join(f" Left out: {name}, {why}." for name, why in whole.left_out)
     style.finish(
         ax,
         look,
-        f"{catalogue[key].title[:1].upper()}{catalogue[key].title[1:]} in each centre",
+        f"{name} in each centre",
         f"{counted(whole.k, 'centre')}, I² {percent(whole.i2) if np.isfinite(whole.i2) else 'unknown'}",
         f"Squares: estimates with {level} intervals, their area the weight; text: events and rows. Diamond: mean over "
         f"centres. Bar: {level} prediction interval of the true value in a new centre.{left}",

@@ -13,6 +13,7 @@ from calibrary.reporting import (  # each of these modules registers its section
     shifted,
     stored,
     text,
+    trials,
     tripod,
     validated,
     write,

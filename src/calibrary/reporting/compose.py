@@ -39,6 +39,7 @@ from calibrary.reporting.model import Report
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
+from calibrary.reporting.trials import over_centres
 from calibrary.reporting.verdict import page_verdict, status_of, tolerance_of
 
 
@@ -68,6 +69,8 @@ def report(
         Columns that split the rows: who is affected.
     time : array-like of shape (N,), optional
         Dates or order of the rows: calibration over time.
+    centre : array-like of shape (N,), optional
+        Hospital or site of each row: a section with what :func:`calibrary.pooled` says, its forest plots and its curve.
     thresholds : list of float, optional
         Probabilities above which someone acts: what miscalibration costs there.
     units : array-like of shape (N,), optional
@@ -123,7 +126,7 @@ def report(
     given = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
-    refuse_misaligned(y_true=data, by=chosen.by)
+    refuse_misaligned(y_true=data, by=chosen.by, centre=chosen.centre)
     return composed(data, chosen)
 
 
@@ -131,6 +134,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     """The report of data that were checked before and that contain their units and times."""
     p = data.read_as("predictions", "report")
     primary, draws, question = catalogue[settings.primary].key, settings.draws, settings.question
+    centres = over_centres(p, settings.centre, question.confidence_level)
     evaluation = evaluate_data(
         data, question, metrics=_with_primary(settings.metrics, primary), ordinal=settings.ordinal,
         intervals=draws > 0, tests=draws > 0, primary=primary,
@@ -138,7 +142,10 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     view, _ = headline_view(p, question)
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
-    context = Context(data, question, evaluation, draws, settings.asked(primary, decision))
+    asked = settings.asked(primary, decision)
+    if centres is not None:
+        asked = replace(asked, results=(*asked.results, centres))
+    context = Context(data, question, evaluation, draws, asked)
     tolerance = tolerance_of(settings.tolerance, data)
     context.kept["miscalibrated"] = segments = miscalibrated_segments(context)
     page = page_verdict(data, question, evaluation, decision, tolerance, segments)
@@ -191,8 +198,8 @@ _SMALLEST = 1e-6
 
 _UNITS = (
     "Units, with all their rows, were resampled for the overall test, the intervals and tests of the tables, and the "
-    "comparison of models; only metrics of residuals have such a test. Single segments and periods treat rows as "
-    "independent, as a sentence there says."
+    "comparison of models; only metrics of residuals have such a test. Single segments, centres and periods treat "
+    "rows as independent."
 )
 
 

@@ -46,7 +46,7 @@ def facts_words(facts: Mapping[str, Any]) -> str:
     parts = [counted(facts["rows"], facts["noun"]), _outcomes(facts)]
     if facts.get("prediction"):
         parts.append(f"prediction {facts['prediction']}{_guessed(facts, 'probability')}")
-    lines = [", ".join(part for part in parts if part), _left_out(facts)]
+    lines = [", ".join(part for part in parts if part), left_out_words(facts)]
     return "; ".join(line for line in lines if line)
 
 
@@ -69,7 +69,8 @@ def _guessed(facts: Mapping[str, Any], role: str) -> str:
     return " (guessed)" if role in (facts.get("guessed") or ()) else ""
 
 
-def _left_out(facts: Mapping[str, Any]) -> str:
+def left_out_words(facts: Mapping[str, Any]) -> str:
+    """The rows that were left out, with the reasons; empty if there are none."""
     gone: Mapping[str, int] = facts.get("left_out") or {}
     if not gone:
         return ""

@@ -21,8 +21,8 @@ from calibrary.question import Question
 
 #: The order on the page, whatever the order of registration.
 ORDER = (
-    "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "classes", "time",
-    "decisions", "provenance",
+    "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "centres", "classes",
+    "time", "decisions", "precision", "provenance",
 )  # fmt: skip
 #: Classes of results that make a section of their own: its key, and the verb that returns such a result.
 RESULTS = {
@@ -33,6 +33,7 @@ RESULTS = {
     "ShiftResult": ("target", "under_shift"),
     "ShiftCurve": ("shift", "shift_curve"),
     "Validation": ("validation", "validate"),
+    "Pooled": ("centres", "pooled"),
 }
 
 

@@ -58,6 +58,8 @@ class ReportSettings:
         Columns that split the rows: who is affected.
     time : array-like of shape (N,), optional
         Dates or order of the rows: calibration over time.
+    centre : array-like of shape (N,), optional
+        Hospital or site of each row: a section with what :func:`calibrary.pooled` says.
     thresholds : list of float, optional
         Probabilities above which someone acts: what miscalibration costs there.
     units : array-like of shape (N,), optional
@@ -108,6 +110,7 @@ class ReportSettings:
 
     by: Any = None
     time: Any = None
+    centre: Any = None
     thresholds: Any = None
     units: Any = None
     blocks: int | bool | None = None

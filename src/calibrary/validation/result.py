@@ -33,6 +33,10 @@ _PLACES = 50
 _OUTSIDE = 5
 #: The row of the table that is computed from intercept and slope.
 EMAX_LOGISTIC = "emax_logistic"
+IMPUTED = (
+    "Optimism was corrected within each completed data set, and the corrected values were pooled by Rubin's rules (log "
+    "for O/E, logit for the AUROC)."
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ class Validation:
     n, n_units, n_features : numbers of rows, of units (None without units) and of predictors
     classes, n_of_class : the classes, and the number of rows of each
     n_resamples, folds, repeats, n_held_out : the settings of the resampling; 0 if not used
+    imputations : number of completed data sets over which the values are pooled; 0 without imputation
     n_refits, n_failed, failure : numbers of refits and of failed refits, and the first reason of failure
     seconds_refitting, seconds_measuring : CPU time in seconds
     predictions : the model's predictions of its own rows (with "holdout": of the held-out rows)
@@ -124,6 +129,7 @@ class Validation:
     n_refits: int = 0
     n_failed: int = 0
     failure: str = ""
+    imputations: int = 0
     confidence_level: float = 0.95
     seconds_refitting: float = field(default=0.0, compare=False)
     seconds_measuring: float = field(default=0.0, compare=False)
@@ -200,15 +206,16 @@ class Validation:
     @property
     def how(self) -> str:
         """The method of correction in words."""
+        within = f", within each of {self.imputations} completed data sets" if self.imputations else ""
         if self.method == "holdout":
-            return f"measured on {counted(self.n_held_out, 'row')} held out, of {self.n:,}"
+            return f"measured on {counted(self.n_held_out, 'row')} held out, of {self.n:,}{within}"
         ways = []
         if self.n_resamples:
             named = {"optimism": "bootstrap", "632": ".632 bootstrap", "632+": ".632+ bootstrap"}[self.method]
             ways.append(f"{self.n_resamples:,} {named} refits")
         if self.folds:
             ways.append(f"{counted(self.repeats, 'repeat')} of {self.folds}-fold cross-validation")
-        return "corrected for optimism by " + " and ".join(ways)
+        return f"corrected for optimism by {' and '.join(ways)}{within}"
 
     @property
     def sentence(self) -> Sentence:
@@ -242,6 +249,10 @@ class Validation:
             remarks.append(
                 "Metrics that use bins or smoothing are corrected by cross-validation: repeated rows of a bootstrap "
                 "sample would add a further bias."
+            )
+        if self.imputations:
+            remarks.append(
+                f"{IMPUTED} Metrics that grow from a perfect value, such as the ECE, are not near normal: not pooled."
             )
         if self.n_failed:
             remarks.append(
@@ -286,6 +297,7 @@ class Validation:
         return TripodTable.of(
             {
                 "10": self.size + per,
+                "11": f"{self.imputations} completed data sets. {IMPUTED}" if self.imputations else "",
                 "12a": use,
                 "12c": f"{self.model}; {self.how}{failed}",
                 "12d": units,

@@ -22,6 +22,7 @@ class TripodItem(NamedTuple):
 #: The items that a validation or a report may answer, with their questions.
 ASKED = {
     "10": "how many rows there are, and whether they suffice",
+    "11": "how missing data were handled",
     "12a": "how the data were used to develop and to evaluate the model",
     "12c": "type of model, and the method of internal validation",
     "12d": "whether and how differences between clusters, such as sites, were handled and measured",

@@ -20,6 +20,7 @@ from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.draw import generator
 from calibrary.validation import corrections
 from calibrary.validation.corrections import Corrected
+from calibrary.validation.imputed import data_sets, poolable_metrics, pooled_validation
 from calibrary.validation.intervals import IntervalEnds, no_ends, of_errors
 from calibrary.validation.measures import Measured, Measures, chosen
 from calibrary.validation.procedure import (
@@ -55,6 +56,7 @@ def validate(
     holdout: Any = 0.3,
     units: Any = None,
     sample_weight: Any = None,
+    imputations: Any = None,
     confidence_level: float = 0.95,
     rng: Any = None,
     n_jobs: int | None = None,
@@ -92,6 +94,10 @@ def validate(
     sample_weight : array-like of shape (N,), optional
         Passed to ``fit`` and to the metrics. Whole numbers count equal rows; other weights are importances, such as
         those of :func:`calibrary.horizon`. Rows of weight zero are left out.
+    imputations : array-like of shape (N,), or True, optional
+        The number of the completed data set (multiple imputation) of each row; or True, with X a list of tables. Each
+        data set is validated by itself, and corrected values are pooled by Rubin's rules (log for O/E, logit for
+        AUROC). Metrics that grow from a perfect value, such as the ECE, are left out of the default and refused.
     confidence_level : float
         Level of the intervals.
     rng : int, Generator or None
@@ -130,6 +136,15 @@ def validate(
     whole("folds", folds, 2)
     if method != "holdout" and not (isinstance(holdout, float) and holdout == 0.3):
         raise RefusedCallError(f"holdout= has no effect with method={method!r}: leave it out, or pass method='holdout'")
+    if imputations is not None:
+        metrics = poolable_metrics(metrics)
+        columns = {"units": units, "sample_weight": sample_weight, "holdout": holdout}
+        settings: dict[str, Any] = {
+            "metrics": metrics, "method": method, "n_resamples": n_resamples, "folds": folds, "repeats": repeats,
+            "confidence_level": confidence_level, "rng": rng, "n_jobs": n_jobs, "progress": progress,
+        }  # fmt: skip
+        parts = list(data_sets(X, y, imputations, columns))
+        return pooled_validation([validate(model, **part, **settings) for part in parts])
     given = _given(model, X, y, units, sample_weight)
     runner = Runner(given.procedure, given.X, given.y, check_jobs(n_jobs), progress)
     if method == "holdout":

@@ -62,7 +62,7 @@ def completed(y_true: Any, y_prob: Any, imputations: Any, settings: Mapping[str,
         several = isinstance(y_true, list | tuple) and len(y_true) == len(y_prob) and np.ndim(y_true[0]) == 1
         labels = y_true if several else [y_true] * len(y_prob)
         sizes = [len(one) for one in y_prob]
-        _check(sizes)
+        check_sizes(sizes)
         return [predictions(y, p, **settings) for y, p in zip(labels, y_prob, strict=True)]
     refuse_misaligned(y_true=y_true, y_prob=y_prob, imputations=imputations)
     given = as_array(imputations, "imputations")
@@ -75,11 +75,12 @@ def completed(y_true: Any, y_prob: Any, imputations: Any, settings: Mapping[str,
     if gone is not None:
         raise RefusedError(f"imputations[{gone}] is missing: give each row the number of its data set")
     _, of, sizes_of = np.unique(given, return_inverse=True, return_counts=True)
-    _check(sizes_of.tolist())
+    check_sizes(sizes_of.tolist())
     return [p.part(np.flatnonzero(of.ravel() == i)) for i in range(len(sizes_of))]
 
 
-def _check(sizes: list[int]) -> None:
+def check_sizes(sizes: list[int]) -> None:
+    """Refuse a single data set, and data sets of different sizes."""
     if len(sizes) < 2:
         raise RefusedError(
             f"imputations: there is 1 data set, of {sizes[0] if sizes else 0:,} rows; pass at least 2, or leave "
