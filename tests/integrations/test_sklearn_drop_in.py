@@ -106,14 +106,32 @@ def test_a_weight_of_the_curve_is_that_many_rows(strategy, n_bins):
     assert not np.allclose(rows, cal.calibration_curve(y, p, n_bins=n_bins, strategy=strategy), atol=1e-6)
 
 
-@pytest.mark.parametrize(("n", "bins"), [(8, 2), (9, 3), (1000, 10), (1001, 11)])
-@pytest.mark.parametrize("word", ["auto", "cube_root"])
-def test_automatic_bins_are_the_cube_root_of_the_rows(n, bins, word):
-    p = (np.arange(n) + 0.5) / n
+@pytest.mark.parametrize(
+    ("n", "rate", "bins"), [(1000, 0.013, 2), (1000, 0.047, 4), (1000, 0.963, 3), (54, 0.5, 2), (10_000, 0.5, 15)]
+)
+def test_automatic_bins_have_ten_expected_events_and_non_events(n, rate, bins):
+    p = np.linspace(0.5 * rate, 1.5 * rate, int(n)) if rate < 0.5 else 1 - np.linspace(0.5, 1.5, int(n)) * (1 - rate)
     y = (np.arange(n) % 3 == 0).astype(int)
-    np.testing.assert_array_equal(cal.calibration_curve(y, p, n_bins=word), cal.calibration_curve(y, p, n_bins=bins))
-    with pytest.raises(cal.RefusedError, match="n_bins='sturges' is not known: choose from 'auto', 'cube_root'"):
+    chosen = cal.calibration_curve(y, p, n_bins="auto", strategy="quantile")
+    assert len(chosen[0]) == bins
+    np.testing.assert_array_equal(chosen, cal.calibration_curve(y, p, n_bins=bins, strategy="quantile"))
+    twice = cal.calibration_curve(y, p, n_bins="auto", strategy="quantile", sample_weight=np.full(int(n), 2))
+    assert len(twice[0]) == max(min(2 * min(p.sum(), (1 - p).sum()) // 10, 15), 2)
+    with pytest.raises(cal.RefusedError, match="n_bins='sturges' is not known: choose from 'auto'"):
         cal.calibration_curve(y, p, n_bins="sturges")
+
+
+def test_the_scale_of_several_classes_is_said_once(monkeypatch):
+    monkeypatch.setattr("calibrary.base.errors._SAID", set())
+    y, p, _ = cal.datasets.digits()
+    with pytest.warns(cal.CalibrationWarning, match=r"10 times calibrary\.brier_score.*scale_by_half=False") as said:
+        values = [
+            cal.brier_score_loss(y, p),
+            cal.brier_score_loss(y, p),
+            cal.brier_score_loss(y, p, scale_by_half=False),
+        ]
+    assert len(said) == 1
+    assert values == [pytest.approx(10 * cal.brier_score(y, p))] * 3
 
 
 @pytest.mark.usefixtures("pyplot")

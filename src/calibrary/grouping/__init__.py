@@ -21,7 +21,7 @@ from calibrary.grouping.edges import (
 from calibrary.grouping.given import UserGroups
 from calibrary.grouping.groups import Groups, VectorGroups, absolute_sum, norm_order, power_mean, power_means
 from calibrary.grouping.mean_split import MeanSplit
-from calibrary.grouping.named import as_grouping, group
+from calibrary.grouping.named import as_grouping, automatic_bins, group
 from calibrary.grouping.pava import BlockPAVA
 from calibrary.grouping.proximity import ProximityCells
 from calibrary.grouping.simplex import SimplexCells
@@ -53,6 +53,7 @@ __all__ = [
     "Windows",
     "absolute_sum",
     "as_grouping",
+    "automatic_bins",
     "bins_of_map",
     "group",
     "nearest_windows",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, suggest
+from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import (
     Edges,
@@ -26,6 +27,8 @@ from calibrary.grouping.sweep import MonotonicSweep
 
 _FIFTEEN = EqualWidth()  # the bins of most calls; fitting does not change them
 
+#: Expected events, and expected non-events, of a bin whose number is chosen automatically; and limits of that number.
+PER_BIN, BIN_LIMITS = 10, (2, 15)
 BINNINGS = ("width", "mass", "area", "points", "unique", "sweep", "mean-split", "pava-bc")
 
 
@@ -66,6 +69,21 @@ def as_grouping(
     if binning == "pava-bc":
         return BlockPAVA()
     raise RefusedError(f"binning={binning!r} is not known: {suggest(binning, BINNINGS)}, or pass a grouping object")
+
+
+def automatic_bins(c: Array, w: Array | None = None) -> int:
+    """The number of bins of which each has about ten expected events and ten expected non-events: from 2 to 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrary.grouping import automatic_bins
+    >>> automatic_bins(np.full(5000, 0.01)), automatic_bins(np.full(100, 0.5)), automatic_bins(np.full(9, 0.5))
+    (5, 5, 2)
+    """
+    weight = np.ones(len(c)) if w is None else w
+    events = float(weight @ c)
+    return int(np.clip(min(events, float(weight.sum()) - events) / PER_BIN, *BIN_LIMITS))
 
 
 def edges_among(options: Mapping[str, Any]) -> Any:

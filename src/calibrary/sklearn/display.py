@@ -22,8 +22,9 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
     """scikit-learn's ``CalibrationDisplay`` with ``sample_weight``, error bars and ``from_cv_results``.
 
     Every call, attribute and keyword of scikit-learn's class works, and the curve is the same. ``from_estimator`` and
-    ``from_predictions`` also take ``n_bins="auto"`` (the cube root of the number of rows, rounded up),
-    ``sample_weight``, and ``error="wilson"`` (or "clopper-pearson", "se") for an error bar of 95% in each bin.
+    ``from_predictions`` also take ``n_bins="auto"`` (about ten expected events and ten expected non-events in each bin,
+    from 2 to 15), ``sample_weight``, and ``error="wilson"`` (or "clopper-pearson", "se") for an error bar of 95% in
+    each bin.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
             raise RefusedError(f"The target y is not binary. Got {target} type of target.")
         check_consistent_length(y_true, y_prob, weight)
         y, label = positive(y_true, pos_label)
-        bins = bins_of(n_bins, strategy, len(y))
+        bins = bins_of(n_bins, strategy, y, y_prob, weight)
         data = reliability_data(y, y_prob, sample_weight=weight, error=error, interval=False, **bins)
         display = cls(
             data.outcome,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, one_of, whole
+from calibrary.base.errors import RefusedError, one_of, warn_once, whole
 from calibrary.data.checks import as_array
 from calibrary.data.identity import refuse_misaligned
+from calibrary.data.predictions import predictions
 from calibrary.diagnostics.reliability import reliability_bins
+from calibrary.grouping import automatic_bins
 from calibrary.metrics.point.brier import brier_score
 
 
@@ -28,11 +29,10 @@ def calibration_curve(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Observed frequency and mean prediction of every bin that has rows, as ``sklearn.calibration.calibration_curve``.
 
-    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). ``n_bins="auto"`` (or
-    "cube_root") is scikit-learn's rule: the cube root of the number of rows, rounded up. ``sample_weight``, which
-    scikit-learn's function does not have, counts a row of weight 2 as two rows; with "quantile", weights must be whole
-    numbers. Text labels need ``pos_label``. For counts, limits and several classes use
-    :func:`calibrary.reliability_bins`.
+    ``strategy`` is "uniform" (bins of equal width) or "quantile" (bins of equal count). With ``n_bins="auto"`` each bin
+    has about ten expected events and ten expected non-events (2 to 15 bins). ``sample_weight``, which scikit-learn's
+    function does not have, counts a row of weight 2 as two rows; with "quantile", weights must be whole numbers. Text
+    labels need ``pos_label``. For counts, limits and several classes use :func:`calibrary.reliability_bins`.
 
     Examples
     --------
@@ -43,17 +43,20 @@ def calibration_curve(
     """
     refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     y, _ = positive(y_true, pos_label)
-    bins = reliability_bins(y, y_prob, sample_weight=sample_weight, **bins_of(n_bins, strategy, len(y)))
+    bins = reliability_bins(
+        y, y_prob, sample_weight=sample_weight, **bins_of(n_bins, strategy, y, y_prob, sample_weight)
+    )
     occupied = bins.count > 0
     return bins.outcome[occupied], bins.confidence[occupied]
 
 
-def bins_of(n_bins: Any, strategy: str, n_rows: int) -> dict[str, Any]:
+def bins_of(n_bins: Any, strategy: str, y: Any, y_prob: Any, sample_weight: Any) -> dict[str, Any]:
     """scikit-learn's words for bins as options of a metric."""
     one_of("strategy", strategy, ("uniform", "quantile"))
     if isinstance(n_bins, str):
-        one_of("n_bins", n_bins, ("auto", "cube_root"))
-        n_bins = math.ceil(np.cbrt(n_rows))
+        one_of("n_bins", n_bins, ("auto",))
+        checked = predictions(y, y_prob, sample_weight=sample_weight)
+        n_bins = automatic_bins(checked.c, checked.w)
     return {"n_bins": whole("n_bins", n_bins), "strategy": strategy}
 
 
@@ -89,6 +92,7 @@ def brier_score_loss(
     The squared distance of a row is halved for two classes and not for several (``scale_by_half="auto"``), or always
     (True), or never (False). Columns are in the sorted order of ``labels``, or of the labels in ``y_true``, as in
     scikit-learn. :func:`calibrary.brier_score` divides by the number of classes and takes columns in the order given.
+    Before version 0.4 ``cal.brier_score_loss`` was that function, so the first call with several classes warns.
 
     Examples
     --------
@@ -101,6 +105,12 @@ def brier_score_loss(
     refuse_misaligned(y_true=y_true, y_proba=y_proba, sample_weight=sample_weight)
     p, y = as_array(y_proba, "y_proba"), as_array(y_true, "y_true")
     several = p.ndim == 2 and p.shape[1] > 2
+    if several and isinstance(scale_by_half, str):
+        warn_once(
+            f"brier_score_loss of {p.shape[1]} classes is on scikit-learn's scale, {p.shape[1]} times "
+            "calibrary.brier_score, which it was before version 0.4; scale_by_half=False asks for this scale without a "
+            "warning"
+        )
     halved = not several if isinstance(scale_by_half, str) else scale_by_half
     if p.ndim == 1 or p.shape[1] == 1:
         if pos_label is None and y.dtype.kind in "iuf":
