@@ -16,6 +16,7 @@ from calibrary.base.errors import (
     UnknownMetricError,
     collected_warnings,
     fault,
+    one_of,
     suggest,
 )
 from calibrary.base.forked import Forked, can_fork
@@ -28,6 +29,7 @@ from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.draw.statistic import Statistic, as_statistic
+from calibrary.inference.methods.multiplicity import ADJUSTMENTS, STEP_DOWN
 from calibrary.inference.overall.imputed_table import evaluated
 from calibrary.inference.overall.many import Inferred, infer_many
 from calibrary.inference.verbs.imputed import completed, refuse_beside_imputations
@@ -276,6 +278,8 @@ def evaluate(
     bs      0.125         Brier score
     nll     0.405         negative log likelihood
     """
+    if adjust is not None:
+        one_of("adjust", str(adjust).lower(), (*STEP_DOWN, *ADJUSTMENTS))
     keywords = {"sample_weight": sample_weight, "labels": labels, "pos_label": pos_label, "percent": percent}
     keywords["rescale"] = rescale
     if imputations is not None:

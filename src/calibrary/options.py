@@ -118,6 +118,10 @@ class Option:
         elif self.kind == "choice":
             if not isinstance(value, str) or value not in self.values:
                 raise RefusedError(f"{named}{in_sentence(value)} is not known: {suggest(value, self.values)}")
+        elif self.what == "metric":
+            for place, one in _each(value, named) if self.repeated else [(named, value)]:
+                if not isinstance(one, str):
+                    raise RefusedError(f"{place}{in_sentence(one)}: pass the name of a metric")
         elif self.what in ("whole", "number", "share"):
             for place, one in _each(value, named) if self.repeated else [(named, value)]:
                 self._check_number(place, one)

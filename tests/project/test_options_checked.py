@@ -19,6 +19,17 @@ HUMAN = np.where(np.arange(N) % 2, np.nan, Y)
 ANSWERS = [list(RNG.choice(list("AB"), 5)) for _ in range(N)]
 RIGHT = np.array([[answer == "A" for answer in row] for row in ANSWERS])
 FEW = {"n_resamples": 19, "rng": 0}
+CLASSES, VECTORS = np.arange(N) % 3, RNG.dirichlet([1, 1, 1], N)
+TRUTH = cal.boxes(
+    [0, 0, 1, 1], [0, 1, 0, 1], [[0, 0, 10, 10], [20, 20, 10, 10], [0, 0, 10, 10], [5, 5, 20, 20]], image_size=(99, 99)
+)
+FOUND = cal.boxes(
+    [0, 0, 1, 1],
+    [0, 1, 0, 1],
+    [[0, 0, 10, 10], [20, 22, 10, 10], [30, 0, 10, 10], [5, 5, 20, 22]],
+    score=[0.9, 0.6, 0.4, 0.8],
+)
+MATCHES = cal.match_detections(TRUTH, FOUND)
 
 #: A public function: a call that it answers.
 CALLS = {
@@ -49,16 +60,48 @@ CALLS = {
     "ece_knn_curve": ((Y, P), {}),
     "reliability_bins": ((Y, P), {}),
     "smooth_calibration_curve": ((Y, P), {}),
+    "matched_detections": ((Y, P), {}),
+    "boxes": (([0], [0], [[0, 0, 1, 1]]), {}),
+    "match_detections": ((TRUTH, FOUND), {}),
+    "horizon": ((P, Y, 0.5), {}),
+    "adjust_pvalues": (([0.1, 0.2],), {}),
+    "cut": ((P,), {}),
+    "power": (("ece", 50), {"error": 0.1, **FEW}),
+    "sample_size": (("ece",), {"error": 0.1, **FEW}),
+    "consistency_confidence": ((lambda x: x, P), {"eps": 0.1, "n_draws": 5}),
+    "check_propriety": (("bs",), {}),
+    "scoring_function": (("bs",), {}),
+    "report": ((Y, P), {"metrics": ["bs"], "n_resamples": 0}),
+    "shift_curve": (("bs", Y, P), {"groups": CLASSES, "n_resamples": 99, "rng": 0}),
+    "plan": (("oe",), {"width": 0.2, "prevalence": 0.3}),
+    "pooled": ((Y, P), {"centre": CLASSES, "metrics": ["oe"]}),
+    "set_coverage_curve": ((CLASSES, VECTORS), {}),
+    "regret_curve": ((Y, P), {}),
+    "d_ece_map": ((MATCHES,), {}),
+    "detection_thresholds": ((MATCHES,), {}),
+    "code_matrix": ((3,), {}),
+    "hinge_loss_scores": ((Y, P), {}),
+    "dawid_sebastiani_score_moments": ((P, P), {"std": P}),
+    "normalized_squared_error_score_moments": ((P, P, P), {}),
+    "consistency_confidence_logits": ((P,), {"eps": 0.1}),
 }
 #: Arguments with a value for every row or class, which functions read themselves.
 DATA = frozenset((
     "by", "features", "grades", "grid", "groups", "inclusion", "judge", "label", "labels", "metrics", "pos_label",
-    "prob", "sample_weight", "target", "thresholds", "time", "units", "y_prob", "y_true",
+    "prob", "sample_weight", "target", "thresholds", "time", "units", "y_prob", "y_true", "settings", "target_features",
 ))  # fmt: skip
 SHARED = ("average", "lens", "percent", "rng", "weight_type")
 WRONG = ("zzz", object(), ["zzz"], float("nan"))
-#: Words that are checked where they are used.
-LATE = {("evaluate", "adjust")}
+#: Options that can be a list of any names, of images, categories, folds or rows of a code.
+NAMES = {
+    ("boxes", "images"),
+    ("boxes", "categories"),
+    ("regret_curve", "folds"),
+    ("decision_loss", "folds"),
+    ("ls_ecoc_r", "code"),
+}
+#: Settings of a report that its signature does not show.
+RARE = {"report": ("average", "r", "ordinal", "weight_type", "blocks")}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -66,21 +109,47 @@ LATE = {("evaluate", "adjust")}
 def test_a_wrong_option_is_refused_in_a_sentence_and_a_default_is_not(name):
     function, (arguments, given) = getattr(cal, name), CALLS[name]
     parameters = inspect.signature(function).parameters
-    own = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY and n not in DATA]
+    own = [n for n, p in parameters.items() if n not in DATA and p.kind is not p.VAR_KEYWORD][len(arguments) :]
+    own = [n for n in own if parameters[n].default is not inspect.Parameter.empty] + [*RARE.get(name, ())]
     shared = [n for n in SHARED if n not in parameters and "options" in parameters]
     function(*arguments, **given)
-    for option in (n for n in own if n not in given):
+    for option in (n for n in own if n not in given and n in parameters):
         function(*arguments, **{**given, option: parameters[option].default})
     for option in (*own, *shared):
-        for wrong in WRONG:
-            if (name, option) in LATE:
-                continue
+        _refused(name, function, arguments, given, option)
+
+
+def _refused(name, function, arguments, given, option):
+    for wrong in WRONG:
+        if wrong == ["zzz"] and (name, option) in NAMES:
+            continue
+        try:
+            function(*arguments, **{**given, option: wrong})
+        except (cal.RefusedError, cal.UnknownMetricError):
+            continue
+        pytest.fail(f"{name}({option}={wrong!r}) was accepted")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("id", sorted(set(cal.catalogue) - {"eice", "knn_reliability", "consistency"}))
+def test_a_metric_takes_its_defaults_and_refuses_wrong_options(id):
+    function = cal.catalogue[id].function
+    data, inputs = _call_of(function)
+    taken = inspect.signature(function).parameters
+    for option in (n for n, p in taken.items() if p.kind is p.KEYWORD_ONLY and n not in DATA and n not in inputs):
+        function(*data, **inputs, **{option: taken[option].default})
+        _refused(id, function, data, inputs, option)
+
+
+def _call_of(function):
+    for data in ((Y, P), (CLASSES, VECTORS), (MATCHES,)):
+        for inputs in ({}, {"features": P[:, None]}, {"groups": CLASSES}, {"groups": CLASSES[:, None] > 0}):
             try:
-                function(*arguments, **{**given, option: wrong})
-            except (cal.RefusedError, cal.UnknownMetricError):
+                function(*data, **inputs)
+            except (ValueError, TypeError):
                 continue
-            else:
-                pytest.fail(f"{name}({option}={wrong!r}) was accepted")
+            return data, inputs
+    pytest.fail(f"no data for {function.__name__}")
 
 
 @pytest.mark.parametrize("id", sorted(cal.catalogue))
@@ -103,5 +172,9 @@ def test_what_contradicts_is_refused():
         cal.ensemble(Y, MEMBERS, prevalence_outside=0.3, **FEW)
     with pytest.raises(ValueError, match=r"confidence_level=95 is outside \(0, 1\): .*such as 0.95 for 95%"):
         cal.evaluate(Y, P, metrics=["bs"], confidence_level=95)
+    with pytest.raises(ValueError, match="bs has no bins: leave n_bins out"):
+        cal.judged("bs", HUMAN, P, judge=Y, n_bins=5, **FEW)
+    with pytest.raises(ValueError, match="covariance= is for outcomes that are vectors"):
+        cal.dawid_sebastiani_score_moments(P, P, std=P, covariance=P)
     with pytest.raises(ValueError, match="law='zzz': pass the two numbers of Beta"):
         cal.power("ece", 50, error=0.1, law="zzz")

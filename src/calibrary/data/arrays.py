@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.asked import checks_options
 from calibrary.data.boxes import checked_boxes, checked_scores, numbers
 from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
-from calibrary.data.geometry import as_xywh
+from calibrary.data.geometry import BOX_FORMATS, as_xywh
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.matches import Flags, Matches, Objects
 
@@ -63,6 +63,7 @@ def matched_detections(
     >>> round(cal.brier_score(m), 4)
     0.1533
     """
+    one_of("box_format", box_format, BOX_FORMATS)
     refuse_misaligned(
         correct=correct, score=score, iou=iou, category=category, image=image, box=box, sample_weight=sample_weight
     )
@@ -186,9 +187,10 @@ def _images(image: Any, n: int, missed_image: Any, n_missed: int) -> tuple[Indic
 
 
 def _boxes(box: Any, box_format: str, n: int) -> Array:
-    corners = numbers(as_array(box, "box"), "box[{}]".format, columns=4)
-    if len(corners) != n:
-        raise RefusedError(f"box has {len(corners)} rows: pass one for each of {n} detections")
+    given = as_array(box, "box")
+    if given.ndim == 0 or len(given) != n:
+        raise RefusedError(f"box has shape {given.shape}: pass one row of four numbers for each of {n} detections")
+    corners = numbers(given, "box[{}]".format, columns=4)
     return checked_boxes(as_xywh(corners, box_format), "box[{}]".format)
 
 

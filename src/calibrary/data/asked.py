@@ -45,7 +45,8 @@ def _whole(least: int, otherwise: str = "") -> Callable[[str, Any], None]:
     return check
 
 
-def _share(name: str, value: Any) -> None:
+def share(name: str, value: Any) -> None:
+    """Refuse what is no number between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
         hint = f", such as {value / 100:g} for {value:g}%" if is_number(value) and 1 < value < 100 else ""
         raise RefusedError(f"{name}={in_sentence(value)} is outside (0, 1): pass a number between 0 and 1{hint}")
@@ -65,7 +66,7 @@ SHARED: Mapping[str, Callable[[str, Any], None]] = {
     "n_resamples": _whole(0),
     "workers": _whole(1, ", or None"),
     "repeats": _whole(1),
-    "confidence_level": _share,
+    "confidence_level": share,
     "rng": lambda _, value: None if isinstance(value, np.random.Generator) else (seed_of(value), None)[1],
     "weight_type": lambda name, value: one_of(name, value, _WEIGHT_TYPES),
     "average": _average,

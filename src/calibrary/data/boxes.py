@@ -126,7 +126,7 @@ def boxes(
         None if crowd is None else column(crowd, "crowd") != 0,
         None if ignore is None else column(ignore, "ignore") != 0,
         None if area is None else column(area, "area"),
-        None if images is None else tuple(as_array(images, "images").tolist()),
+        None if images is None else tuple(_ids(images, "images")),
         checked_sizes(image_size),
         category_names(categories),
     )
@@ -294,7 +294,15 @@ def category_names(categories: Any) -> dict[Hashable, str] | None:
         return None
     if isinstance(categories, Mapping):
         return {id: str(name) for id, name in categories.items()}
-    return {id: str(id) for id in as_array(categories, "categories").tolist()}
+    return {id: str(id) for id in _ids(categories, "categories")}
+
+
+def _ids(given: Any, name: str) -> list[Hashable]:
+    listed = as_array(given, name)
+    if listed.ndim != 1:
+        raise RefusedError(f"{name}={in_sentence(given)}: pass a list of identifiers")
+    ids: list[Hashable] = listed.tolist()
+    return ids
 
 
 def _long_enough(values: NDArray[Any], name: str, n: int) -> NDArray[Any]:

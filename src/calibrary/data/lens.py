@@ -186,7 +186,7 @@ def code(matrix: Any) -> Lens:
 
 def code_matrix(n_classes: int, kind: str = "one-vs-rest") -> NDArray[np.int64]:
     """Code matrix of the one-vs-rest ("ovr") or pairwise ("pair") scheme: rows classes, columns sub-problems."""
-    kind = {"ovr": "one-vs-rest", "pair": "pairwise"}.get(kind, kind)
+    kind = {"ovr": "one-vs-rest", "pair": "pairwise"}.get(kind, kind) if isinstance(kind, str) else kind
     one_of("code", kind, ("one-vs-rest", "pairwise"))
     if kind == "one-vs-rest":
         return 2 * np.eye(n_classes, dtype=np.int64) - 1

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.asked import checks_options
+from calibrary.base.errors import RefusedError, flag, one_of, whole
+from calibrary.base.text import in_sentence
+from calibrary.data.asked import checks_options, is_number
 from calibrary.data.boxes import Pair
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.geometry import area as box_area
 from calibrary.data.geometry import overlap, pairs_within
 from calibrary.data.matches import Flags, Matches, Objects, Overlaps
@@ -114,6 +115,7 @@ def _match(
     one_of("matching", matching, _RULES)
     threshold = _checked_threshold(iou_threshold)
     low, high = _checked_area_range(area_range, matching, pair.relative)
+    flag("zero_overlap", zero_overlap)
     kept = _kept(pair, score_threshold, max_detections)
     real = ~(pair.crowd | pair.ignore)
     if area_range is not None:
@@ -164,7 +166,10 @@ def _checked_area_range(area_range: Any, matching: str, relative: bool) -> tuple
     if isinstance(area_range, str):
         one_of("area_range", area_range, AREA_RANGES)
         return AREA_RANGES[area_range]
-    low, high = (float(end) for end in area_range)
+    ends = as_floats(area_range, "area_range")
+    if ends.shape != (2,) or np.isnan(ends).any():
+        raise RefusedError(f"area_range={in_sentence(area_range)} is no range: pass (low, high) in square pixels")
+    low, high = ends.tolist()
     if not low <= high:
         raise RefusedError(f"area_range=({low:g}, {high:g}): the lower end must come first")
     return low, high
@@ -177,15 +182,19 @@ def _kept(pair: Pair, score_threshold: Any, max_detections: int | None) -> Indic
         unknown = next((k for k in score_threshold if k not in pair.categories), None)
         if unknown is not None:
             raise RefusedError(f"score_threshold names {unknown!r}, which is not among the categories")
-        cut = np.array([score_threshold.get(kind, -np.inf) for kind in pair.categories], dtype=np.float64)
+        cut = np.array([_score(score_threshold.get(kind, 0.0)) for kind in pair.categories])
         rows = rows[pair.score >= cut[pair.category]]
     elif score_threshold is not None:
-        rows = rows[pair.score >= float(score_threshold)]
-    if max_detections is None:
-        return rows
-    if max_detections < 1:
-        raise RefusedError(f"max_detections={max_detections} is too small: pass at least 1, or None for all")
-    return np.sort(rows[_rank(pair, rows) < max_detections])
+        rows = rows[pair.score >= _score(score_threshold)]
+    return (
+        rows if max_detections is None else np.sort(rows[_rank(pair, rows) < whole("max_detections", max_detections)])
+    )
+
+
+def _score(value: Any) -> float:
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise RefusedError(f"score_threshold={in_sentence(value)} is no score: pass a number from 0 to 1")
+    return float(value)
 
 
 def _group(pair: Pair, image: Indices, category: Indices) -> Indices:

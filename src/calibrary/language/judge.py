@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
-from calibrary.base.errors import RefusedError, collected_warnings
+from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings, whole
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
@@ -193,6 +193,10 @@ def judged(
     check_draws(n_resamples, alpha)
     rows = judged_rows(y_true, y_prob, judge, inclusion)
     seed = seed_of(rng)
+    if n_bins is not None:
+        whole("n_bins", n_bins)
+        if "n_bins" not in entry.options:
+            raise RefusedCallError(f"{entry.key} has no bins: leave n_bins out")
     if entry.means_rows:
         numbers = _mean_of_losses(entry, rows, options, alpha, seed)
     else:

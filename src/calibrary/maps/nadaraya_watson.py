@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions, Sorted, predictions
@@ -153,6 +153,8 @@ def smooth_calibration_curve(
     array([0.196, 0.615])
     """
     p = predictions(y_true, y_prob, sample_weight=sample_weight)
+    if cv is not None:
+        whole("cv", cv, 2)
     curve = NadarayaWatson(kernel, bandwidth, weight_type=weight_type, grid=grid, cv=cv, rng=rng).fit(p)
     view = curve._view(p)
     if not leave_one_out:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def spline_knots(
 
     ``copies`` is how often each value occurs.
     """
-    if n_knots not in _QUANTILES:
+    if not isinstance(n_knots, Integral) or n_knots not in _QUANTILES:
         raise RefusedError(f"n_knots={n_knots!r} is not known: choose from {', '.join(map(str, _QUANTILES))}")
     upto = None if copies is None else np.cumsum(copies)
     n = len(ordered) if upto is None else int(upto[-1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import check_asked
 from calibrary.data.checks import as_array
 from calibrary.inference.overall.decision import Decision
 from calibrary.options import checked, settings
@@ -134,6 +135,7 @@ class ReportSettings:
 
     def __post_init__(self) -> None:
         checked({name: getattr(self, name) for name in SETTINGS})
+        check_asked({name: getattr(self, name) for name in ("lens", "average", "r", "rng")})
         object.__setattr__(self, "about", _about(self.about))
         object.__setattr__(self, "sections", _results(self.sections))
 

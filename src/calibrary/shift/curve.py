@@ -235,7 +235,7 @@ def _places(p: Predictions, groups: Any, order: Sequence[Any] | None) -> tuple[t
     if values.dtype.kind == "O":
         numbers = all(isinstance(value, int | float) for value in values)
         values = np.array(values.tolist()) if numbers else values.astype(str)
-    known = list(np.unique(values)) if order is None else list(order)
+    known = list(np.unique(values) if order is None else as_array(order, "order").reshape(-1))
     place = np.full(len(values), -1, dtype=np.intp)
     for i, value in enumerate(known):
         place[values == (value if values.dtype.kind not in "US" else str(value))] = i

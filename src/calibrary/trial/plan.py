@@ -13,10 +13,11 @@ import scipy
 from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, collected_warnings, one_of, whole
 from calibrary.base.numbers import counted, number, percent
+from calibrary.data.asked import checks_options, share
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.methods.scales import called
 from calibrary.inference.verbs.interval import interval
-from calibrary.inference.verbs.power import Power, SampleSize
+from calibrary.inference.verbs.power import LINES, Power, SampleSize
 from calibrary.inference.verbs.power import power as power_of
 from calibrary.inference.verbs.power import sample_size as rows_for_power
 from calibrary.lookup import catalogue
@@ -63,6 +64,7 @@ class Plan(Result):
         return self.n
 
 
+@checks_options
 def plan(
     metric: str,
     *,
@@ -156,6 +158,10 @@ def plan(
     """
     entry = catalogue[metric]
     given = law_of(lp, law, y_prob)
+    one_of("line", line, LINES)
+    for name, value_of in (("power", power), ("alpha", alpha), ("prevalence", prevalence), ("threshold", threshold)):
+        if value_of is not None:
+            share(name, value_of)
     if (width is None) == (error is None):
         raise RefusedCallError(
             "width and error exclude each other, and one is needed: width= is that of an interval, error= the mean "
@@ -178,8 +184,6 @@ def plan(
     one_of("method", method, METHODS)
     if not (width is not None and np.ndim(width) == 0 and 0.0 < float(width) < math.inf):
         raise RefusedError(f"width={width!r} must be a number above 0: the distance between the ends of the interval")
-    if prevalence is not None and not 0.0 < prevalence < 1.0:
-        raise RefusedError(f"prevalence={prevalence!r} is outside (0, 1): pass the share of events, such as 0.1")
     if entry.key not in ("oe", "auroc"):
         _refuse_beside(entry.key, {"value": value})
     if entry.key == "net_benefit" and threshold is None:

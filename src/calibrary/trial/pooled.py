@@ -17,6 +17,7 @@ from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.base.text import in_sentence
 from calibrary.data import predictions
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import as_array, missing
 from calibrary.data.columns import takes_table
 from calibrary.data.identity import refuse_misaligned
@@ -253,6 +254,7 @@ def _of(value: float, form: Any) -> tuple[str]:
 
 
 @takes_table
+@checks_options
 def pooled(
     y_true: Any,
     y_prob: Any = None,

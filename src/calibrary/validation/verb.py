@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, one_of, warn, whole
+from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, flag, one_of, warn, whole
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
 from calibrary.data.identity import refuse_misaligned
@@ -134,6 +134,8 @@ def validate(
     check_level(confidence_level)
     refuse_misaligned(X=X, y=y, units=units, sample_weight=sample_weight, holdout=holdout)
     whole("folds", folds, 2)
+    if progress is not None and not callable(progress):
+        flag("progress", progress)
     if method != "holdout" and not (isinstance(holdout, float) and holdout == 0.3):
         raise RefusedCallError(f"holdout= has no effect with method={method!r}: leave it out, or pass method='holdout'")
     if imputations is not None:

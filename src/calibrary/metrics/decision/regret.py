@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.errors import whole
 from calibrary.data.checks import Array, slices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import Stacked, as_number, column
@@ -65,6 +66,8 @@ def regret_of(
     view: Predictions, map: Any = "isotonic", cross_fit: bool = False, folds: Any = 5, rng: Any = 0
 ) -> Regret:
     """The regret of one binary view against a map fitted to it, or fitted to the other folds."""
+    if np.ndim(folds) == 0:
+        whole("folds", folds, least=2)
     if cross_fit:
         view.refuse_shares("cross_fit=True")
         w = view.weight

@@ -296,7 +296,7 @@ def grid_of(
         n_bins = default_bins(len(names))
     if isinstance(n_bins, int | np.integer):
         n_bins = [int(n_bins)] * (1 + len(names))
-    if len(n_bins) != 1 + len(names):
+    if np.ndim(n_bins) != 1 or len(n_bins) != 1 + len(names):
         raise RefusedError(
             f"n_bins={n_bins!r} needs {1 + len(names)} numbers: the score, then {', '.join(names) or '-'}"
         )

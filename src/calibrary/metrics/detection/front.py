@@ -154,7 +154,9 @@ def read_matches(ground_truth: Any, results: Any, keywords: dict[str, Any], *, i
         if results is not None:
             raise RefusedCallError("ground_truth is already a Matches object: leave results out")
         _refuse(by_array, "is for detections given as arrays, and these are matched already")
-        matches = given.rematched(**by_box) if by_box else given
+        _refuse({name: by_box.pop(name) for name in ("unknown_images",) if name in by_box}, "is for boxes to match")
+        again = by_box if given.again is not None else _unusual(by_box)
+        matches = given.rematched(**again) if again else given
     elif hasattr(ground_truth, "as_predictions") or is_data(ground_truth):
         raise RefusedError("ground_truth contains predictions, not detections: pass a Matches object, boxes or arrays")
     elif _are_arrays(ground_truth):
@@ -182,6 +184,12 @@ def _are_arrays(ground_truth: Any) -> bool:
     return not files and not hasattr(ground_truth, "dataset")
 
 
+def _unusual(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that differ from their defaults; a default may be passed on wherever it is."""
+    usual = {**_BOX_OPTIONS, **_ARRAY_OPTIONS}
+    return {name: value for name, value in options.items() if value is not usual[name] and value != usual[name]}
+
+
 def _refuse(options: dict[str, Any], reason: str) -> None:
-    for name in options:
+    for name in _unusual(options):
         raise RefusedError(f"{name}= {reason}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data import Matches
-from calibrary.data.checks import Array, Indices, are_probabilities, as_array
+from calibrary.data.checks import Array, Indices, are_probabilities, as_floats
 from calibrary.data.matches import Overlaps
 from calibrary.metrics.detection.front import Overlapping, detection_metric, no_value
 from calibrary.numerics.runs import run_starts
@@ -64,7 +64,7 @@ def object_calibration_error(
 
 
 def _checked(iou_thresholds: Any) -> list[float]:
-    given = np.atleast_1d(as_array(iou_thresholds, "iou_thresholds")).astype(np.float64)
+    given = np.atleast_1d(as_floats(iou_thresholds, "iou_thresholds"))
     bad = given[~are_probabilities(given)]
     if given.ndim != 1 or not len(given) or len(bad):
         wrong = bad[0] if len(bad) else iou_thresholds
@@ -118,7 +118,7 @@ def _of_scores(pairs: Overlaps, share: Array, category: Indices, k: int) -> tupl
 
 def _of_vectors(matches: Matches, pairs: Overlaps, share: Array, probabilities: Any) -> tuple[Array, Array]:
     """Squared length of every object's vector and its entry at the object's class, from whole class vectors."""
-    p = as_array(probabilities, "probabilities").astype(np.float64)
+    p = as_floats(probabilities, "probabilities")
     k = len(matches.categories)
     if p.ndim != 2 or p.shape[1] != k or p.shape[0] <= pairs.row.max(initial=-1):
         raise RefusedError(

@@ -31,6 +31,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "piece.binning": ("nested", "grid"),
     "tce.binning": ("width", "mass"),
     "closed": ("right", "left"),
+    "definition": ("authors", "review"),
     "folds": ("shuffle", "rank"),
     "mass_rule": ("floor", "split", "round", "quantile"),
     "roof": ROOFS,
@@ -66,19 +67,23 @@ RANGES: dict[str, tuple[float, float]] = {
     "lsece.bandwidth": (0, 1e4),
     "lsece.sigma": (0, 1e4),
     "ice.alpha": (0, 100),
+    "gce.alpha": (0, 1),
+    "calibration_loss.alpha": (1, math.inf),
+    "tau_a": (0, math.inf),
+    "sharpness": (0, math.inf),
 }
 
 #: Options that may be infinite.
 ENDLESS = frozenset({"norm", "n_max", "beta"})
 
 #: Options that are arrays of finite numbers.
-FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights"})
+FINITE = frozenset({"W", "proximity", "edges", "cost", "partition_weights", "widths"})
 
 #: The type of options whose signature says only None.
 KINDS: dict[str, frozenset[str]] = {
     name: frozenset(kinds.split())
     for name, kinds in {
-        "bandwidth": "float str None other", "cv": "int None",
+        "bandwidth": "float str None other", "cv": "int None", "clip": "bool None",
         "n_bins": "int str None other", "max_bins": "int None", "max_segments": "int None",
         "segments": "int None other", "n_knots": "int None other", "degree": "int None", "span": "float None",
         "cell": "float None", "tolerance": "float None", "grid": "int None other", "ensemble": "bool None",

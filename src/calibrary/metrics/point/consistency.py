@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedCallError, RefusedError, one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.data import Data, as_data
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, as_floats
@@ -151,6 +151,8 @@ def consistency_confidence(
         raise RefusedError(f"n_draws={n_draws!r} must be at least 1")
     rows = as_floats(X, "X")
     source = generator(rng, "noise")
+    if n_classes is not None:
+        whole("n_classes", n_classes)
     counts = np.zeros((len(rows), n_classes or 1))
     for _ in range(n_draws):
         shift = source.uniform(-eps, eps, rows.shape) if noise == "uniform" else source.normal(0, eps, rows.shape)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.data.checks import ROW_SUM_TOLERANCE, Array
+from calibrary.data.asked import is_number
+from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
@@ -295,7 +296,7 @@ def _focal_rows(view: Predictions, gamma: Any, alpha: Any, eps: float) -> Array:
     rows: Array = (1.0 - c) ** _focusing(view, gamma, c) * surprise(c)
     if alpha is None:
         return rows
-    factor = np.asarray(alpha, dtype=np.float64)
+    factor = as_floats(alpha, "alpha")
     if factor.ndim == 0 and view.k == 2:
         factor = np.array([1.0 - factor, factor])
     if factor.shape != (view.k,) or not (factor >= 0).all():
@@ -334,7 +335,7 @@ def _focusing(view: Predictions, gamma: Any, c: Array) -> Any:
 
 
 def _not_negative(name: str, value: Any) -> float:
-    number = float(value)
+    number = float(value) if is_number(value) else math.nan
     if not 0 <= number < math.inf:
         raise RefusedError(f"{name}={value!r} must be a finite number that is not negative")
     return number

@@ -110,6 +110,8 @@ def dawid_sebastiani_score_moments(
     """
     y, mean = _outcome_and_mean(y, mean)
     if y.ndim == 1:
+        if covariance is not None:
+            raise RefusedError("covariance= is for outcomes that are vectors: pass std= for single outcomes")
         sd = _spread(std, len(y))
         return mean_of_rows(((y - mean) / sd) ** 2 + 2.0 * np.log(sd), sample_weight, reduction)
     S = np.broadcast_to(_real(covariance, "covariance"), (*y.shape, y.shape[1]))

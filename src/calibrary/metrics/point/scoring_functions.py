@@ -12,7 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, suggest
-from calibrary.data.asked import checks_options
+from calibrary.data.asked import checks_options, is_number
 from calibrary.data.checks import Array, as_floats
 from calibrary.metrics.machinery.declare import ENTRIES, Entry, Result
 from calibrary.numerics.draw import dirichlet_vectors
@@ -38,7 +38,7 @@ class ProperScore:
     def __post_init__(self) -> None:
         one_of("score", self.name, _SCORES)
         one_of("scale", self.scale, ("1/K", "sum", "half"))
-        if self.name in ("spherical", "power") and not 1 < self.alpha < np.inf:
+        if not is_number(self.alpha) or not 1 < self.alpha < np.inf:
             raise RefusedError(f"alpha={self.alpha!r} must be a finite number above 1")
 
     def expected(self, p: Array, q: Array) -> Array:
@@ -173,6 +173,7 @@ def scoring_function(score: str | Callable[..., Any] | ScoringFunction, **option
         name = getattr(score, "__name__", type(score).__name__)
         return ScoringFunction(name, (lambda c, k: score(c, k, **options)) if options else score)
     entry = _row_score(score)
+    entry.question_of(options)
     sign = -1.0 if entry.better == "higher" else 1.0
 
     def rule(c: Array, k: NDArray[np.intp]) -> Any:
