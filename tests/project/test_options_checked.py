@@ -143,7 +143,7 @@ def test_a_metric_takes_its_defaults_and_refuses_wrong_options(id):
 
 def _call_of(function):
     for data in ((Y, P), (CLASSES, VECTORS), (MATCHES,)):
-        for inputs in ({}, {"features": P[:, None]}, {"groups": CLASSES}, {"groups": CLASSES[:, None] > 0}):
+        for inputs in ({}, {"features": P[:, None]}, {"groups": CLASSES}, {"by": CLASSES}):
             try:
                 function(*data, **inputs)
             except (ValueError, TypeError):

@@ -52,8 +52,8 @@ def reliability_map_score(
     >>> 0 < cal.reliability_map_score(y, p, bandwidth=0.3) < 1
     True
     """
-    if np.ndim(code) == 0:  # also of two classes, which need no code
-        code_matrix(view.k, code)
+    if isinstance(code, str) or np.ndim(code) == 0:  # also of two classes, which need no code
+        code_matrix(view.k, code)  # type: ignore[arg-type]  # a word, or what is refused
     if features is None and clusters is None and calibration == "map":
         warn("without features or clusters the score contains no information about grouping: pass features=")
     if view.n * bandwidth < 20:
