@@ -21,8 +21,8 @@ from calibrary.question import Question
 
 #: The order on the page, whatever the order of registration.
 ORDER = (
-    "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "centres", "classes",
-    "time", "decisions", "precision", "provenance",
+    "sampled", "judge", "ensemble", "outside", "target", "shift", "validation", "help", "affected", "centres",
+    "classes", "time", "decisions", "precision", "provenance",
 )  # fmt: skip
 #: Classes of results that make a section of their own: its key, and the verb that returns such a result.
 RESULTS = {
