@@ -27,8 +27,8 @@ from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
-from calibrary.inference.draw.resampling import WATCHED
 from calibrary.inference.draw.statistic import Statistic, as_statistic
+from calibrary.inference.draw.waiting import WATCHED, progress_of
 from calibrary.inference.methods.multiplicity import ADJUSTMENTS, STEP_DOWN
 from calibrary.inference.overall.imputed_table import evaluated
 from calibrary.inference.overall.many import Inferred, infer_many
@@ -223,6 +223,7 @@ def evaluate(
     units: Any = None,
     blocks: Any = None,
     imputations: Any = None,
+    progress: bool | None = None,
     **inputs: Any,
 ) -> Evaluation:
     """Compute every metric that applies to these predictions.
@@ -255,6 +256,8 @@ def evaluate(
     imputations : array-like of shape (N,) or True, optional
         The completed data set of each row after multiple imputation, as in :func:`calibrary.interval`: values and
         intervals are pooled by Rubin's rules.
+    progress : bool, optional
+        ``False`` shows no progress. Default: after two seconds, in a terminal or a notebook.
     **inputs
         Options of metrics (``n_bins=10``), passed to every metric that has the option, and extra inputs of some
         metrics (``features=``, ``groups=``, ...).
@@ -285,7 +288,8 @@ def evaluate(
     if imputations is not None:
         beside = {"tests": tests, "primary": primary, "units": units, "blocks": blocks, "adjust": adjust}
         refuse_beside_imputations({**beside, "sample_weight": keywords.pop("sample_weight")})
-        table_of = functools.partial(evaluate, metrics=metrics, lens=lens, average=average, r=r, **inputs)
+        same = {"metrics": metrics, "lens": lens, "average": average, "r": r, "progress": progress}
+        table_of = functools.partial(evaluate, **same, **inputs)
         draws = {"n_resamples": n_resamples, "confidence_level": confidence_level, "rng": rng}
         return evaluated(completed(y_true, y_prob, imputations, keywords), table_of, inputs, intervals, draws)  # type: ignore[no-any-return]
     data = as_data(y_true, y_prob, keywords)
@@ -293,10 +297,11 @@ def evaluate(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,
         n_resamples=n_resamples, rng=rng, adjust=adjust,
     )  # fmt: skip
-    return evaluate_data(
-        data.in_units(units, blocks), question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests,
-        primary=primary,
-    )  # fmt: skip
+    with progress_of("evaluate", progress, whole=1.0 if intervals or tests else _SHARE):
+        return evaluate_data(
+            data.in_units(units, blocks), question, metrics=metrics, ordinal=ordinal, intervals=intervals, tests=tests,
+            primary=primary,
+        )  # fmt: skip
 
 
 def evaluate_data(

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import calibrary as cal
-from calibrary.cli.waiting import seconds_left
-from calibrary.inference.draw.resampling import WATCHED, WorkDone
+from calibrary.inference.draw.waiting import WATCHED, WorkDone, seconds_left
 
 
 class Watched(WorkDone):

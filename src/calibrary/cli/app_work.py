@@ -264,8 +264,7 @@ def _answered(command: Any, speaker: Speaker) -> tuple[list[Any], Any]:
 
 def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
     """A progress object that sends the progress to the app."""
-    from calibrary.cli.waiting import seconds_left
-    from calibrary.inference.draw.resampling import WorkDone
+    from calibrary.inference.draw.waiting import WorkDone, seconds_left
 
     class SentProgress(WorkDone):
         """Progress of which a few steps per second are sent to the app."""

@@ -43,7 +43,7 @@ from calibrary.tables.layout import PredictionFile
 from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:
-    from calibrary.inference.draw.resampling import WorkDone
+    from calibrary.inference.draw.waiting import WorkDone
     from calibrary.reporting import ReportSettings
 
 #: The options that have an effect for a report that is already computed and saved.
@@ -173,10 +173,11 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         judge = self._with_judge(source)
         found, draws = self.read(source), self.settings.draws
         reports: list[Any] = []
+        several = len(found.models) > 1 and draws > 0
         # a progress bar has its own thread, and a process with threads cannot be forked safely
         no_bar = self.quiet or (self.jobs or 1) > 1
         with (
-            waiting("computing every metric that applies", found, draws, no_bar) as work,
+            waiting("computing every metric that applies", found, draws, no_bar, len(found.models) + several) as work,
             self._printed_early(work, len(found.models)),
         ):
             for name in found.models:
@@ -184,12 +185,10 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
                 settings = replace(self.settings_of(found, name), sections=results)
                 reports.append(cal.report(found.predictions(name), settings=settings))
                 work.piece(len(reports))
+            comparisons = self._compared(found, reports) if several else ()
         for r in reports:
             say_left_out(r, listed(self.metrics) or [])
-        if len(reports) == 1 or draws == 0:
-            return reports, ()
-        with waiting("comparing", found, draws, self.quiet, pieces=1):
-            return reports, self._compared(found, reports)
+        return reports, comparisons
 
     def _other_data(self, found: PredictionFile, model: str) -> list[Any]:
         """The results for a target without labels and for ordered groups, if --target or --shift was given."""

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.text import Text
 
 from calibrary.cli.shared import err
-from calibrary.inference.draw.resampling import WATCHED, WorkDone
+from calibrary.inference.draw.waiting import WATCHED, WorkDone, left_in_words, seconds_left
 from calibrary.tables.layout import PredictionFile
 
 #: Measured seconds of a report on one usual core: log10 of the rows, seconds for two classes, for ten classes.
@@ -32,14 +32,6 @@ def expected_seconds(n: int, k: int, models: int, draws: int) -> float:
     return models * one * (_VALUES + (1.0 - _VALUES) * draws / 199.0)
 
 
-def seconds_left(done: float, elapsed: float, expected: float) -> float:
-    """The remaining seconds, from the pace so far; at first from the expected duration."""
-    if done <= 0.0:
-        return expected
-    trust = min(2.0 * done, 1.0)
-    return (1.0 - done) * ((1.0 - trust) * expected + trust * elapsed / done)
-
-
 class _Left(ProgressColumn):
     """The column of the progress bar that shows the remaining time."""
 
@@ -49,7 +41,7 @@ class _Left(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         left = seconds_left(self.work.done, task.elapsed or 0.0, self.expected)
-        return Text(f"about {_in_words(left)} left" if left >= 1.0 else "nearly done", style="dim")
+        return Text(left_in_words(left), style="dim")
 
 
 class _Done(BarColumn):
@@ -64,10 +56,6 @@ class _Done(BarColumn):
         return super().render(task)
 
 
-def _in_words(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90.0 else f"{seconds:.0f} s"
-
-
 @contextmanager
 def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: int | None = None) -> Iterator[WorkDone]:
     """Show a progress bar during the block, on a terminal only; the bar is removed at the end.
@@ -79,7 +67,7 @@ def waiting(what: str, found: PredictionFile, draws: int, quiet: bool, pieces: i
     if watcher is None and (quiet or not err.is_terminal):
         yield WorkDone(parts)
         return
-    expected = expected_seconds(len(found.y), len(found.classes), len(found.models), draws)
+    expected = expected_seconds(len(found.y), len(found.classes), parts, draws)
     work = WorkDone(parts) if watcher is None else watcher(parts, expected)
     watched = WATCHED.set(work)
     try:

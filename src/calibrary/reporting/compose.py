@@ -22,7 +22,7 @@ from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
-from calibrary.inference.draw.resampling import WATCHED
+from calibrary.inference.draw.waiting import WATCHED, progress_of
 from calibrary.inference.overall.decision import headline_view
 from calibrary.lookup import catalogue
 from calibrary.numerics.draw import seed_of
@@ -55,6 +55,7 @@ def report(
     percent: bool = False,
     rescale: bool = False,
     settings: ReportSettings | None = None,
+    progress: bool | None = None,
     **keywords: Any,
 ) -> Report:
     """A report on the calibration of these predicted probabilities: evidence, size, direction, place and remedy.
@@ -65,6 +66,8 @@ def report(
         As in :func:`calibrary.predictions`; a ``Matches`` object works too.
     settings : ReportSettings, optional
         All that follows in one object, for many reports; a keyword beside it changes that setting alone.
+    progress : bool, optional
+        ``False`` shows no progress. Default: after two seconds, in a terminal or a notebook.
     by : column or dict of columns, optional
         Columns that split the rows: who is affected.
     time : array-like of shape (N,), optional
@@ -127,7 +130,8 @@ def report(
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
     refuse_misaligned(y_true=data, by=chosen.by, centre=chosen.centre)
-    return composed(data, chosen)
+    with progress_of("report", progress):
+        return composed(data, chosen)
 
 
 def composed(data: Data, settings: ReportSettings) -> Report:

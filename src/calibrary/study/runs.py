@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from calibrary._version import __version__
 from calibrary.base.errors import one_of, whole
 from calibrary.data.predictions import predictions
+from calibrary.inference.draw.waiting import ProgressLine, in_sight, progress_of
 from calibrary.study.classes import ClassWorld
 from calibrary.study.measures import FEWEST_NULLS, Readings
 from calibrary.study.panel import Number, binary_panel, class_panel, test_panel
@@ -114,6 +115,7 @@ def run(
     workers: int = 1,
     part: str | tuple[int, int] | None = None,
     watch: Callable[[Progress], None] | None = None,
+    progress: bool | None = None,
 ) -> StudyResult:
     """Run a study of metrics on simulated data with known true error.
 
@@ -142,6 +144,8 @@ def run(
         Compute only every n-th shard, starting with the i-th; the folders of several machines can be merged.
     watch : callable
         Called after every shard with a :class:`Progress`.
+    progress : bool, optional
+        ``False`` shows no progress. Default: after two seconds, in a terminal or a notebook, unless ``watch`` is given.
 
     Examples
     --------
@@ -157,11 +161,27 @@ def run(
     with _folder(out) as folder:
         plan = _planned(chosen, metrics, seed, folder)
         mine = plan.jobs() if part is None else _part(plan.jobs(), part)
-        for _ in _make(plan, mine, folder, workers, watch):
-            pass
+        line = ProgressLine("study") if watch is None and progress is not False and in_sight() else None
+        with progress_of("study", False):  # no lines of the parts
+            for _ in _make(plan, mine, folder, workers, watch if line is None else _share_on(line)):
+                pass
+        if line is not None:
+            line.clear()
         if chosen.real and metrics is None and part is None and not (folder / _REAL).exists():
             write_part(folder / _REAL, "agreement", halves_agree(splits=_SPLITS, seed=seed))
         return _gathered(plan, folder)
+
+
+def _share_on(line: ProgressLine) -> Callable[[Progress], None]:
+    """A function that shows the finished share of the computing time: shards of many rows count for more."""
+    line.part(1.0)
+    first: list[float] = []
+
+    def watch(now: Progress) -> None:
+        first.append(now.seconds_left * now.total / max(now.total - 1, 1))
+        line.at(1.0 - now.seconds_left / first[0] if first[0] > 0.0 else now.done / now.total)
+
+    return watch
 
 
 def gather(out: str | Path, preset: str | Preset | None = None, *, metrics: Any = None) -> StudyResult:

@@ -13,7 +13,7 @@ from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, extra, warn
 from calibrary.base.numbers import counted, percent
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.draw.resampling import ProgressBar
+from calibrary.inference.draw.waiting import ProgressBar
 from calibrary.validation.procedure import Procedure, Refit
 
 #: The rows to fit with their weights, and the rows to predict (None: all rows).

@@ -105,7 +105,8 @@ def validate(
     n_jobs : int, optional
         Processes for the refits, as in scikit-learn (-1: all cores). The result does not depend on it.
     progress : bool or function, optional
-        Show a progress bar (default: on a terminal), or a function of the number of finished and of all refits.
+        ``False`` shows no progress (default: after two seconds, in a terminal or a notebook); or a function of the
+        number of finished and of all refits.
 
     Returns
     -------

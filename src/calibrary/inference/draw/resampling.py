@@ -5,11 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -22,6 +20,7 @@ from calibrary.base.forked import Forked, can_fork
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.replicate import Block, Scheme
+from calibrary.inference.draw.waiting import ProgressBar, WorkDone
 
 #: With fewer units than this, a second thread does not help, because most time is spent in Python itself.
 _THREADS_FROM = 20_000
@@ -33,47 +32,7 @@ _WORTH_COPIES = 1.0
 _SHARES = 4
 
 
-class WorkDone:
-    """The progress of a long computation, from 0 to 1, for a progress bar.
-
-    A computation has ``pieces`` (one for each model), and each piece has parts with given shares of its time. ``hide``
-    removes the bar, so that something can be printed.
-    """
-
-    def __init__(self, pieces: int = 1) -> None:
-        self.done = 0.0
-        self.pieces = max(pieces, 1)
-        self.hide: Callable[[], None] = lambda: None
-        self._ended, self._share, self._drawn, self._expected = 0.0, 0.0, 0.0, 0.0
-
-    def part(self, share: float, draws: float = 0.0) -> None:
-        """Begin a part that is this share of a piece and will draw about ``draws`` numbers."""
-        self._ended += self._share
-        self._share = share / self.pieces
-        self._drawn, self._expected = 0.0, draws
-        self.at(0.0)
-
-    def at(self, fraction: float) -> None:
-        """Set the finished share of the current part."""
-        self.done = min(max(self.done, self._ended + self._share * min(fraction, 1.0)), 1.0)
-
-    def drew(self, numbers: int) -> None:
-        """Add a number of draws that are finished."""
-        self._drawn += numbers
-        if self._expected:
-            self.at(self._drawn / self._expected)
-
-    def piece(self, k: int) -> None:
-        """Set the number of finished pieces."""
-        self._share, self._ended = 0.0, k / self.pieces
-        self.done = max(self.done, self._ended)
-
-
 Work = WorkDone  # the name in version 0.2, which pickles and imports may use
-
-
-#: Set by code that shows one bar for the whole work; the parts then show no bar and report their progress here.
-WATCHED: ContextVar[WorkDone | None] = ContextVar("WATCHED", default=None)
 
 
 # -- many replicates --------------------------------------------------------------------------------
@@ -293,44 +252,6 @@ def _workers(workers: int | None, n_units: int) -> int:
     if workers < 1:
         raise RefusedError(f"workers={workers}: pass at least 1, or None to choose")
     return int(workers)
-
-
-class ProgressBar:
-    """A progress bar on stderr, shown only on a terminal and only if the work will take more than two seconds."""
-
-    def __init__(self, total: int, what: str, numbers: int = 1, shown: bool | None = None) -> None:
-        self.total, self.what, self.numbers = total, what, numbers
-        self.watch = WATCHED.get()
-        self.count = 0
-        self.began = monotonic()
-        self.bar: Any = None
-        self.wanted = (sys.stderr.isatty() if shown is None else shown) and self.watch is None
-
-    def done(self, report: bool, replicates: int = 1, evaluated: bool = False) -> None:
-        self.count += replicates
-        if (
-            self.watch is not None and self.numbers > 1 and not evaluated
-        ):  # an interval that is inverted separately is a small part of many draws
-            self.watch.drew(self.numbers * replicates)
-        if not (report and self.wanted):
-            return
-        elapsed = monotonic() - self.began
-        if self.bar is None and elapsed > 0.3 and elapsed * self.total > 2.0 * self.count:
-            try:
-                from rich.console import Console
-                from rich.progress import Progress
-            except ModuleNotFoundError:  # without the optional package there is no progress bar
-                self.wanted = False
-                return
-            self.bar = Progress(console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task(self.what, total=self.total)
-            self.bar.start()
-        if self.bar is not None:
-            self.bar.update(self.task, completed=self.count)
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
 
 # -- summaries of replicates ------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from calibrary.data.replicate import Block, Replicate, Scheme
 from calibrary.data.sample import Sample, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import fast
-from calibrary.inference.draw.resampling import WATCHED, BlockPath
+from calibrary.inference.draw.resampling import BlockPath
+from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry

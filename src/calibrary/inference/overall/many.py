@@ -14,7 +14,6 @@ from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, values_agree, very_large
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import (
-    WATCHED,
     Replicated,
     alpha_of,
     check_draws,
@@ -25,6 +24,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.draw.unit_law import laws_of, widest
+from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.bootstrap import Bootstrap, ends
 from calibrary.inference.methods.inversion import Inversion, Stream
