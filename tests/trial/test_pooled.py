@@ -248,3 +248,21 @@ def test_the_sentence_states_the_pooled_values_of_metafor():
     truth = {"oe": R["pooled"]["oe_leave"]["estimate"]}
     assert holds(claim, KnownTruth(P, P, measured=truth))
     assert not holds(claim, KnownTruth(P, P, measured={"oe": 1.0}))
+
+
+def test_the_coverage_that_is_stated_is_the_one_that_was_measured():
+    """``benchmarks/centres.json``: 1,000 simulated meta-analyses of 5, 10 and 30 centres."""
+    stored = json.loads((ROOT / "benchmarks" / "centres.json").read_text())
+    assert {(row["centres"], row["runs"]) for row in stored} == {(5, 1000), (10, 1000), (30, 1000)}
+
+    def ends(name, *centres):
+        found = [round(100 * row[name] / row["runs"]) for row in stored if row["centres"] in centres]
+        return f"{min(found)}% to {max(found)}%"
+
+    said = " ".join(cal.pooled.__doc__.split())
+    assert f"contained its true value in {ends('mean_inside', 5, 10, 30)}" in said
+    new = [ends("new_inside", k) for k in (5, 10, 30)]
+    assert f"in {new[0]} with 5 centres, {new[1]} with 10 and {new[2]} with 30" in said
+    (caution,) = cal.pooled(Y, P, centre=CENTRE, metrics="oe").cautions
+    assert f"in {ends('new_inside', 5, 10)} of 1,000 simulations with 5 to 10 centres, and in {new[2]} with 30" in caution
+

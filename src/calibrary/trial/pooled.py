@@ -49,8 +49,9 @@ _NAN = float("nan")
 ZERO = ("half", "leave", "one-stage")
 HARTUNG_KNAPP = ("plain", "truncated")
 DEFAULT = ("oe", "cis.slope", "citl", "auroc", "bs")
-#: With fewer centres the prediction interval is said to cover too little (benchmarks/centres.json).
-_FEW_CENTRES = 10
+#: Up to this number of centres the coverage of the prediction interval was measured, and it is stated
+#: (benchmarks/centres.json).
+_MEASURED_CENTRES = 30
 
 
 class Centres(NamedTuple):
@@ -199,11 +200,11 @@ class Pooled(Result):
     def cautions(self) -> tuple[str, ...]:
         """What must be said of all metrics together."""
         most = max((row.k for row in self.table), default=0)
-        if not 2 < most < _FEW_CENTRES:
+        if not 2 < most <= _MEASURED_CENTRES:
             return ()
         return (
-            f"With {most} centres the interval of a new centre is too narrow: at 5 centres such {percent(0.95)} "
-            "intervals contained the true value in about 90% of simulations.",
+            f"With {most} centres the interval of a new centre is somewhat too narrow: such 95% intervals contained "
+            "the true value in 82% to 92% of 1,000 simulations with 5 to 10 centres, and in 88% to 93% with 30.",
         )
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
@@ -296,6 +297,14 @@ def pooled(
         Level of all intervals.
     pos_label : optional
         The label of the event.
+
+    Notes
+    -----
+    In 1,000 simulated meta-analyses each of 5, 10 and 30 centres of 100 to 400 rows (``benchmarks/centres.json``) the
+    95% interval of the mean contained its true value in 93% to 95%. The prediction interval, with k - 2 degrees of
+    freedom, contained the true value of a new centre too seldom: in 87% to 91% with 5 centres, 82% to 92% with 10 and
+    88% to 93% with 30. It is least reliable where centres differ less than the error of a single centre, as slopes do:
+    the variance between centres is then often estimated as 0.
 
     Returns
     -------
