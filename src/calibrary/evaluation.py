@@ -20,8 +20,8 @@ from calibrary.base.errors import (
     suggest,
 )
 from calibrary.base.forked import Forked, can_fork
-from calibrary.base.markup import html_table
-from calibrary.base.numbers import EXACT, ends, number, pvalue_cell
+from calibrary.base.markup import element, html_table, markup
+from calibrary.base.numbers import EXACT, ends, number, pvalue, pvalue_cell
 from calibrary.data import Data, as_data
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
@@ -168,8 +168,28 @@ class Evaluation:
             lines += ["", f"not computed ({len(self.skipped)}): " + ", ".join(self.skipped)]
         return "\n".join(lines)
 
+    @property
+    def headline(self) -> str:
+        """The first metric in a sentence: the primary one, the ECE, or the first of the table."""
+        row = next((r for r in self.rows if r.primary), None) or next((r for r in self.rows if r.id == "ece"), None)
+        if row is None:
+            return "No metric was computed."
+        chance = "" if row.null_mean is None else f" A calibrated model would show about {number(row.null_mean)}."
+        p = "" if row.pvalue is None else f", {pvalue(row.pvalue, int(self.settings.get('n_resamples', EXACT)))}"
+        between = f" ({said})" if (said := ends(row.low, row.high)) else ""
+        return f"{row.name[:1].upper()}{row.name[1:]} {number(row.value)}{between}{p}.{chance}"
+
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        head, body = self._table()
+        families: dict[str, list[list[str]]] = {}
+        for row, cells in zip(self.rows, body, strict=True):
+            families.setdefault(row.family, []).append(cells)
+        facts = f"{self.n:,} predictions, {self.n_classes} classes. {self.headline}"
+        left = [element("p", f"Not computed ({len(self.skipped)}): {', '.join(self.skipped)}")] if self.skipped else []
+        tables = [
+            markup(element("h4", f"{family} family"), html_table(head, rows)) for family, rows in families.items()
+        ]
+        return markup(element("p", facts), tables, left)
 
 
 _COLUMNS = {

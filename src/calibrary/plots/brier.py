@@ -15,7 +15,7 @@ from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model
+from calibrary.plots.data import FigureData, binary_view, each_model, facts
 
 #: Corners of a curve whose fill is drawn; more would only make the file larger.
 _MOST = 1500
@@ -227,7 +227,7 @@ def plot_brier_curve(
         look,
         "Brier curve",
         f"Brier score {data.area[0]:.4f} = false alarms {data.area[1]:.4f} + misses {data.area[2]:.4f} · "
-        f"N = {data.n:,.0f} · lens {data.lens}",
+        + facts(data.n, data.lens),
         f"The area under the curve is the Brier score; under the cost curve {data.cost_area:.4f}. The difference, "
         f"{data.area[0] - data.cost_area:.4f}, is what the best monotone recalibration fitted to "
         "these same rows would remove; on new rows it is less.",
@@ -286,7 +286,7 @@ def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: s
         ax,
         look,
         "Brier curves of several models",
-        f"N = {sizes} · lens {first.lens} · areas are Brier scores",
+        facts(sizes, first.lens, "areas are Brier scores"),
         "Lower is better at that trade-off. The hybrid takes the better model at every threshold; the strip below says "
         "which.",
         caption=caption,

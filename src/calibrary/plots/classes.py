@@ -8,9 +8,22 @@ from calibrary.base.numbers import number
 from calibrary.base.text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
+from calibrary.grouping.events import bins_for_events
 from calibrary.grouping.named import edges_among
+from calibrary.inference.draw.look import look_at
+from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.plots import style
+from calibrary.plots.axis import square, together
+from calibrary.plots.data import CHECKED
 from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliability_data
+from calibrary.question import Question
+
+#: The most bins of a small diagram.
+_MOST = 10
+#: The mark of a class in words.
+MARKED = (
+    "▲ and orange: the mean prediction differs significantly from the share of the class (5%, all classes at once)."
+)
 
 
 def class_data(
@@ -18,18 +31,32 @@ def class_data(
 ) -> dict[str, ReliabilityData]:
     """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`.
 
-    Without ``n_bins`` or edges there are 10 bins. The interval of each ECE is computed only with ``interval=True``,
-    because the small diagrams do not show it.
+    Without ``n_bins`` or edges there are at most 10 bins, as the events of the class allow. The interval of each ECE is
+    computed only with ``interval=True``, because the small diagrams do not show it.
     """
     options.setdefault("interval", False)
-    n_bins = 10 if n_bins is None and edges_among(options) is None else n_bins
+    free = n_bins is None and edges_among(options) is None
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     views = p.through(as_lens(lens, options.pop("r", None)))
     return {
-        _name(key, p.classes): reliability_data(view, n_bins=n_bins, lens="binary", **options)
+        _name(key, p.classes): reliability_data(
+            view, n_bins=min(bins_for_events(view), _MOST) if free else n_bins, lens="binary", **options
+        )
         for key, view in zip(views.keys, views.views, strict=True)
     }
+
+
+def _significant(y_true: Any, y_prob: Any, lens: Any, checked: dict[str, Any]) -> set[str]:
+    """The classes whose mean prediction differs significantly from their share, tested for all classes at once."""
+    p = predictions(y_true, y_prob, **checked)
+    if lens != "class-wise" or p.k < 3 or p.fractional:
+        return set()
+    look = look_at(p, Question(lens="top-label"))
+    if look.classes is None:
+        return set()
+    off = beyond_chance(look, None, 0.05)[0]
+    return {str(name) for name, far in zip(look.classes.names, off, strict=True) if far}
 
 
 def _name(key: Any, classes: tuple[Any, ...]) -> str:
@@ -39,34 +66,50 @@ def _name(key: Any, classes: tuple[Any, ...]) -> str:
 
 
 def small_multiples(
-    y_true: Any, y_prob: Any = None, *, most: int = 36, caption: bool = True, theme: str = "light", **options: Any
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    most: int = 36,
+    columns: int | None = None,
+    caption: bool = True,
+    theme: str = "light",
+    **options: Any,
 ) -> Any:
     """One small reliability diagram per class (or pair); with more than ``most``, those with the largest error.
 
-    Takes the arguments of :func:`class_data`, or its result. Returns the matplotlib Figure.
+    Takes the arguments of :func:`class_data`, or its result. A class is marked if its mean prediction differs
+    significantly (at 5%, tested for all classes at once) from its share. Returns the matplotlib Figure.
     """
+    marked = set[str]()
+    if not isinstance(y_true, dict):
+        checked = {k: v for k, v in options.items() if k in CHECKED}
+        marked = _significant(y_true, y_prob, options.get("lens", "class-wise"), checked)
     data = y_true if isinstance(y_true, dict) else class_data(y_true, y_prob, **options)
     chosen = list(data)
     if len(chosen) > most:
-        chosen = sorted(chosen, key=lambda name: -data[name].ece)[:most]
-    columns = _columns(len(chosen))
+        chosen = sorted(chosen, key=lambda name: (name not in marked, -data[name].ece))[:most]
+    columns = columns or _columns(len(chosen))
+    axis = together(data[name].axis for name in chosen)
     rows = -(-len(chosen) // columns)
     figure = style.new_figure((max(1.75 * columns + 0.5, 4.2), 2.05 * rows + 0.9), theme)
     look = style.look(theme)
     for place, name in enumerate(chosen):
         ax, _ = style.new_axes(figure.add_subplot(rows, columns, place + 1), theme)
-        style.unit_square(ax, look, "", "")
-        draw_line(ax, look, data[name], look.model, None)
-        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
-        ax.set_title(f"{for_figure(name, 30)}   ECE {number(data[name].ece)}", fontsize=8, loc="left", color=look.ink)
+        square(ax, look, axis, "", "")
+        far = name in marked
+        draw_line(ax, look, data[name], look.gap if far else look.model, None)
+        if axis.whole:
+            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        title = f"{'▲ ' if far else ''}{for_figure(name, 30)}   ECE {number(data[name].ece)}"
+        ax.set_title(title, fontsize=8, loc="left", color=look.ink, fontweight="bold" if far else "normal")
         ax.tick_params(labelsize=7.5, labelbottom=place >= len(chosen) - columns, labelleft=place % columns == 0)
         if place % columns == 0:
             ax.set_ylabel("Frequency", fontsize=8)
         if place >= len(chosen) - columns:
             ax.set_xlabel("Prediction", fontsize=8)
     left = f", the {len(chosen)} worst of {len(data)}" if len(chosen) < len(data) else ""
-    style.around(figure, look, f"Reliability by class{left}", _numbers(data), caption=caption)
+    style.around(figure, look, f"Reliability by class{left}", _numbers(data, marked), caption=caption)
     return figure
 
 
@@ -78,9 +121,11 @@ def _columns(n: int) -> int:
     return max(range(fewest, 7), key=lambda k: (-(-n % k), k))
 
 
-def _numbers(data: dict[str, ReliabilityData]) -> str:
+def _numbers(data: dict[str, ReliabilityData], marked: set[str]) -> str:
     first = next(iter(data.values()))
     sizes = [d.n for d in data.values()]
     n = f"N = {min(sizes):,.0f}" + ("" if min(sizes) == max(sizes) else f" to {max(sizes):,.0f}")
     bars = " · bars: one standard error" if first.error == "se" else ""
-    return f"{n} · {first.n_bins} {BINS.get(first.binning, 'bins')}{bars} · larger points: more cases"
+    most = max(d.n_bins for d in data.values())
+    said = f"\n{MARKED}" if marked else ""
+    return f"{n} · {most} {BINS.get(first.binning, 'bins')}{bars} · larger points: more cases{said}"

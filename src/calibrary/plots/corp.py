@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import one_of
-from calibrary.base.numbers import counted, percent
+from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.inference.draw.bands import on_rows_and_labels, pointwise
@@ -16,7 +16,8 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
-from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells
+from calibrary.plots.axis import WHOLE, Axis, axis_of, square
+from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, facts
 from calibrary.plots.pointed import series, tooltips
 
 #: The fit in the legend.
@@ -32,6 +33,7 @@ class CorpData(FigureData):
     score, fit, weight : distinct confidences, the fit there, and the number of rows
     low, high : the band
     miscalibration, discrimination, uncertainty, brier : MCB, DSC, UNC and their sum MCB - DSC + UNC
+    axis : the kind of axis and its ends
     """
 
     score: Array
@@ -47,6 +49,7 @@ class CorpData(FigureData):
     lens: str
     band: str | None
     level: float
+    axis: Axis = WHOLE
 
 
 def corp_data(
@@ -57,6 +60,7 @@ def corp_data(
     confidence_level: float = 0.9,
     n_resamples: int = 1000,
     lens: Any = "auto",
+    axis: Any = "auto",
     rng: Any = 0,
     **checked: Any,
 ) -> CorpData:
@@ -64,7 +68,8 @@ def corp_data(
 
     ``band="consistency"`` is the range of fits of a calibrated model (around the diagonal); "confidence" is the
     uncertainty of the fit itself (labels drawn from it); "honest" contains the whole calibration curve with guaranteed
-    coverage for any number of rows (:func:`calibrary.honest_band`); None draws no band.
+    coverage for any number of rows (:func:`calibrary.honest_band`); None draws no band. ``axis`` is as in
+    :func:`reliability_data`.
     """
     if band is not None:
         one_of("band", band, ("consistency", "confidence", "honest"))
@@ -82,7 +87,7 @@ def corp_data(
     return CorpData(
         ties.c, fit, ties.w, low, high,
         parts.miscalibration, parts.discrimination, parts.uncertainty, parts.score,
-        view.total, name, band, confidence_level,
+        view.total, name, band, confidence_level, axis_of(view, axis),
     )  # fmt: skip
 
 
@@ -118,6 +123,8 @@ def plot_corp(
     Returns the matplotlib Axes.
     """
     one_of("diagram", diagram, ("reliability", "bias"))
+    if diagram == "bias":
+        options.setdefault("axis", "probability")
     data = y_true if isinstance(y_true, CorpData) else corp_data(y_true, y_prob, **options)
     bias = diagram == "bias"
     tall = 0.3 if data.band == "honest" else 0.0  # the caption of this band is longer
@@ -126,7 +133,7 @@ def plot_corp(
         ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
         ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
     else:
-        style.unit_square(ax, look, *axis_names(data.lens))
+        square(ax, look, data.axis, *axis_names(data.lens))
     _draw_band(ax, look, data, bias)
     with series(ax, _FIT):
         _draw_fit(ax, look, data, bias)
@@ -138,10 +145,10 @@ def plot_corp(
         ax,
         look,
         "Bias by isotonic regression" if bias else "CORP reliability diagram",
-        f"MCB {data.miscalibration:.4f} · DSC {data.discrimination:.4f} · UNC {data.uncertainty:.4f} · "
-        f"N = {data.n:,.0f} · lens {data.lens}",
-        f"Brier score {data.brier:.4f} = miscalibration MCB - discrimination DSC + uncertainty UNC. {_about(data)} "
-        "Bottom: where the predictions lie.",
+        f"Brier score {number(data.brier)} = miscalibration {number(data.miscalibration)} (MCB) - discrimination "
+        f"{number(data.discrimination)} (DSC) + uncertainty {number(data.uncertainty)} (UNC) · "
+        + facts(data.n, data.lens, "" if bias else data.axis.said),
+        f"{_about(data)} Bottom: where the predictions lie.",
         caption=caption,
         legend="upper right" if bias else "upper left",
     )
@@ -176,8 +183,8 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     base = data.score[at] if bias else 0.0
     ax.fill_between(
         data.score[at],
-        data.low[at] - base,
-        data.high[at] - base,
+        data.axis.near(data.low[at]) - base,
+        data.axis.near(data.high[at]) - base,
         color=look.gray,
         alpha=0.25,
         lw=0,
@@ -205,7 +212,7 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     first = run_starts(data.fit)
     last = np.append(first[1:] - 1, len(data.fit) - 1)
     at = np.unique(np.concatenate([first, last]))
-    height = data.fit - data.score if bias else data.fit
+    height = data.fit - data.score if bias else data.axis.near(data.fit)
     ax.plot(data.score[at], height[at], color=look.gap, lw=1.1, zorder=3, label=_FIT)
     points = np.column_stack([data.score, height])
     flat = last > first
@@ -228,7 +235,8 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
 
 def _histogram(ax: Any, look: style.Look, data: CorpData) -> None:
     inset = ax.inset_axes([0.0, 0.0, 1.0, 0.11], zorder=0.5)
-    share = np.histogram(data.score, bins=40, range=(0.0, 1.0), weights=data.weight)[0]
+    share = data.axis.histogram(data.score, data.weight)
     inset.stairs(share, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
-    inset.set(xlim=ax.get_xlim(), ylim=(0, 1.02 * share.max()))
+    room = 0.0 if data.axis.kind == "log odds" else 0.02
+    inset.set(xlim=(-room, 1.0 + room), ylim=(0, 1.02 * share.max()))
     inset.axis("off")

@@ -14,7 +14,7 @@ from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model
+from calibrary.plots.data import FigureData, binary_view, each_model, facts
 from calibrary.plots.pointed import series, tooltips
 
 
@@ -75,7 +75,7 @@ def plot_cumulative(
         return _several(each_model(y_true, cumulative_data, **options), ax, caption, theme)
     data = y_true if isinstance(y_true, CumulativeData) else cumulative_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
-    _frame(ax, look, [data])
+    _frame(ax, look, [data], triangle=not band)
     shown = style.corners(data.value)
     if band:
         at = style.corners(data.sigma, 300)
@@ -91,9 +91,9 @@ def plot_cumulative(
         ax,
         look,
         "Cumulative difference",
-        f"N = {data.n:,.0f} · lens {data.lens} · asymptotic p-values",
+        facts(data.n, data.lens, "asymptotic p-values"),
         "Slope is miscalibration: rising where events are more frequent than predicted, falling where less. Grey: ± 2 "
-        "standard deviations if calibrated; the dark triangle at the origin repeats those of the end point.",
+        "standard deviations if calibrated" + ("." if band else ", of the end point: the triangle at the origin."),
         caption=caption,
         legend="above",
         lift=26.0,
@@ -101,7 +101,7 @@ def plot_cumulative(
     return ax
 
 
-def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
+def _frame(ax: Any, look: style.Look, walks: list[CumulativeData], triangle: bool = True) -> None:
     end = max(float(d.sigma[-1]) for d in walks)
     low = min(*(float(d.value.min()) for d in walks), -2 * end, -1e-9)
     high = max(*(float(d.value.max()) for d in walks), 2 * end, 1e-9)
@@ -109,16 +109,17 @@ def _frame(ax: Any, look: style.Look, walks: list[CumulativeData]) -> None:
     ax.set(xlim=(0, 1.025), ylim=(low - room, high + room), ylabel="Cumulative difference")
     ax.set_xlabel("Share of the data, ascending confidence")
     ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
-    ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.gray, alpha=0.75, lw=0, zorder=2)
+    if triangle:
+        ax.fill([0, 0.022, 0], [-2 * end, 0, 2 * end], color=look.gray, alpha=0.75, lw=0, zorder=2)
 
 
 def _marks(ax: Any, look: style.Look, data: CumulativeData, numbers: bool) -> None:
     """The point of largest deviation and the range, with their values and p-values unless the page gives them."""
     top = int(np.abs(data.value).argmax())
-    ks = "ECCE-MAD (KS)" + (f" {data.ks:.4f}, {pvalue(data.ks_pvalue)}" if numbers else "")
+    ks = "largest difference (KS)" + (f" {data.ks:.4f}, {pvalue(data.ks_pvalue)}" if numbers else "")
     ax.plot(data.share[top], data.value[top], "o", color=look.gap, ms=6, zorder=5, label=ks, clip_on=False)
     low, high = int(data.value.argmin()), int(data.value.argmax())
-    kuiper = "ECCE-R (Kuiper)" + (f" {data.kuiper:.4f}, {pvalue(data.kuiper_pvalue)}" if numbers else "")
+    kuiper = "range (Kuiper)" + (f" {data.kuiper:.4f}, {pvalue(data.kuiper_pvalue)}" if numbers else "")
     with series(ax, kuiper):
         ax.vlines(1.015, data.value[low], data.value[high], color=look.good, lw=3.5, label=kuiper, zorder=4)
         for i in (low, high):
@@ -159,7 +160,7 @@ def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: s
         ax,
         look,
         "Cumulative difference of several models",
-        f"N = {sizes} · lens {first.lens}",
+        facts(sizes, first.lens),
         "Flatter is better; the slope is the miscalibration. The triangle at the origin spans ± 2 standard "
         "deviations of the end point (of the widest model).",
         caption=caption,

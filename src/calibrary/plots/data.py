@@ -142,6 +142,27 @@ def each_model(models: Mapping[str, Any], make: Callable[..., Made], **options: 
     return made  # type: ignore[return-value]
 
 
+#: What is drawn of predictions through a lens, in a caption.
+_SEEN = {"binary": "", "top-label": "confidence in the predicted class", "pairwise": "one class against another"}
+
+
+def facts(n: Any, lens: str, *others: str) -> str:
+    """The number of cases, what is drawn of them, and other facts of a caption."""
+    size = n if isinstance(n, str) else f"{n:,.0f}"
+    return " · ".join(filter(None, (f"N = {size}", _SEEN.get(lens, lens.replace("-", " ")), *others)))
+
+
+def on_one_axis(models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any) -> Any:
+    """The figure data of several models on one axis."""
+    from calibrary.plots.axis import together
+
+    made = each_model(models, make, axis=axis, **options)
+    shared = together(data.axis for data in made.values())
+    other = {name: models[name] for name, data in made.items() if data.axis != shared}
+    again = {name: given for name, given in other.items() if not isinstance(given, FigureData)}
+    return made | (each_model(again, make, axis=shared, **options) if again else {}), shared
+
+
 def axis_names(lens: str) -> tuple[str, str]:
     """The axis labels of a reliability diagram for a lens."""
     if lens in ("binary", "pairwise", "code", "pooled"):

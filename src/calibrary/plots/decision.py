@@ -18,7 +18,8 @@ from calibrary.inference.draw.bands import on_labels
 from calibrary.metrics.decision.cost import cost_curve, cost_of
 from calibrary.metrics.decision.regret import Regret
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, cells, each_model
+from calibrary.plots.axis import axis_of
+from calibrary.plots.data import FigureData, binary_view, cells, each_model, facts
 from calibrary.plots.pointed import tooltips
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
@@ -72,7 +73,7 @@ def decision_data(
     *,
     thresholds: Any = None,
     limits: tuple[float, float] | None = None,
-    axis: str = "linear",
+    axis: str = "auto",
     standardized: bool = False,
     confidence_level: float = 0.95,
     n_resamples: int = 99,
@@ -82,11 +83,15 @@ def decision_data(
 ) -> DecisionData:
     """Net benefit and regret for thresholds within ``limits``.
 
-    ``thresholds`` are marked on the curve. ``axis="logit"`` uses a log-odds axis, for rare events; the limits are then
-    those of the scores. ``n_resamples`` draws of labels give the regret of a calibrated model by chance; 0 omits it.
+    ``thresholds`` are marked on the curve. ``axis="log odds"`` (or "logit") is for rare events, with the limits of the
+    scores; "probability" (or "linear") is the other; "auto" chooses as :func:`reliability_data` does. ``n_resamples``
+    draws of labels give the regret of a calibrated model by chance; 0 omits it.
     """
-    one_of("axis", axis, ("linear", "logit"))
+    one_of("axis", axis, ("auto", "linear", "logit", "probability", "log odds"))
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
+    if axis == "auto":
+        axis = axis_of(view).kind
+    axis = "logit" if axis in ("logit", "log odds") else "linear"
     t = _grid(view, axis, limits)
     options: dict[str, Any] = {"standardized": standardized, "confidence_level": confidence_level, "lens": "binary"}
     curve, regret = decision_curve(view, thresholds=t, **options), regret_curve(view, lens="binary")
@@ -161,7 +166,10 @@ def plot_decision(
     if models is not None:
         y_true = {name: (y_true, p) for name, p in models.items()}
     if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, decision_data, **options), ax, caption, theme)
+        made = each_model(y_true, decision_data, **options)
+        if len({data.axis for data in made.values()}) > 1:
+            made = each_model(y_true, decision_data, **options | {"axis": "linear"})
+        return _several(made, ax, caption, theme)
     data = y_true if isinstance(y_true, DecisionData) else decision_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme, size=(5.8, 6.8))
     _references(ax, look, data)
@@ -186,7 +194,7 @@ def plot_decision(
         ax,
         look,
         "Decision curve",
-        f"prevalence {data.prevalence:.3g} · N = {data.n:,.0f} · lens {data.lens} · decision loss "
+        f"prevalence {data.prevalence:.3g} · {facts(data.n, data.lens)} · decision loss "
         f"{data.decision_loss:.4f}, at threshold {data.worst:.3g}",
         "Acting on the model is worthwhile where its line is above both others. Below: the loss per case from acting "
         "on the stated probabilities instead of recalibrated ones; the dashed line is expected by chance. Ticks: "
@@ -246,7 +254,7 @@ def _threshold_axis(ax: Any, data: DecisionData) -> None:
     ax.set_xscale("logit")
     ax.set_xlim(low, high)
     ticks = _apart(_TICKS[(low <= _TICKS) & (high >= _TICKS)], low, high)
-    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set_xticks(ticks, [percent(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
 
 
@@ -265,7 +273,7 @@ def _regret_panel(ax: Any, look: style.Look, models: list[DecisionData]) -> Any:
     if models[0].axis == "logit":
         below.set_xscale("logit")
         below.set_xlim(ax.get_xlim())
-        below.set_xticks(ax.get_xticks(), [f"{tick:g}" for tick in ax.get_xticks()])
+        below.set_xticks(ax.get_xticks(), [percent(tick) for tick in ax.get_xticks()])
         below.set_xticks([], minor=True)
         ax.tick_params(labelbottom=False)
     below.set_xlim(ax.get_xlim())
@@ -299,7 +307,7 @@ def _several(models: dict[str, DecisionData], ax: Any, caption: bool, theme: str
         ax,
         look,
         "Decision curves of several models",
-        f"prevalence {first.prevalence:.3g} · N = {sizes} · lens {first.lens}",
+        f"prevalence {first.prevalence:.3g} · {facts(sizes, first.lens)}",
         "At each threshold the highest line is the best. Below: the loss per case from acting on the stated "
         "probabilities instead of recalibrated ones.",
         caption=caption,
@@ -314,13 +322,17 @@ def _several(models: dict[str, DecisionData], ax: Any, caption: bool, theme: str
 
 @dataclass(frozen=True)
 class MurphyData(FigureData):
-    """The cost of deciding by a model at every threshold: corners, in pairs: the two ends of each linear piece."""
+    """The cost of deciding by a model at every threshold: corners, in pairs: the two ends of each linear piece.
+
+    ``prevalence`` is the share of the event, from which the cost of predicting it for every row follows.
+    """
 
     threshold: Array
     cost: Array
     brier: float
     n: float
     lens: str
+    prevalence: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -338,7 +350,7 @@ def murphy_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **checke
     """Elementary scores (1-t) P(y=1, c<=t) + t P(y=0, c>t) of one model."""
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     curve = murphy_curve(view, lens="binary")
-    return MurphyData(curve.threshold, curve.cost, curve.brier, view.total, name)
+    return MurphyData(curve.threshold, curve.cost, curve.brier, view.total, name, float(view.mean(view.y)))
 
 
 def murphy_difference(
@@ -385,6 +397,12 @@ def plot_murphy(
         at = style.corners(data.cost, 2 * _CORNERS)
         label = f"{name}: Brier {data.brier:.4f}" if name else f"Brier score {data.brier:.4f}"
         ax.plot(data.threshold[at], data.cost[at], lw=1.5, label=label, **look.nth(i))
+    share = next(iter(made.values())).prevalence
+    if np.isfinite(share):
+        t = np.linspace(0.0, 1.0, 501)
+        label = f"predicting {percent(share)} for every case"
+        cost = np.minimum((1.0 - t) * share, t * (1.0 - share))
+        ax.plot(t, cost, color=look.gray, lw=1.1, ls=style.DASHED, label=label, zorder=1)
     highest = max(float(d.cost.max()) for d in made.values())
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(highest, 1e-9)), xlabel="Threshold", ylabel="Mean elementary score")
     below = None if gap is None else _difference_panel(ax, look, gap, list(made))
@@ -393,12 +411,12 @@ def plot_murphy(
         ax,
         look,
         "Murphy diagram",
-        f"N = {first.n:,.0f} · lens {first.lens} · twice the area under a line is its Brier score",
+        facts(first.n, first.lens, "twice the area under a line is its Brier score"),
         "The cost of acting above each threshold, misses weighing 1 - t and false alarms t. Lower is better; lower "
-        "everywhere is better in every proper score."
+        "everywhere is better in every proper score. Dashed: the share of the event predicted for every case."
         + ("" if gap is None else f" Below: the difference with its pointwise {gap.level:.0%} interval."),
         caption=caption,
-        legend="above" if any(made) or len(made) > 1 else None,
+        legend="above",
         below=below,
     )
     return ax

@@ -15,7 +15,7 @@ from calibrary.grouping import EqualWidth
 from calibrary.metrics.segments.grouping_loss import leaf_of_each
 from calibrary.numerics.draw import shuffled
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view
+from calibrary.plots.data import FigureData, axis_names, binary_view, facts
 from calibrary.plots.reliability import clopper_pearson
 
 
@@ -144,7 +144,7 @@ def plot_grouping(
         ax,
         look,
         "Grouping diagram",
-        f"N = {data.n:,.0f}, half of it held out · lens {data.lens} · {data.n_bins} bins",
+        facts(f"{data.n:,.0f}, half of it held out", data.lens, f"{data.n_bins} bins"),
         f"Area of a point: held-out cases of the group; bars: {data.level:.0%} Clopper-Pearson. Points far apart in "
         "one bin: the model gives different cases the same confidence.",
         caption=caption,

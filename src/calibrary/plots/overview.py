@@ -21,7 +21,7 @@ def overview(
     y_prob: Any = None,
     *,
     theme: str = "light",
-    n_bins: int = 15,
+    n_bins: int | None = None,
     lens: Any = "auto",
     title: str | None = None,
     figure: Any = None,
@@ -32,7 +32,7 @@ def overview(
     Parameters
     ----------
     y_true, y_prob : as everywhere; a ``Matches`` object gets the detection figures instead
-    n_bins, lens : of the reliability diagram, and of all
+    n_bins, lens : of the reliability diagram (as the events allow), and of all
     title : str, optional
         A headline for the page.
     figure : matplotlib Figure, optional

@@ -94,7 +94,6 @@ def bin_words(
     return f"{place}{counted(n, 'case')}\npredicted {percent(predicted)}, observed {percent(observed)}{between}"
 
 
-def near_words(n: float, place: float, reach: float) -> str:
+def near_words(n: float, low: float, high: float) -> str:
     """The number of cases near a point of a curve, which has no bins."""
-    between = f"{percent(max(place - reach, 0.0))} to {percent(min(place + reach, 1.0))}"
-    return f"{counted(n, 'case')} predicted {between}"
+    return f"{counted(n, 'case')} predicted {percent(low)} to {percent(high)}"

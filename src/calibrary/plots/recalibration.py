@@ -11,10 +11,12 @@ from calibrary.base.numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import group
+from calibrary.grouping.events import bins_for_events
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, axis_names, binary_view
+from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
+from calibrary.plots.data import FigureData, axis_names, binary_view, facts
 from calibrary.plots.pointed import bin_words, series, tooltips
-from calibrary.plots.reliability import wilson
+from calibrary.plots.reliability import BINS, wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
 
 #: Bins of fewer cases than this are drawn faintly, because their frequency is very uncertain.
@@ -29,7 +31,8 @@ class RecalibrationData(FigureData):
     ----------
     confidence, outcome, low, high, weight : of each bin before recalibration, with a Wilson interval
     after_confidence, after_outcome, after_low, after_high, after_weight : the same after recalibration
-    histogram, after_histogram : share of the predictions in 40 equal parts of [0, 1]
+    histogram, after_histogram : share of the predictions in 40 equal parts of the axis
+    axis : the kind of axis and its ends
     ece, after_ece, calibrated_ece : the ECE before and after, and its mean for a calibrated model (NaN: not known)
     metric : the metric of these three numbers, if it is not the ECE of the drawn bins
     map, name, advised : the map, its name, and whether it is recommended
@@ -61,7 +64,7 @@ class RecalibrationData(FigureData):
     level: float
     metric: str = "ECE"
     binning: str = "width"
-    window: tuple[float, float] = (0.0, 1.0)
+    axis: Axis = WHOLE
 
 
 def recalibration_data(
@@ -72,8 +75,7 @@ def recalibration_data(
     confidence_level: float = 0.95,
     lens: Any = "auto",
     r: int | None = None,
-    binning: str = "width",
-    window: tuple[float, float] = (0.0, 1.0),
+    axis: Any = "auto",
     **options: Any,
 ) -> RecalibrationData:
     """The data of :func:`plot_recalibration`.
@@ -85,10 +87,9 @@ def recalibration_data(
         The map; by default the recommended one, or the best if none is recommended.
     confidence_level : of the Wilson intervals
     lens, r : the one view of several classes that is drawn; the top label by default
-    binning : "width" or "mass"
-        The binning rule.
-    window : (float, float)
-        The part of [0, 1] in which nearly all predictions lie.
+    axis : as in :func:`reliability_data`
+        The bins have equal width on an axis from 0 to 1, else equally many expected events; at most ``n_bins``, as the
+        events allow.
     **options : those of :func:`calibrary.recalibration_gain`
 
     Examples
@@ -103,9 +104,11 @@ def recalibration_data(
     gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
     row = gain[map or gain.advice or gain.best.map]
     p = gain.predictions
-    drawn = (lens, r, gain.n_bins, binning, window, confidence_level)
-    before, name = _bins(p, p.probability, *drawn)
-    after, _ = _bins(p, gain.cross_fitted[row.map], *drawn)
+    views = [binary_view(p.view(p.y, q), lens=lens, r=r) for q in (p.probability, gain.cross_fitted[row.map])]
+    name = views[0][1]
+    drawn_on = together(axis_of(view, axis) for view, _ in views)
+    n_bins = min(gain.n_bins, bins_for_events(views[0][0]))
+    before, after = (_bins(view, drawn_on, n_bins, confidence_level) for view, _ in views)
     names = ("confidence", "outcome", "low", "high", "weight", "histogram")
     curves: dict[str, Any] = dict(zip(names, before, strict=True))
     curves |= {f"after_{name}": value for name, value in zip(names, after, strict=True)}
@@ -120,30 +123,18 @@ def recalibration_data(
         sentence=gain.sentence,
         n=p.total,
         n_folds=gain.n_folds,
-        n_bins=gain.n_bins,
+        n_bins=n_bins,
         lens=name,
         level=confidence_level,
-        binning=binning,
-        window=window,
+        binning="width" if drawn_on.whole else "events",
+        axis=drawn_on,
     )
 
 
-def _bins(
-    p: Predictions,
-    probability: Array,
-    lens: Any,
-    r: int | None,
-    n_bins: int,
-    binning: str,
-    window: tuple[float, float],
-    level: float,
-) -> tuple[tuple[Array, ...], str]:
-    """The bins of these probabilities, and the name of the lens."""
-    view, name = binary_view(p.view(p.y, probability), lens=lens, r=r)
-    bins = group(view, binning, n_bins=n_bins)
+def _bins(view: Predictions, axis: Axis, n_bins: int, level: float) -> tuple[Array, ...]:
+    bins = group(view, n_bins=n_bins) if axis.whole else event_bins(view, n_bins)
     low, high = wilson(bins.label, bins.weight, level)
-    histogram = np.histogram(view.c, bins=40, range=window, weights=view.w)[0] / view.total
-    return (bins.confidence, bins.label, low, high, bins.weight, histogram), name
+    return bins.confidence, bins.label, low, high, bins.weight, axis.histogram(view.c, view.weight)
 
 
 def plot_recalibration(
@@ -175,22 +166,30 @@ def plot_recalibration(
     """
     data = y_true if isinstance(y_true, RecalibrationData) else recalibration_data(y_true, y_prob, map=map, **options)
     ax, look = style.new_axes(ax, theme, size=(5.4, 7.4))
-    style.unit_square(ax, look, *axis_names(data.lens))
+    square(ax, look, data.axis, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
-    _curve(ax, look, *before, look.gap, style.DASHED, "s", f"as stated: {data.metric} {number(data.ece)}", data.level)
+    _curve(
+        ax,
+        look,
+        *before,
+        look.model,
+        style.DASHED,
+        "s",
+        f"not recalibrated: {data.metric} {number(data.ece)}",
+        data.level,
+    )
     chance = "" if np.isnan(data.calibrated_ece) else f", {number(data.calibrated_ece)} if calibrated"
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
-    _curve(ax, look, *after, look.model, "-", "o", words, data.level)
-    above = style.strip(ax)
-    edges = np.linspace(*data.window, 41)
-    above.stairs(data.histogram, edges, fill=True, color=look.gap, alpha=0.3, lw=0)
-    above.stairs(data.after_histogram, edges, color=look.model, lw=1.1)
+    _curve(ax, look, *after, look.gap, "-", "o", words, data.level)
+    above, edges = strip_of(ax, data.axis), np.linspace(0.0, 1.0, 41)
+    above.stairs(data.histogram, edges, fill=True, color=look.model, alpha=0.3, lw=0)
+    above.stairs(data.after_histogram, edges, color=look.gap, lw=1.1)
     style.finish(
         ax,
         look,
         "Before and after recalibration" + ("" if data.advised else ": no evidence of a gain"),
-        f"N = {data.n:,.0f} · {data.n_folds} folds · {data.n_bins} equal-{data.binning} bins · lens {data.lens}",
+        facts(data.n, data.lens, f"{data.n_folds} folds", f"{data.n_bins} {BINS[data.binning]}", data.axis.said),
         f"{data.sentence} Every row is recalibrated by a map fitted to the other folds. Error bars: {data.level:.0%} "
         f"Wilson intervals; faint: fewer than {_FEW} cases.",
         caption=caption,

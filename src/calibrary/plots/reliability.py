@@ -14,22 +14,26 @@ from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import with_interval
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
+from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.reliability import ReliabilityBins
 from calibrary.grouping import Groups, group
+from calibrary.grouping.events import bins_for_events
 from calibrary.grouping.named import edges_among, refuse_idle_bins
 from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.plots import style
+from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of
 from calibrary.plots.data import (
     CHECKED,
     FigureData,
     axis_names,
     binary_view,
     direction,
-    each_model,
+    facts,
     interval_of,
+    on_one_axis,
     refuse_unknown,
 )
 from calibrary.plots.pointed import bin_words, tooltips
@@ -42,7 +46,7 @@ HISTOGRAMS = ("auto", "strip", "panel", "none")
 _OF_BINS = ("closed", "mass_rule", "edges", "points_per_bin", "strategy")
 _OPTIONS = (
     *_OF_BINS, "n_bins", "binning", "lens", "error", "confidence_level", "n_resamples", "rng", "interval",
-    "kind", "label", "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
+    "axis", "kind", "label", "color", "colour", "labels_shown", "histogram", "true_curve", "caption", "theme", *CHECKED,
 )  # fmt: skip
 #: Bins with fewer cases are drawn faintly, because their frequency is very uncertain.
 FEW = 5
@@ -57,8 +61,11 @@ class ReliabilityData(ReliabilityBins, FigureData):
     low, high : ends of each bin's error bar
     ece, ece_low, ece_high : the ECE of these bins, and its interval by :func:`calibrary.interval`
     mean_confidence, mean_label : over all cases
-    histogram : share of the predictions in 40 equal parts of [0, 1]
+    histogram : share of the predictions in 40 equal parts of the axis
     shown_confidence, shown_label : the (at most 2,000) cases drawn one by one
+    binning : "width", "mass", ..., or "events" for bins with equally many expected events
+    ece_bins : the bins of the ECE, if they are not those of the diagram
+    axis : the kind of axis and its ends
     """
 
     low: Array
@@ -77,6 +84,13 @@ class ReliabilityData(ReliabilityBins, FigureData):
     lens: str
     error: str | None
     level: float
+    ece_bins: str = ""
+    axis: Axis = WHOLE
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """Bins in which no event, or nothing but events, was observed."""
+        return (self.outcome <= 0.0) | (self.outcome >= 1.0)
 
 
 def reliability_data(
@@ -86,6 +100,7 @@ def reliability_data(
     n_bins: int | None = None,
     binning: Any = None,
     lens: Any = "auto",
+    axis: Any = "auto",
     error: str | None = "wilson",
     confidence_level: float = 0.95,
     n_resamples: int = 499,
@@ -93,16 +108,22 @@ def reliability_data(
     interval: bool = True,
     **options: Any,
 ) -> ReliabilityData:
-    """The bins of a reliability diagram; by default the bins of the ECE.
+    """The bins of a reliability diagram; by default as many as the expected events allow.
 
     Parameters
     ----------
     y_true, y_prob : as everywhere
-    n_bins, binning : number and kind of bins (15 of equal width), or a list of edges
-        ``closed``, ``edges``, ``mass_rule`` and ``strategy`` are as for ECE.
+    n_bins, binning : number and kind of bins, or a list of edges
+        By default there are ten expected events and ten expected non-events for each bin, from 2 to 15 bins: of equal
+        width on an axis from 0 to 1, else with equally many expected events. The ECE of the caption keeps its own 15
+        bins. ``closed``, ``edges``, ``mass_rule`` and ``strategy`` are as for ECE.
+    axis : "auto", "probability", "zoomed", "log odds", or two probabilities
+        The axis is 0 to 1 ("probability"), the part in which the predictions lie ("zoomed"), or that part in log odds;
+        by default log odds if at least 90% of the predictions are within 0.1 of one end, and differ much.
     error : "se", "wilson", "clopper-pearson", "consistency" or None
         Wilson (default) or Clopper-Pearson intervals of the frequency; one standard error; or the range in
-        which the frequencies of a calibrated model would lie, drawn around the diagonal.
+        which the frequencies of a calibrated model would lie, drawn around the diagonal. A bin without events, or
+        with nothing else, has a one-sided Clopper-Pearson limit.
     confidence_level : float
         Of these ranges, and of the interval of ECE.
     n_resamples, rng : of the interval of ECE and of the consistency ranges
@@ -124,7 +145,8 @@ def reliability_data(
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     options |= {name: v for name, v in (("n_bins", n_bins), ("binning", binning)) if v is not None}
     refuse_idle_bins(options)
-    bins = group(view, **options)
+    drawn_on = axis_of(view, axis)
+    bins, binned = _bins(view, drawn_on, options)
     if bins.lower is None:
         raise RefusedError("a reliability diagram needs bins that are intervals: pass binning='width' or 'mass'")
     low, high = _bounds(bins, error, confidence_level, rng, n_resamples)
@@ -143,16 +165,37 @@ def reliability_data(
         ece_high=ece_high,
         mean_confidence=float(view.mean(view.c)),
         mean_label=float(view.mean(view.y)),
-        histogram=np.histogram(view.c, bins=40, range=(0.0, 1.0), weights=view.w)[0] / view.total,
+        histogram=drawn_on.histogram(view.c, view.weight),
         shown_confidence=view.c[shown],
         shown_label=view.y[shown],
         n=view.total,
         n_bins=bins.n_bins,
-        binning="edges" if edges_among(options) is not None else _kind_of(options.get("binning", "width")),
+        binning=binned,
         lens=name,
         error=error,
         level=confidence_level,
+        ece_bins=_ece_bins(options, bins, binned),
+        axis=drawn_on,
     )
+
+
+def _bins(view: Predictions, axis: Axis, options: dict[str, Any]) -> tuple[Groups, str]:
+    """The bins of the diagram and their kind: as the options say, and otherwise as the events allow."""
+    n_bins = options.get("n_bins")
+    if edges_among(options) is not None:
+        return group(view, **options), "edges"
+    kind = options.get("binning") or ("mass" if options.get("strategy") == "quantile" else None)
+    if kind is None and not axis.whole and options.get("strategy") is None:
+        return event_bins(view, n_bins), "events"
+    return group(view, **{"n_bins": bins_for_events(view), **options}), _kind_of(kind or "width")
+
+
+def _ece_bins(options: dict[str, Any], bins: Groups, binned: str) -> str:
+    """The bins of the ECE in words, if others are drawn."""
+    used, kind = options.get("n_bins", 15), options.get("binning") or "width"
+    if binned == "edges" or (used == bins.n_bins and kind == binned) or kind not in ("width", "mass"):
+        return ""
+    return f"{used} {BINS[kind]}"
 
 
 def _bounds(bins: Groups, error: str | None, level: float, rng: Any, draws: int) -> tuple[Array, Array]:
@@ -164,7 +207,9 @@ def _bounds(bins: Groups, error: str | None, level: float, rng: Any, draws: int)
         return y - se, y + se
     if error == "consistency":
         return _consistency(bins, level, rng, draws)
-    return wilson(y, n, level) if error == "wilson" else clopper_pearson(y, n, level)
+    low, high = wilson(y, n, level) if error == "wilson" else clopper_pearson(y, n, level)
+    limit = (1.0 - level) ** (1.0 / n)  # one-sided, where nothing or everything was observed
+    return np.where(y >= 1.0, limit, low), np.where(y <= 0.0, 1.0 - limit, high)
 
 
 def wilson(share: Array, n: Array, level: float) -> tuple[Array, Array]:
@@ -258,22 +303,24 @@ def plot_reliability(
     where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
     one_of("histogram", where, HISTOGRAMS)
     if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, reliability_data, **options), ax, caption, theme)
+        return _several(*on_one_axis(y_true, reliability_data, **options), ax, caption, theme)
     options.setdefault("interval", caption)  # only the caption shows the interval
+    if kind != "line" and options.get("axis", "auto") == "auto":
+        options["axis"] = "probability"  # bars and roofs need bins of equal width and heights from 0
     data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
     if where == "auto":
         where = "panel" if kind == "bar" else "strip"
     ax, look = style.new_axes(ax, theme, size=(5.4, 7.2 if where == "panel" else 6.3))
-    style.unit_square(ax, look, *axis_names(data.lens))
+    square(ax, look, data.axis, *axis_names(data.lens))
     {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, color or look.model, label)
     if true_curve is not None:
-        t = np.linspace(0, 1, 201)
+        t = data.axis.grid(201)
         ax.plot(t, true_curve(t), color=look.good, lw=1.6, ls=style.LINES[2], label="true frequency")
-    if labels_shown and kind == "line":
+    if labels_shown and kind == "line" and data.axis.whole:
         _labels(ax, look, data)
     below = _panel(ax, look, data) if where == "panel" else None
     if where == "strip":
-        style.strip(ax).stairs(data.histogram, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
+        strip_of(ax, data.axis).stairs(data.histogram, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
     style.finish(
         ax,
         look,
@@ -303,7 +350,8 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, labe
     few = data.weight < FEW
     _segments(ax, data, few, color)
     for chosen, strength in ((few, 0.3), (~few, 1.0)):
-        _points(ax, look, data, chosen, color, strength)
+        for hollow in (data.certain, ~data.certain):
+            _points(ax, look, data, chosen & hollow, color, strength)
     if label is not None:
         ax.plot([], [], "o-", color=color, label=label)
     tooltips(ax, data.confidence, data.outcome, _words(data))
@@ -315,26 +363,44 @@ def _points(
     """The markers of some bins, with their error bars."""
     if not chosen.any():
         return
-    x, y = data.confidence[chosen], data.outcome[chosen]
+    x, y = data.confidence[chosen], np.clip(data.outcome[chosen], *data.axis[1:])
     if data.error not in (None, "consistency"):
         error = np.maximum([y - data.low[chosen], data.high[chosen] - y], 0.0)
         ax.errorbar(x, y, yerr=error, fmt="none", ecolor=color, elinewidth=1.2, capsize=2.5, zorder=3, alpha=strength)
     size = 16 + 50 * data.weight[chosen] / data.weight.max()
-    ax.scatter(x, y, s=size, color=color, edgecolor=look.paper, lw=0.8, zorder=4, alpha=strength)
+    if data.certain[chosen].all():  # an open marker: nothing, or nothing else, was observed
+        fill: dict[str, Any] = {"facecolor": look.paper, "edgecolor": color, "lw": 1.3, "clip_on": False}
+    else:
+        fill = {"facecolor": color, "edgecolor": look.paper, "lw": 0.8}
+    ax.scatter(x, y, s=size, zorder=4, alpha=strength, **fill)
 
 
 def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], color: str) -> None:
-    """The line through the bins, faint where it leads to a bin with few cases."""
+    """The line through neighbouring bins, faint where it leads to a bin with few cases.
+
+    It does not cross an empty bin, and does not lead to a bin without events, or with nothing else.
+    """
     from matplotlib.collections import LineCollection
 
-    if len(data) < 2:
-        return
     points = np.column_stack([data.confidence, data.outcome])
-    strength = np.where(few[:-1] | few[1:], 0.15, 0.7)
+    joined = _joined(data)
+    if not joined.any():
+        return
+    strength = np.where(few[:-1] | few[1:], 0.15, 0.7)[joined]
     pieces = LineCollection(
-        list(np.stack([points[:-1], points[1:]], axis=1)), colors=color, linewidths=1.3, alpha=strength, zorder=3
+        list(np.stack([points[:-1], points[1:]], axis=1)[joined]),
+        colors=color,
+        linewidths=1.3,
+        alpha=strength,
+        zorder=3,
     )
     ax.add_collection(pieces)
+
+
+def _joined(data: ReliabilityData) -> NDArray[np.bool_]:
+    """For each bin and the next, whether a line joins them."""
+    empty = data.lower[1:] - data.upper[:-1] > 1e-9
+    return ~(empty | data.certain[:-1] | data.certain[1:])
 
 
 def _words(data: ReliabilityData) -> Callable[[int], str]:
@@ -418,7 +484,13 @@ def _panel(ax: Any, look: style.Look, data: ReliabilityData) -> Any:
     return inset
 
 
-BINS = {"width": "equal-width bins", "mass": "equal-mass bins", "sweep": "monotone equal-mass bins", "edges": "bins"}
+BINS = {
+    "events": "bins with equally many expected events",
+    "width": "equal-width bins",
+    "mass": "equal-mass bins",
+    "sweep": "monotone equal-mass bins",
+    "edges": "bins",
+}
 _BARS = {
     "se": "Error bars: one standard error.",
     "wilson": "Error bars: {level:.0%} Wilson.",
@@ -429,10 +501,10 @@ _BARS = {
 
 def numbers(data: ReliabilityData) -> str:
     """ECE with its interval, N, lens and bins."""
+    of = f" ({data.ece_bins})" if data.ece_bins else ""
     used = "" if len(data) == data.n_bins else f" ({len(data)} used)"
-    return (
-        f"ECE {with_interval(data.ece, data.ece_low, data.ece_high)} · N = {data.n:,.0f} · lens {data.lens} · "
-        f"{data.n_bins} {BINS.get(data.binning, 'bins')}{used}"
+    return f"ECE {with_interval(data.ece, data.ece_low, data.ece_high)}{of} · " + facts(
+        data.n, data.lens, f"{data.n_bins} {BINS.get(data.binning, 'bins')}{used}", data.axis.said
     )
 
 
@@ -441,16 +513,19 @@ def reading(data: ReliabilityData, kind: str) -> str:
     side = "Above" if data.mean_label > data.mean_confidence else "Below"
     if kind == "line":
         kept = [_BARS[data.error].format(level=data.level)] if data.error else []
+        if data.certain.any():
+            kept.append("Open: no events, or nothing else, with a one-sided limit.")
         return " ".join([*kept, direction(data.lens, side)])
     if kind == "bar":
         return "A bar without a hatched part is calibrated. " + direction(data.lens, side)
     return "The vertical distance from roof to diagonal, averaged over all cases, is the ECE."
 
 
-def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: str) -> Any:
+def _several(models: dict[str, ReliabilityData], axis: Axis, ax: Any, caption: bool, theme: str) -> Any:
     ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
     first = next(iter(models.values()))
-    style.unit_square(ax, look, *axis_names(first.lens))
+    square(ax, look, axis, *axis_names(first.lens))
+    above = strip_of(ax, axis)
     for i, (name, data) in enumerate(models.items()):
         line = look.nth(i)
         error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
@@ -458,9 +533,11 @@ def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: 
             ax.errorbar(
                 data.confidence, data.outcome, yerr=error, fmt="none", ecolor=line["color"], elinewidth=1, alpha=0.55
             )
+        if data.axis == axis:
+            above.stairs(data.histogram / data.histogram.max(), np.linspace(0.0, 1.0, 41), lw=1.1, **line)
         ax.plot(
             data.confidence,
-            data.outcome,
+            np.clip(data.outcome, *axis[1:]),
             marker=style.MARKERS[i % len(style.MARKERS)],
             ms=5.5,
             mec=look.paper,
@@ -474,10 +551,11 @@ def _several(models: dict[str, ReliabilityData], ax: Any, caption: bool, theme: 
         ax,
         look,
         "Reliability of several models",
-        f"N = {sizes} · lens {first.lens} · {first.n_bins} {BINS.get(first.binning, 'bins')}",
+        facts(sizes, first.lens, f"{first.n_bins} {BINS.get(first.binning, 'bins')}", axis.said),
         (_BARS[first.error].format(level=first.level) + " " if first.error else "")
-        + "Closer to the diagonal is better.",
+        + "Closer to the diagonal is better. Above: where the predictions of each model lie.",
         caption=caption,
         legend="above",
+        top=style.ABOVE_STRIP,
     )
     return ax

@@ -13,7 +13,7 @@ from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.maps.local_linear import smooth_line
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view
+from calibrary.plots.data import FigureData, binary_view, facts
 
 #: Groups of clusters, in order of confidence, whose mean is drawn as a point.
 _POINTS = 12
@@ -134,7 +134,7 @@ def plot_reliability_map(
         ax,
         look,
         "Reliability map",
-        f"mean reliability {data.score:.3f} · {data.n_clusters:,} clusters · N = {data.n:,.0f} · lens {data.lens}",
+        f"mean reliability {data.score:.3f} · {data.n_clusters:,} clusters · {facts(data.n, data.lens)}",
         "1: all cases of that confidence have the same true probability. Below 1: cases to which the model gives the "
         "same confidence have different true probabilities, which the features distinguish (grouping loss).",
         caption=caption,

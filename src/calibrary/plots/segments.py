@@ -1,4 +1,4 @@
-"""Segments of the data, worst first: the miscalibration of each, and that of the worst segment by chance."""
+"""Segments of the data, worst first: the predicted and the observed share of each, with intervals."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import whole
-from calibrary.base.numbers import counted, number, pvalue
+from calibrary.base.numbers import counted, percent, pvalue
+from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.plots.pointed import series, tooltips
+from calibrary.plots.reliability import wilson
 
 
 @dataclass(frozen=True)
 class SegmentsData(FigureData):
-    """The segments of a test, worst first.
+    """The segments of a test, worst first: the worst, and if there are very many, some of the best too.
 
     Attributes
     ----------
@@ -29,6 +31,9 @@ class SegmentsData(FigureData):
     null_high : the value that the worst segment exceeds in 5% of calibrated samples
     n_segments : number of all segments, of which these are the worst
     draws : number of samples of redrawn labels behind the p-values
+    predicted, observed, low, high : mean prediction, share of events, and its 95% Wilson interval
+    others : observed share of every segment; far : which are worse than the worst by chance
+    worst : how many of the segments are the worst; the others are the best
     """
 
     segment: tuple[str, ...]
@@ -42,6 +47,13 @@ class SegmentsData(FigureData):
     overall_pvalue: float
     total: float
     draws: int
+    predicted: Array
+    observed: Array
+    low: Array
+    high: Array
+    others: Array
+    far: Array
+    worst: int
 
 
 def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options: Any) -> SegmentsData:
@@ -52,12 +64,17 @@ def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options:
         raise TypeError("the figure of segments shows a multicalibration test: pass multicalibration_error_test(...)")
     table = result.table
     whole_rows = table["n"][table["segment"].index("all rows")]
-    shown = slice(0, most)
+    every = len(table["segment"])
+    best = most // 4 if every > most else 0
+    shown = np.r_[0 : min(most, every) - best, every - best : every]
+    n, observed = table["n"], table["mean_label"]
+    low, high = wilson(observed[shown], n[shown], 0.95)
     return SegmentsData(
-        table["segment"][shown], table["n"][shown], table["sigma"][shown],
-        (table["mean_label"] - table["mean_confidence"])[shown], table["pvalue"][shown],
+        tuple(table["segment"][i] for i in shown), n[shown], table["sigma"][shown],
+        (observed - table["mean_confidence"])[shown], table["pvalue"][shown],
         result.null_high, result.n_segments, float(result.statistic), float(result.pvalue), float(whole_rows),
-        result.n_resamples,
+        result.n_resamples, table["mean_confidence"][shown], observed[shown], low, high, observed,
+        table["sigma"] > result.null_high, len(shown) - best,
     )  # fmt: skip
 
 
@@ -70,48 +87,61 @@ def plot_segments(
     theme: str = "light",
     **options: Any,
 ) -> Any:
-    """A dot plot of segments, worst first, with the value that the worst one exceeds by chance in 5% of samples.
+    """The predicted and the observed share of each segment, worst first, with intervals of the observed share.
 
     Takes the arguments of :func:`calibrary.multicalibration_error_test` (``by=`` among them) and ``most=20``, the
     result of that test, or of :func:`segments_data`. Returns the matplotlib Axes.
     """
     data = y_true if isinstance(y_true, SegmentsData) else segments_data(y_true, y_prob, **options)
-    n = len(data.segment)
-    ax, look = style.new_axes(ax, theme, size=(7.2, 2.1 + 0.27 * n))
-    place = np.arange(n)[::-1]
-    seen = np.where(np.isfinite(data.sigma), data.sigma, 1.1 * max(_largest(data.sigma), data.null_high))
+    n, left = len(data.segment), data.n_segments - len(data.segment)
+    ax, look = style.new_axes(ax, theme, size=(7.2, 2.4 + 0.27 * n))
+    place = np.arange(n)[::-1] - np.where(np.arange(n) >= data.worst, 1.0, 0.0)
     far = data.sigma > data.null_high
-    ax.axvspan(0, data.null_high, color=look.gray, alpha=0.13, lw=0, label="worst segment, 95% if calibrated")
-    ax.hlines(place, 0, seen, color=look.light, lw=1.0, zorder=2)
-    for side, marker, words in ((data.gap >= 0, "^", "more"), (data.gap < 0, "v", "less")):
-        label = f"outcomes {words} frequent"
-        with series(ax, label):
-            for strong, color in ((far, look.gap), (~far, look.model)):
-                rows = side & strong
-                if rows.any():
-                    ax.scatter(seen[rows], place[rows], marker=marker, s=46, color=color, zorder=4, lw=0)
-        ax.scatter([], [], marker=marker, s=46, color=look.ink, label=label)
-    tooltips(ax, seen, place, lambda i: _said(data, i))
+    for strong, color, words in ((far, look.gap, "observed, worse than by chance"), (~far, look.model, "observed")):
+        if strong.any():
+            label = f"{words}, 95% interval"
+            error = np.maximum([data.observed - data.low, data.high - data.observed], 0.0)[:, strong]
+            with series(ax, label):
+                ax.errorbar(
+                    data.observed[strong], place[strong], xerr=error, fmt="o", ms=6, color=color, elinewidth=1.8,
+                    label=label, zorder=4,
+                )  # fmt: skip
+    ax.scatter(data.predicted, place, marker="D", s=34, facecolor=look.paper, edgecolor=look.ink, zorder=5, lw=1.1,
+               label="predicted")  # fmt: skip
+    tooltips(ax, data.observed, place, lambda i: _said(data, i))
+    ax.set_yticks(place, [for_figure(name, 40) for name in data.segment], fontsize=8)
+    ax.grid(axis="y", color=look.light, lw=0.5, alpha=0.6)
+    ax.set_axisbelow(True)
+    ax.set_ylim(place[-1] - 0.7, n - 0.3)
+    start, end = min(data.low.min(), data.predicted.min()), max(data.high.max(), data.predicted.max())
+    room = 0.04 * (end - start)
+    ax.set_xlim(max(start - room, -room), min(end + room, 1.0 + room))
+    ax.xaxis.set_major_formatter(lambda x, _: percent(x) if -1e-9 <= x <= 1.0 + 1e-9 else "")
+    ax.set_xlabel("Share of events")
     for row in range(n):
         ax.annotate(
-            _words(data, row), (seen[row], place[row]), xytext=(8, 0), textcoords="offset points", va="center",
-            fontsize=7.5, color=look.ink if far[row] else look.gray,
+            _words(data, row), (1.0, place[row]), xycoords=("axes fraction", "data"), xytext=(8, 0),
+            textcoords="offset points", va="center", fontsize=7.5, color=look.ink if far[row] else look.gray,
+            annotation_clip=False,
         )  # fmt: skip
-    ax.set_yticks(place, data.segment, fontsize=8)
-    ax.set_ylim(-0.7, n - 0.3)
-    ax.set_xlim(0, 1.38 * (max(_largest(seen), data.null_high) or 1.0))
-    ax.set_xlabel("Range of the cumulative difference, in units of its noise")
+    if left > 0:
+        ax.axhline(place[data.worst - 1] - 1.0, color=look.gray, lw=0.8, ls=style.DASHED)
+        above = style.strip(ax)
+        for some, color in ((data.far, look.gap), (~data.far, look.gray)):
+            above.vlines(data.others[some], 0, 1, color=color, lw=1.0, alpha=0.7)
+    cut = f" · {data.worst} worst and {n - data.worst} best; {left} between; strip: observed in all" if left > 0 else ""
     style.finish(
         ax,
         look,
-        "Calibration by segment, worst first",
-        f"worst {data.statistic:.2f} · {pvalue(data.overall_pvalue, data.draws)}, adjusted for "
-        f"{data.n_segments} segments · N = {data.total:,.0f}"
-        + (f" · the worst {n} shown" if n < data.n_segments else ""),
-        "Segments beyond the grey area are worse than the worst segment expected by chance. The text at each: mean "
-        "outcome minus mean prediction, and the number of cases.",
+        "Predicted and observed by segment, worst first",
+        f"worst segment: {pvalue(data.overall_pvalue, data.draws)}, adjusted for {data.n_segments} segments · "
+        f"N = {data.total:,.0f}{cut}",
+        "A segment is calibrated on average if its diamond lies within the interval. Orange: worse than the worst "
+        "segment expected by chance, by the errors along its predictions. At the right: observed minus predicted, and "
+        "cases.",
         caption=caption,
         legend="above",
+        top=style.ABOVE_STRIP if left > 0 else 1.0,
     )
     return ax
 
@@ -119,16 +149,12 @@ def plot_segments(
 def _said(data: SegmentsData, i: int) -> str:
     """The tooltip of a segment."""
     return (
-        f"{data.segment[i]}: {counted(data.n[i], 'case')}\nobserved minus predicted {number(data.gap[i])}\n"
-        f"range {number(data.sigma[i])} times its noise; adjusted {pvalue(data.pvalue[i], data.draws)}"
+        f"{data.segment[i]}: {counted(data.n[i], 'case')}\npredicted {percent(data.predicted[i])}, observed "
+        f"{percent(data.observed[i])} ({percent(data.low[i])} to {percent(data.high[i])})\n"
+        f"adjusted {pvalue(data.pvalue[i], data.draws)}"
     )
 
 
 def _words(data: SegmentsData, row: int) -> str:
     gap = round(float(data.gap[row]), 3) + 0.0  # no -0.000
     return f"{gap:+.3f}  (n = {data.n[row]:,.0f})"
-
-
-def _largest(values: Array) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if len(known) else 1.0

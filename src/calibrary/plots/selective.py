@@ -13,7 +13,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.coverage import set_coverage_curve
 from calibrary.lookup import catalogue
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model
+from calibrary.plots.data import FigureData, binary_view, each_model, facts
 from calibrary.plots.reliability import clopper_pearson
 
 #: Points drawn of a curve; between thresholds the curve is the mean over random orders of the tied answers.
@@ -117,7 +117,7 @@ def plot_risk_coverage(
         ax,
         look,
         "Risk and coverage",
-        f"N = {data.n:,.0f} · lens {data.lens} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
+        f"{facts(data.n, data.lens)} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
         f"{data.augrc:.4f} · AUROC of the confidence {data.auroc:.3f} · error rate {data.error:.3f}",
         "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
         f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
@@ -160,7 +160,7 @@ def _several(models: dict[str, RiskCoverageData], ax: Any, caption: bool, theme:
         ax,
         look,
         "Risk and coverage of several models",
-        f"N = {sizes} · lens {first.lens}",
+        facts(sizes, first.lens),
         "Lower is better. At the right end everything is answered and the height is the error rate. The more steeply a "
         "curve falls to the left, the more errors are avoided by not giving the least confident answers.",
         caption=caption,

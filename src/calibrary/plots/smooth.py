@@ -16,6 +16,7 @@ from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
+from calibrary.plots.axis import WHOLE, Axis, axis_of, expit, logit, square, strip_of
 from calibrary.plots.data import (
     ConfidenceCells,
     FigureData,
@@ -23,8 +24,9 @@ from calibrary.plots.data import (
     binary_view,
     cells,
     direction,
-    each_model,
+    facts,
     interval_of,
+    on_one_axis,
 )
 from calibrary.plots.pointed import near_words, series, tooltips
 
@@ -32,6 +34,9 @@ from calibrary.plots.pointed import near_words, series, tooltips
 _LEAST_WIDTH = 1e-3
 #: The smallest number of cases near a point (a fraction of one) at which the curve is drawn.
 _LEAST_CASES = 1e-3
+#: Expected events, and expected non-events, near a point at which the curve is drawn in full; and the smallest part of
+#: them at which it is drawn at all.
+_ENOUGH, _HARDLY = 5.0, 0.15
 #: The curve in the legend.
 _SMOOTHED = "smooth curve"
 _SYNONYMS = {"kde": "nadaraya_watson"}
@@ -46,10 +51,12 @@ class SmoothData(FigureData):
     grid, curve : the curve; NaN where no prediction is near
     low, high : pointwise band of bootstrap curves
     density, density_1, density_0 : of all predictions, and its parts with label 1 and 0
-    support : how well each point is supported by predictions near it, from 0 to 1
+    support : how well each point is supported by predictions near it, from 0 to 1: 1 where five expected events and
+        five expected non-events lie within one width of the kernel
     smece, smece_low, smece_high : the smooth calibration error, and its interval by :func:`calibrary.interval`
-    sigma : width of the kernel
+    sigma : width of the kernel, in probability or in log odds
     near : number of cases within one width of the kernel; None in data that version 0.2 made
+    axis : the kind of axis and its ends
     """
 
     grid: Array
@@ -69,6 +76,7 @@ class SmoothData(FigureData):
     map: str
     level: float
     near: Array | None = None
+    axis: Axis = WHOLE
 
 
 def smooth_data(
@@ -80,11 +88,16 @@ def smooth_data(
     n_resamples: int = 200,
     confidence_level: float = 0.95,
     lens: Any = "auto",
+    axis: Any = "auto",
     rng: Any = 0,
     interval: bool = True,
     **checked: Any,
 ) -> SmoothData:
     """Nadaraya-Watson curve with the reflected Gaussian kernel, at the width that smECE chooses.
+
+    On an axis of log odds the kernel is one of log odds, of a width that follows the number of expected events. There
+    the odds of the events near a point, divided by their predicted odds, multiply the odds of the point, so that a wide
+    kernel leaves a calibrated model on the diagonal.
 
     Parameters
     ----------
@@ -95,18 +108,21 @@ def smooth_data(
         or a width that was cross-validated kept as chosen on the whole sample.
     grid : int
         Points of the curve.
+    axis : as in :func:`reliability_data`
     n_resamples, confidence_level, rng : of the band and of the interval of smECE
     interval : bool
         Whether to compute the interval of smECE too, by :func:`calibrary.interval` with these settings.
     """
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     smece = float(measure(catalogue["smece"], view))
-    sigma = max(smece, _LEAST_WIDTH)
-    t = (np.arange(grid) + 0.5) / grid
+    drawn_on = axis_of(view, axis)
+    t = drawn_on.grid(grid)
     some = cells(view)
-    kernel = _reflected(t, some.c, sigma)
+    odds = drawn_on.kind == "log odds"
+    sigma = _odds_width(some) if odds else max(smece, _LEAST_WIDTH)
+    kernel = _on_log_odds(t, some.c, sigma) if odds else _reflected(t, some.c, sigma)
     if isinstance(map, str) and map == "smece":
-        curves = _kernel_curves(kernel, sigma)
+        curves = _odds_curves(kernel, t, some.c) if odds else _kernel_curves(kernel, sigma)
     else:
         curves = _map_curves(map, t, some.c)
     whole = some.positive[None], some.negative[None]
@@ -118,45 +134,57 @@ def smooth_data(
         low, high = pointwise(drawn, confidence_level)
     settings = {"n_resamples": n_resamples if interval else 0, "confidence_level": confidence_level, "rng": rng}
     ones, zeros = kernel @ some.positive / view.total, kernel @ some.negative / view.total
-    near, support = _near_and_support(t, some, kernel, sigma)
+    near, support = _near_and_support(t, some, sigma, odds)
     return SmoothData(
         t, curve, low, high, ones + zeros, ones, zeros, support,
         smece, *interval_of("smece", y_true, y_prob, lens=lens, **settings, **checked),
-        sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level, near,
+        sigma, view.total, name, map if isinstance(map, str) else type(map).__name__, confidence_level, near, drawn_on,
     )  # fmt: skip
 
 
-def _near_and_support(t: Array, some: ConfidenceCells, kernel: Array, sigma: float) -> tuple[Array, Array]:
+def _near_and_support(t: Array, some: ConfidenceCells, sigma: float, odds: bool) -> tuple[Array, Array]:
     """The cases within one width of each point t, and how well the curve is supported by them, from 0 to 1.
 
-    The support is 1 where at least five predictions lie within one width of t and have their usual share of the
-    smoothing weight. It is lower where the smoothed predictions lie mostly on one side of t, or far from it: the curve
-    then shows their frequency, not that at t.
+    The support is 1 where at least five expected events and five expected non-events lie within one width of t. It is
+    lower where the smoothed predictions lie mostly on one side of t, or far from it: the curve then shows their
+    frequency, not that at t.
     """
-    near = np.abs(t[:, None] - some.c) <= sigma
-    cases = near @ some.weight
-    whole = kernel @ some.weight
-    carried = (kernel * near) @ some.weight / np.where(whole > 0, whole, 1.0)
-    # evenly spread predictions have 68% of the smoothing weight within one width; their mean distance from t is 0, and
-    # their root mean square distance is one width
-    mean, square = _away(t, some, sigma)
+    place, at = (logit(some.c), logit(t)) if odds else (some.c, t)
+    near = np.abs(at[:, None] - place) <= sigma
+    events, others = near @ (some.weight * some.c), near @ (some.weight * (1.0 - some.c))
+    images = (place,) if odds else (place, -place, 2.0 - place)  # the kernel reflects predictions at 0 and at 1
+    # the mean distance of evenly spread predictions from t is 0, and their root mean square distance is one width
+    mean, square = _away(at, images, some.weight, sigma)
     here = np.clip(np.minimum(2.0 - 2.0 * np.abs(mean), (2.0 - square) / 0.75), 0.0, 1.0)
-    return cases, np.asarray(np.minimum(cases / 5.0, 1.0) * np.minimum(carried / 0.5, 1.0) * here)
+    return near @ some.weight, np.asarray(np.clip(np.minimum(events, others) / _ENOUGH, 0.0, 1.0) * here)
 
 
-def _away(t: Array, some: ConfidenceCells, sigma: float) -> tuple[Array, Array]:
+def _away(t: Array, images: tuple[Array, ...], weight: Array, sigma: float) -> tuple[Array, Array]:
     """The weighted mean and mean square of the distances from each t to the smoothed predictions, in widths."""
     total, mean, square = (np.zeros(len(t)) for _ in range(3))
-    for image in (some.c, -some.c, 2.0 - some.c):  # the kernel reflects predictions at 0 and at 1
+    for image in images:
         away = (image - t[:, None]) / sigma
         near = np.exp(-0.5 * away**2)
-        total += near @ some.weight
+        total += near @ weight
         near *= away
-        mean += near @ some.weight
+        mean += near @ weight
         near *= away
-        square += near @ some.weight
+        square += near @ weight
     total = np.maximum(total, np.finfo(float).tiny)
     return mean / total, square / total
+
+
+def _odds_width(some: ConfidenceCells) -> float:
+    """The width of a kernel of log odds: the normal reference rule, with as many cases as there is information."""
+    place, weight = logit(some.c), some.weight * some.c * (1.0 - some.c)
+    if not weight.sum() > 0.0:
+        return 1.0
+    spread = float(np.sqrt(np.cov(place, aweights=weight, ddof=0)))
+    return float(np.clip(1.06 * spread * max(float(weight.sum()), 1.0) ** -0.2, 0.15, 1.5))
+
+
+def _on_log_odds(t: Array, x: Array, sigma: float) -> Array:
+    return np.asarray(np.exp(-0.5 * ((logit(t)[:, None] - logit(x)) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi)))
 
 
 def _reflected(t: Array, x: Array, sigma: float) -> Array:
@@ -180,6 +208,20 @@ def _kernel_curves(kernel: Array, sigma: float) -> Curves:
         near = (ones + zeros) @ kernel.T
         enough = near * sigma * np.sqrt(2 * np.pi) > _LEAST_CASES
         return np.where(enough, ones @ kernel.T / np.where(enough, near, 1.0), np.nan)
+
+    return curves
+
+
+def _odds_curves(kernel: Array, t: Array, c: Array) -> Curves:
+    """Curves whose odds are those of t times the ratio of observed to predicted odds near t."""
+
+    def curves(ones: Array, zeros: Array) -> Array:
+        both = ones + zeros
+        events, others = ones @ kernel.T, zeros @ kernel.T
+        expected, unexpected = (both * c) @ kernel.T, (both * (1.0 - c)) @ kernel.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(events) - np.log(others) - np.log(expected) + np.log(unexpected)
+        return np.where(events + others > 0.0, expit(logit(t) + np.clip(ratio, -30.0, 30.0)), np.nan)
 
     return curves
 
@@ -231,26 +273,27 @@ def plot_smooth_reliability(
     matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, smooth_data, **options), ax, caption, theme)
+        return _several(*on_one_axis(y_true, smooth_data, **options), ax, caption, theme)
     options.setdefault("interval", caption)  # only the caption shows the interval
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
-    style.unit_square(ax, look, *axis_names(data.lens))
+    square(ax, look, data.axis, *axis_names(data.lens))
     band = f"{data.level:.0%} bootstrap band"
     with series(ax, band):
-        _fading_band(ax, data, look.model, 0.2, band)
+        _band(ax, data, look.model, 0.2, band)
     with series(ax, _SMOOTHED):
         _weighted_line(ax, look, data)
     _split_densities(ax, look, data)
-    width = f" (width {data.sigma:.3f})" if data.map == "smece" else f" · map {data.map}"
+    wide = f"{data.sigma:.2g} of log odds" if data.axis.kind == "log odds" else f"{data.sigma:.3f}"
+    kernel = f"kernel width {wide}" if data.map == "smece" else f"calibration map {data.map}"
     style.finish(
         ax,
         look,
         "Smooth reliability diagram",
-        f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)}{width} · N = {data.n:,.0f} · "
-        f"lens {data.lens}",
-        "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thicker line: more predictions. "
-        + direction(data.lens, "Above"),
+        f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)} · "
+        + facts(data.n, data.lens, kernel, data.axis.said),
+        "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thin: fewer than five events or non-events are "
+        "expected near it; the curve ends where hardly any are. " + direction(data.lens, _side(data)),
         caption=caption,
         legend="upper left",
         top=style.ABOVE_STRIP,
@@ -258,81 +301,82 @@ def plot_smooth_reliability(
     return ax
 
 
-#: Steps in which the band fades: the smallest support of a step, and the strength of its color.
-_STEPS = ((0.9, 1.0), (0.5, 0.6), (0.15, 0.25))
-
-
-def _fading_band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
-    """The band, paler where few predictions support the curve, and not drawn where none do."""
-    above = np.inf
-    for least, strength in _STEPS:
-        here = (data.support >= least) & (data.support < above)
-        joined = here | np.concatenate([[False], here[:-1]]) | np.concatenate([here[1:], [False]])
-        ax.fill_between(
-            data.grid, data.low, data.high, where=joined & (data.support >= _STEPS[-1][0]), color=color,
-            alpha=alpha * strength, lw=0, label=label,
-        )  # fmt: skip
-        above, label = least, None
+def _band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
+    """The band, where the curve is drawn."""
+    where = data.support >= _HARDLY
+    ax.fill_between(
+        data.grid, *map(data.axis.near, (data.low, data.high)), where=where, color=color, alpha=alpha, lw=0, label=label
+    )
 
 
 def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
+    """The curve, thicker where there are more predictions, and thin where few events are expected."""
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgb
 
     points = np.column_stack([data.grid, data.curve])
     segments = np.stack([points[:-1], points[1:]], axis=1)
     strength = np.sqrt(data.density / max(float(data.density.max()), np.finfo(float).tiny))
-    middle = (strength[:-1] + strength[1:]) / 2
-    fade = np.minimum(data.support[:-1], data.support[1:])
-    colors = np.column_stack([np.tile(to_rgb(look.model), (len(middle), 1)), (0.4 + 0.6 * middle) * fade])
-    there = np.isfinite(segments).all(axis=(1, 2)) & (fade > 0.02)
+    support = np.minimum(data.support[:-1], data.support[1:])
+    width = np.where(support < 1.0 - 1e-9, 0.9, 1.6 + 2.4 * (strength[:-1] + strength[1:]) / 2)
+    there = np.isfinite(segments).all(axis=(1, 2)) & (support >= _HARDLY)
     ax.add_collection(
-        LineCollection(
-            list(segments[there]),
-            linewidths=0.8 + 3.7 * middle[there],
-            colors=colors[there],
-            capstyle="butt",
-            zorder=4,
-        )
+        LineCollection(list(segments[there]), linewidths=width[there], colors=look.model, capstyle="butt", zorder=4)
     )
-    ax.plot([], [], color=look.model, lw=2.5, label=_SMOOTHED)  # the first piece of the line may be too faint to show
-    seen = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
+    ax.plot([], [], color=look.model, lw=2.5, label=_SMOOTHED)  # the first piece of the line may be thin
+    seen = np.where(data.support >= _HARDLY, data.curve, np.nan)
     tooltips(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)
 
 
 def _words(data: SmoothData, i: int) -> str:
     """The tooltip of a point of the curve."""
     band = f"\n{percent(data.level)} band {percent(data.low[i])} to {percent(data.high[i])}"
-    near = "" if data.near is None else "\n" + near_words(data.near[i], data.grid[i], data.sigma)
+    near = "" if data.near is None else "\n" + near_words(data.near[i], *_reach(data, i))
     return f"predicted {percent(data.grid[i])}\nobserved, smoothed: {percent(data.curve[i])}{band}{near}"
 
 
+def _side(data: SmoothData) -> str:
+    """The side of the diagonal on which the mean of all cases lies."""
+    gap = data.density_1 - data.density * data.grid
+    return "Above" if gap.sum() > 0.0 else "Below"
+
+
+def _reach(data: SmoothData, i: int) -> tuple[float, float]:
+    """The predictions within one width of the kernel from a point."""
+    at = data.grid[i]
+    if data.axis.kind != "log odds":
+        return max(at - data.sigma, 0.0), min(at + data.sigma, 1.0)
+    return float(expit(logit(at) - data.sigma)), float(expit(logit(at) + data.sigma))
+
+
 def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:
-    inset = style.strip(ax)
-    inset.fill_between(data.grid, data.density_1, color=look.model, alpha=0.7, lw=0)
-    inset.fill_between(data.grid, -data.density_0, color=look.gray, alpha=0.55, lw=0)
+    inset, at = strip_of(ax, data.axis), data.axis.place(data.grid)
+    inset.fill_between(at, data.density_1, color=look.model, alpha=0.7, lw=0)
+    inset.fill_between(at, -data.density_0, color=look.gray, alpha=0.55, lw=0)
     reach = max(float(data.density_1.max()), float(data.density_0.max()), np.finfo(float).tiny)
     inset.set_ylim(-1.05 * reach, 1.05 * reach)
 
 
-def _several(models: dict[str, SmoothData], ax: Any, caption: bool, theme: str) -> Any:
+def _several(models: dict[str, SmoothData], axis: Axis, ax: Any, caption: bool, theme: str) -> Any:
     ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
     first = next(iter(models.values()))
-    style.unit_square(ax, look, *axis_names(first.lens))
+    square(ax, look, axis, *axis_names(first.lens))
+    above = strip_of(ax, axis)
     for i, (name, data) in enumerate(models.items()):
         line = look.nth(i)
-        _fading_band(ax, data, line["color"], 0.14)
+        _band(ax, data, line["color"], 0.14)
+        above.plot(axis.place(data.grid), data.density / data.density.max(), lw=1.1, **line)
         text = f"{for_figure(name)}: smECE {with_interval(data.smece, data.smece_low, data.smece_high)}"
-        shown = np.where(data.support >= _STEPS[-1][0], data.curve, np.nan)
+        shown = np.where(data.support >= _HARDLY, data.curve, np.nan)
         ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
     style.finish(
         ax,
         look,
         "Smooth reliability of several models",
-        f"N = {sizes} · lens {first.lens} · {first.level:.0%} bootstrap bands",
-        "Closer to the diagonal is better. " + direction(first.lens, "Above"),
+        facts(sizes, first.lens, f"{first.level:.0%} bootstrap bands", axis.said),
+        "Closer to the diagonal is better. " + direction(first.lens, "Above") + " Above: where predictions lie.",
         caption=caption,
         legend="above",
+        top=style.ABOVE_STRIP,
     )
     return ax

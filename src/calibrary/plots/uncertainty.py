@@ -92,27 +92,42 @@ class DotData(FigureData):
     null_mean: Array
     n: int
     lens: str
+    left_out: tuple[str, ...] = ()
 
 
 def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
     """The rows of an :class:`calibrary.Evaluation` that are errors on one scale: 0 is perfect, about 1 the worst."""
-    rows = [
+    errors = [
         r
         for r in evaluation.rows
         if r.perfect == 0 and r.better == "lower" and np.isfinite(r.value)
         # fitted curves have no upper end because they may overshoot, yet they are errors of a probability
         if r.range[0] >= -1 and (r.range[1] <= 2 or r.family == "curve")
-    ][:most]
+    ]
+    rows = errors[:most]
     if not rows:
         raise RefusedError("no metric of this evaluation has 0 as its perfect value and a range near [0, 1]")
 
     def column(name: str) -> Array:
         return np.array([np.nan if getattr(r, name) is None else getattr(r, name) for r in rows], dtype=float)
 
-    names = tuple(r.label for r in rows)
     return DotData(
-        names, column("value"), column("low"), column("high"), column("null_mean"), evaluation.n, evaluation.lens
-    )
+        tuple(_name(r) or r.label for r in rows), column("value"), column("low"), column("high"), column("null_mean"),
+        evaluation.n, evaluation.lens, tuple(_name(r) or r.name for r in evaluation.rows if r not in rows),
+    )  # fmt: skip
+
+
+def _name(row: Any) -> str:
+    """A metric's name in a sentence, if it has one."""
+    return catalogue[row.id].spoken if row.id in catalogue and row.label == row.id else ""
+
+
+def _left_out(data: DotData) -> str:
+    """Which metrics are not drawn, and why."""
+    if not data.left_out:
+        return ""
+    some = ", ".join(data.left_out[:6]) + (f" and {len(data.left_out) - 6} more" if len(data.left_out) > 6 else "")
+    return f" Not drawn, because they are not errors on a scale from 0 (or beyond the first {len(data.names)}): {some}."
 
 
 def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme: str = "light", most: int = 30) -> Any:
@@ -144,7 +159,7 @@ def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme
         look,
         "Calibration errors side by side",
         f"N = {data.n:,} · {n} metrics",
-        "Metrics measure different things: compare each with its own tick, not with the others.",
+        "Metrics measure different things: compare each with its own tick, not with the others." + _left_out(data),
         caption=caption,
         legend="above",
     )

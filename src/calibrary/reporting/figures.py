@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import html
 import io
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,12 +21,15 @@ from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence, plain
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
-from calibrary.grouping import group
+from calibrary.grouping.events import bins_for_events
 from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
 from calibrary.reporting.safe_svg import placed_svg, safe_svg
 from calibrary.reporting.sections import Figure
+
+if TYPE_CHECKING:
+    from calibrary.plots.axis import Axis
 
 #: Figures that were drawn already, so that a page and its JSON draw each once.
 _DRAWN: WeakKeyDictionary[Callable[[], Any], Markup] = WeakKeyDictionary()
@@ -45,6 +49,8 @@ RELIABILITY = "Reliability diagram"
 BY_CLASS = "Reliability by class"
 #: A place with a tooltip, invisible until it is pointed at.
 _SPOT = {"class": "tip", "tabindex": "-1", "fill": "none", "r": "6"}
+#: Points of a picture that its text alternative gives at most.
+_SAID = 10
 #: With more classes there is only the table of classes, without small diagrams.
 _MOST_DIAGRAMS = 36
 
@@ -58,38 +64,36 @@ def figures_of(data: Any, question: Question, evaluation: Evaluation) -> tuple[F
 @figures_of.register
 def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
     from calibrary import plots
+    from calibrary.plots.axis import axis_of
     from calibrary.plots.data import direction
 
     view, lens = headline_view(data, question)
     level = question.confidence_level
     seen: dict[str, Any] = {"lens": lens, "confidence_level": level, "caption": False}
-    n_bins = question.options.get("n_bins", 15)
     way = direction(lens, "Above" if view.mean(view.residual) > 0 else "Below")
-    window = window_of(view)
-    bins = f"{quoted(evaluation, 'ece', 'ECE')}{n_bins} bins of equal width"
-    binning: dict[str, Any] = {"n_bins": n_bins}
-    closer = ""
-    if window != (0.0, 1.0):
-        # bins of equal width would put nearly all cases in one point
-        bins, binning = "Ten bins with equally many cases", {"n_bins": 10, "binning": "mass", "labels_shown": False}
-        closer = f" Drawn from {window[0]:g} to {window[1]:g}, where nearly all predictions lie."
+    axis = axis_of(view)
+    seen["axis"] = axis
+    closer = f" Drawn on {axis.said}." if axis.said else ""
+    bins, asked = _bins(view, axis, question)
     drawn = [
         Figure(
             RELIABILITY,
-            f"{bins}; a point is a bin, with its {percent(level)} Wilson limits, faint below five cases. {way}{closer}",
-            nearer(window, plots.plot_reliability, data, view=view, error="wilson", n_resamples=0, **binning, **seen),
+            f"{quoted(evaluation, 'ece', 'ECE')}{bins}; a point is a bin, with its {percent(level)} Wilson limits, "
+            f"faint below five cases, open where nothing, or nothing else, was observed. {way}{closer}",
+            functools.partial(plots.plot_reliability, data, error="wilson", n_resamples=0, **asked, **seen),
         ),
         Figure(
             "Smooth reliability diagram",
-            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {percent(level)} band, which fades "
-            f"where there are no predictions. Strip: where predictions with outcome 1 (up) and 0 (down) lie. {way}",
-            nearer(window, plots.plot_smooth_reliability, data, n_resamples=200, grid=_points(window), **seen),
+            f"{quoted(evaluation, 'smece', 'smooth ECE')}No bins: a curve with its {percent(level)} band, thin where "
+            "fewer than five events or non-events are expected near it; it ends where hardly any are. Strip: where "
+            f"predictions with outcome 1 (up) and 0 (down) lie. {way}{closer}",
+            functools.partial(plots.plot_smooth_reliability, data, n_resamples=200, **seen),
         ),
         Figure(
             "Isotonic reliability diagram (CORP, no binning)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
-            f"which {percent(level)} of calibrated models would lie.",
-            nearer(window, plots.plot_corp, data, view=view, **seen),
+            f"which {percent(level)} of calibrated models would lie.{closer}",
+            functools.partial(plots.plot_corp, data, **seen),
         ),
         Figure(
             "Cumulative difference",
@@ -103,9 +107,9 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
         drawn.append(
             Figure(
                 BY_CLASS,
-                f"One diagram for each class against the rest; {n_bins} bins of equal width with {percent(level)} "
-                "Wilson limits, faint below five cases.",
-                functools.partial(plots.small_multiples, data, n_bins=n_bins, caption=False),
+                f"One diagram for each class against the rest, with {percent(level)} Wilson limits, faint below five "
+                f"cases. {plots.classes.MARKED}",
+                functools.partial(plots.small_multiples, data, caption=False, **asked),
             )
         )
     return tuple(drawn)
@@ -149,63 +153,11 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
     return tuple(drawn)
 
 
-def window_of(view: Predictions) -> tuple[float, float]:
-    """The part of [0, 1] that diagrams show: all of it, unless nearly all predictions and outcomes lie in a corner."""
-    inside = np.quantile(view.c, [0.005, 0.995])
-    seen = group(view, "mass", n_bins=10).label
-    low, high = min(inside[0], seen.min()), max(inside[1], seen.max())
-    if high - low > 0.4:
-        return 0.0, 1.0
-    step = _step(1.1 * (high - low))
-    start = max(np.floor(low / step - 0.3) * step, 0.0)
-    end = min(np.ceil(high / step + 0.3) * step, 1.0)
-    return round(float(start), 4), round(float(end), 4)
-
-
-def _step(width: float) -> float:
-    """The round distance between ticks that divides this width into at most six parts."""
-    return next(s for s in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if 6 * s >= width - 1e-9)
-
-
-def _points(window: tuple[float, float]) -> int:
-    """Points of [0, 1] at which a curve is drawn: as many in a small window as in the whole."""
-    return min(round(200 / (window[1] - window[0])), 4000)
-
-
-def nearer(
-    window: tuple[float, float],
-    plot: Callable[..., Any],
-    *given: Any,
-    view: Predictions | None = None,
-    **options: Any,
-) -> Callable[[], Any]:
-    """A diagram of the unit square that shows this part of it, with the histogram of a ``view`` drawn for it."""
-
-    def draw() -> Any:
-        ax = plot(*given, **options)
-        if window != (0.0, 1.0):
-            room = 0.02 * (window[1] - window[0])
-            ax.set(xlim=(window[0] - room, window[1] + room), ylim=(window[0] - room, window[1] + room))
-            step = _step(window[1] - window[0])
-            ticks = np.arange(np.ceil(window[0] / step - 1e-9), window[1] / step + 1e-9) * step + 0.0  # no -0
-            ax.set_xticks(ticks, [f"{t:.3g}" for t in ticks])
-            ax.set_yticks(ticks, [f"{t:.3g}" for t in ticks])
-            for strip in ax.child_axes:
-                strip.set_xlim(ax.get_xlim())
-                if view is not None:
-                    _histogram_in(strip, view, window)
-        return ax
-
-    return draw
-
-
-def _histogram_in(strip: Any, view: Predictions, window: tuple[float, float]) -> None:
-    from matplotlib.patches import StepPatch
-
-    share, edges = np.histogram(view.c, bins=40, range=window, weights=view.w)
-    for patch in (p for p in strip.patches if isinstance(p, StepPatch)):
-        patch.set_data(share, edges)
-        strip.set_ylim(0, 1.02 * share.max())
+def _bins(view: Predictions, axis: Axis, question: Question) -> tuple[str, dict[str, Any]]:
+    """The bins of the diagram in words, and the option that gives them: as asked, or as the events allow."""
+    asked = {name: value for name, value in question.options.items() if name == "n_bins"}
+    n_bins = asked.get("n_bins", bins_for_events(view))
+    return f"{n_bins} bins " + ("of equal width" if axis.whole else "with equally many expected events"), asked
 
 
 def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:
@@ -389,5 +341,13 @@ def width_of(figure: Figure) -> int:
 
 
 def placed(figure: Figure, anchor: str) -> Markup:
-    """The picture on a page, with ids that differ from those of every other picture."""
-    return placed_svg(picture(figure), anchor, plain(figure.name, None))
+    """The picture on a page, with ids that differ from those of every other picture, and with its numbers as text."""
+    points = points_of(figure)
+    some = points[:: max(1, -(-len(points) // _SAID))]
+    numbers = f": {len(points)} points; " + "; ".join(", ".join(lines) for lines in some) if points else ""
+    return placed_svg(picture(figure), anchor, plain(figure.name, None) + numbers)
+
+
+def points_of(figure: Figure) -> list[list[str]]:
+    """The points of a picture in words, from their tooltips: a list of lines for each."""
+    return [html.unescape(tip).split("\n") for tip in re.findall(r' data-tip="([^"]*)"', picture(figure))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +23,6 @@ from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.gain import at_shares
 from calibrary.recalibrate.scores import spoken_score
-from calibrary.reporting.figures import nearer, window_of
 from calibrary.reporting.phrases import metric_words
 from calibrary.reporting.remedy import odds_words, remedy_of
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
@@ -250,15 +250,12 @@ def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: 
 
 def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Figure:
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
+    from calibrary.plots.reliability import BINS
 
     level = context.question.confidence_level
-    window = window_of(context.view)
-    # bins of equal width would put nearly all cases of rare events in one point
-    binning = "width" if window == (0.0, 1.0) else "mass"
     data = recalibration_data(
-        gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level, binning=binning,
-        window=window,
-    )  # fmt: skip
+        gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level
+    )
     data = replace(data, sentence=advice(gain, row, errors), lens=context.data.own_view or data.lens)
     if errors.metric:
         named: dict[str, Any] = {"ece": errors.before, "after_ece": errors.after, "calibrated_ece": errors.calibrated}
@@ -266,6 +263,7 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: Err
     doubt = "" if gain.advice else ", the best of the maps, although there is no evidence that it helps"
     caption = (
         f"Before and after {row.name}{doubt}. Every {context.data.noun} is recalibrated by a map fitted to the other "
-        f"folds. {gain.n_bins} bins of equal {binning} with {percent(level)} Wilson limits, faint below five cases."
+        f"folds. {data.n_bins} {BINS[data.binning]} with {percent(level)} Wilson limits, faint below five cases. "
+        + (f"Drawn on {data.axis.said}." if data.axis.said else "")
     )
-    return Figure("Before and after recalibration", caption, nearer(window, plot_recalibration, data, caption=False))
+    return Figure("Before and after recalibration", caption, functools.partial(plot_recalibration, data, caption=False))

@@ -17,7 +17,7 @@ from calibrary.lookup.study_findings import finding
 from calibrary.reporting import compared, together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
 from calibrary.reporting.facts import facts_words
-from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, theme_variables, width_of
+from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, points_of, theme_variables, width_of
 from calibrary.reporting.first import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
@@ -283,7 +283,7 @@ def _model(report: Report, anchor: str, several: bool, live: Markup | None) -> M
         element("h2" if several else "h1", report.title),
         _byline(report),
         element("p", facts_words(report.facts), class_="facts") if report.facts else None,
-        _answer(report),
+        element("div", element("div", _answer(report)), _glance(report, anchor), class_="first"),
         _part(anchor, "numbers", "Key numbers", _short_list(report)),
         _part(anchor, "figures", "Figures", _figures(report.figures, f"{anchor}f", live)),
         *(_part(anchor, s.key, s.title, _section_body(s, anchor)) for s in body),
@@ -327,6 +327,15 @@ def _answer(report: Report) -> Markup:
     first, mark, rest = _opening(report.headline)
     said = element("p", element("strong", first, mark), rest, class_=f"headline {_mood(report)}")
     return markup(said, _statements([*first_lines(report.sections, alpha_for(report.evaluation)), *report.statements]))
+
+
+def _glance(report: Report, anchor: str) -> Markup | None:
+    """The first figure of the page, small, beside the answer; paper and a page without figures do without it."""
+    if not report.figures:
+        return None
+    first = report.figures[0]
+    more = element("figcaption", element("a", f"{first.name}.", href=f"#{anchor}-figures"), " All figures are below.")
+    return element("figure", placed(first, f"{anchor}glance"), more, class_="glance screen")
 
 
 def _opening(headline: str) -> tuple[str, str, str]:
@@ -401,7 +410,7 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
         element(
             "figure",
             placed(f, f"{anchor}{i}"),
-            element("figcaption", element("b", f"{f.name}."), f" {f.caption}"),
+            element("figcaption", element("b", f"{f.name}."), f" {f.caption}", _numbers(f)),
             class_=kind(f),
             data_figure="reliability" if not live and f.name == RELIABILITY else None,
             style=f"--w:{width_of(f)}",
@@ -409,6 +418,16 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
         for i, f in enumerate(figures)
     ]
     return element("div", live, drawn, class_="figures") if drawn else None
+
+
+def _numbers(figure: Figure) -> Markup | None:
+    """The points of a figure as a table, one click away."""
+    points = points_of(figure)
+    if not points:
+        return None
+    rows = [element("tr", each("td", lines)) for lines in points]
+    table = element("div", element("table", element("tbody", rows)), class_="scroll")
+    return element("details", element("summary", "The numbers as a table"), table, class_="screen numbers")
 
 
 def _section_body(section: Section, anchor: str) -> Markup:

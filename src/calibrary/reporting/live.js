@@ -81,6 +81,7 @@ function chanceOf(bins) {
   const at = z + skew * (z * z - 1) / 6 - skew * skew * (2 * z ** 3 - 5 * z) / 36;
   return { mean: mean / n, high: (mean + at * Math.sqrt(variance)) / n };
 }
+const certain = bin => bin.y <= 0 || bin.y >= bin.n;
 function wilsonOf(bin, z) {
   const n = bin.n, share = bin.y / n, z2 = z * z;
   const center = (share + z2 / (2 * n)) / (1 + z2 / n);
@@ -120,11 +121,11 @@ const AXES = {
   "log odds": { of: (c, q) => Math.log(Math.max(c, 1e-9) / Math.max(q, 1e-9)), ticks: null },
 };
 const logOdds = p => Math.log(p / (1 - p));
-function linearTicks(from, to) {
+function linearTicks(from, to, named = String) {
   const step = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25].find(s => (to - from) / s <= 6) ?? 0.25;
   const ticks = [];
   for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9; k++) ticks.push(Number((k * step).toPrecision(6)));
-  return ticks.map(p => ({ at: p, text: String(p) }));
+  return ticks.map(p => ({ at: p, text: named(p) }));
 }
 function oddsTicks(from, to) {
   const coarse = [1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999];
@@ -132,8 +133,7 @@ function oddsTicks(from, to) {
   const inside = list => list.filter(p => logOdds(p) >= from - 1e-9 && logOdds(p) <= to + 1e-9);
   const few = inside(coarse), many = inside(fine);
   const chosen = few.length >= 4 || many.length < few.length ? few : many;
-  const named = p => p < 0.001 ? p.toExponential(0) : p > 0.9991 ? "1\u2212" + (1 - p).toExponential(0) : String(p);
-  return chosen.map(p => ({ at: logOdds(p), text: named(p) }));
+  return chosen.map(p => ({ at: logOdds(p), text: shownPercent(p) }));
 }
 
 // whether a label at x does not overlap the last one that was drawn
@@ -215,7 +215,7 @@ function drawReliability() {
   const stage = one(".stage", reliability), data = every[0].data;
   const z = normalQuantile(0.5 + data.level / 2);
   const position = AXES[axis].of, [from, to] = rangeOf(series.length ? series : every, axis, position, z);
-  const ticks = axis === "probability" ? linearTicks(from, to) : oddsTicks(from, to);
+  const ticks = axis === "probability" ? linearTicks(from, to, to - from > 0.4 ? String : shownPercent) : oddsTicks(from, to);
   // the title of the vertical axis does not overlap its numbers
   const left = Math.max(58, 34 + 7 * Math.max(...ticks.map(tick => tick.text.length))), below = 64, top = 10;
   const wide = Math.max(Math.min(stage.clientWidth || 560, 640), 260), side = wide - left - 12, high = side + top + below;
@@ -235,7 +235,9 @@ function drawReliability() {
   const points = [];
   for (const s of series) {
     const line = s.bins.map(bin => [x(position(bin.c / bin.n, bin.q / bin.n)), y(position(bin.y / bin.n, 1 - bin.y / bin.n))]);
-    drawn.push(svg("path", { class: "trace", style: `stroke:${seriesColor(s.color)}`, d: "M" + line.map(p => p.map(v => v.toFixed(1)).join(" ")).join("L") }));
+    // no line crosses an empty bin, or leads to a bin in which nothing, or nothing else, was observed
+    const joined = i => i > 0 && !certain(s.bins[i - 1]) && !certain(s.bins[i]) && (binning === "mass" || s.bins[i].k === s.bins[i - 1].k + 1);
+    drawn.push(svg("path", { class: "trace", style: `stroke:${seriesColor(s.color)}`, d: line.map((p, i) => (joined(i) ? "L" : "M") + p.map(v => v.toFixed(1)).join(" ")).join("") }));
     s.bins.forEach((bin, i) => points.push(pointOf(bin, s, line[i], y, position, z, count, binning)));
   }
   drawn.push(...points);
@@ -254,7 +256,7 @@ function pointOf(bin, s, [px, py], y, position, z, count, binning) {
     const low = y(position(Math.max(a, 1e-9), 1 - a)), high = y(position(b, Math.max(1 - b, 1e-9)));
     parts.push(svg("path", { class: "interval", style: `stroke:${seriesColor(s.color)}`, d: `M${px} ${low.toFixed(1)}V${high.toFixed(1)}` }));
   }
-  parts.push(svg("circle", { class: "dot", style: `fill:${seriesColor(s.color)}`, cx: px, cy: py, r: 4.5 }));
+  parts.push(svg("circle", { class: "dot", style: certain(bin) ? `fill:var(--f-paper);stroke:${seriesColor(s.color)};stroke-width:1.5` : `fill:${seriesColor(s.color)}`, cx: px, cy: py, r: 4.5 }));
   return svg("g", { class: "tip point" + (bin.n < 5 ? " faint" : ""), tabindex: "-1", role: "img", "data-bin": bin.k, "data-model": s.key,
     "data-tip": text, "aria-label": text.replaceAll("\n", "; ") }, ...parts);
 }

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import plain
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
+from calibrary.grouping.events import bins_for_events
 from calibrary.inference.draw.look import headline_view
 from calibrary.lookup import catalogue
 from calibrary.reporting.acting import ThresholdCurve, threshold_curve
@@ -28,8 +27,6 @@ BINS_OF_ALL, BINS_OF_PARTS = 50, (50, 30, 20, 12)
 MOST_PARTS = 12
 #: A segment or class with fewer rows has no diagram.
 LEAST_ROWS = 30
-#: Log odds are chosen where more than this share of the confidences lies within this distance of 0 or 1.
-NEAR_AN_END, MOST_OF_THEM = 0.1, 2.0 / 3.0
 
 
 @dataclass(frozen=True)
@@ -98,14 +95,15 @@ def live_of(context: Context) -> Live | None:
     view, lens = context.headline_view
     if view.fractional or context.p.fractional or not context.p.exchangeable or context.asked.sampled:
         return None
-    from calibrary.plots.data import axis_names  # with what draws, which a table does not need
+    from calibrary.plots.axis import axis_of  # with what draws, which a table does not need
+    from calibrary.plots.data import axis_names
 
     named = context.data.own_view or lens
     options = context.question.options
     usual = 10 if named == "detections" else 15  # as in the still figures
     own_bins, own_binning = options.get("n_bins", usual), options.get("binning", "width")
     most = min(max(BINS_OF_ALL, own_bins if isinstance(own_bins, int) else 0), MOST)
-    axis = axis_of(view)
+    axis = "log odds" if axis_of(view).kind == "log odds" else "probability"
     first = Live(
         (cells_of(view, most, importance=_importance(context)),),
         # not the detection ECE of the table, which leaves out bins of few detections
@@ -121,13 +119,9 @@ def live_of(context: Context) -> Live | None:
         note=_note(context),
     )
     first = replace(first, own_bins=first.n_bins)
+    if "n_bins" not in options:  # the bins of the table's ECE, which the page explains, are a choice of the reader
+        first = replace(first, n_bins=bins_for_events(view))
     return replace(first, shown=_shown(context, first), thresholds=_thresholds(context), views=_views(context, first))
-
-
-def axis_of(view: Predictions) -> str:
-    """Log odds where most confidences are near 0 or 1, which would all lie in the corners of a plain diagram."""
-    near = np.minimum(view.c, 1.0 - view.c) < NEAR_AN_END
-    return "log odds" if float(view.mean(near)) > MOST_OF_THEM else "probability"
 
 
 def _note(context: Context) -> str:

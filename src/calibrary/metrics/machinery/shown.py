@@ -45,9 +45,15 @@ def _short(value: Any) -> str:
 
 
 def in_notebook(result: Any) -> Markup:
-    """The result for a notebook: its sentence, if it has one, a picture, and a table without draws."""
+    """The result for a notebook: its sentence, a picture, columns as a table, and its single fields folded.
+
+    Draws are left out. A result without a sentence shows its fields at once.
+    """
     said = sentence(result)
-    return markup(element("p", said) if said else None, picture(result), _table(result))
+    columns, single = _tables(result)
+    if said and single:
+        single = element("details", element("summary", "All fields"), single)
+    return markup(element("p", said) if said else None, picture(result), columns, single)
 
 
 def sentence(result: Any) -> Sentence:
@@ -119,7 +125,8 @@ def _is_number(value: Any) -> bool:
 # -- the table ---------------------------------------------------------------------------------------
 
 
-def _table(result: Any) -> Markup:
+def _tables(result: Any) -> tuple[Markup | None, Markup | None]:
+    """The columns of the result as a table, and its single fields as another."""
     named = {f.name: getattr(result, f.name) for f in fields(result)}
     columns = {
         name: value for name, value in named.items()
@@ -135,8 +142,8 @@ def _table(result: Any) -> Markup:
     title = type(result).__name__
     if len(columns) < 2 or len({len(c) for c in columns.values()}) > 1:
         lines = rest + [(name, _cell(value)) for name, value in columns.items()]
-        return markup(html_table(("", title), lines), [_of_columns(table) for table in tables])
-    return markup(_of_columns(columns), html_table(("", title), rest) if rest else None)
+        return markup([_of_columns(table) for table in tables]) if tables else None, html_table(("", title), lines)
+    return _of_columns(columns), html_table(("", title), rest) if rest else None
 
 
 def _of_columns(columns: Mapping[str, Any]) -> Markup:
@@ -200,20 +207,21 @@ def _cell(value: Any) -> str:
 
 # -- the picture -------------------------------------------------------------------------------------
 
-_WIDTH, _HEIGHT, _EDGE = 360, 46, 30
+_WIDTH, _HEIGHT, _EDGE = 360, 62, 30
 
 
 def picture(result: Any) -> Markup | None:
     """A number line with the interval and its estimate, or with the range of the draws and the statistic."""
     if all(_is_number(getattr(result, name, None)) for name in ("estimate", "low", "high")):
-        title = "bar: interval; dot: estimate"
+        level = getattr(result, "confidence_level", None)
+        title = f"grey bar: {percent(level) + ' ' if _is_number(level) else ''}interval; blue dot: estimate"
         if hasattr(result, "around"):
-            title = f"bar: {percent(result.confidence_level)} of values for {result.around}; dot: these data"
+            title = f"grey bar: {percent(result.confidence_level)} of values for {result.around}; blue dot: these data"
         return _line(float(result.low), float(result.high), float(result.estimate), title)
     draws = _draws(result)
     if draws is None or not _is_number(getattr(result, "statistic", None)):
-        return None if draws is None else _line(*_middle(draws), None, "95% of the draws")
-    return _line(*_middle(draws), float(result.statistic), "bar: 95% of the draws; dot: these data")
+        return None if draws is None else _line(*_middle(draws), None, "grey bar: 95% of the draws")
+    return _line(*_middle(draws), float(result.statistic), "grey bar: 95% of the draws; blue dot: these data")
 
 
 def _draws(result: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
@@ -248,7 +256,8 @@ def _line(low: float, high: float, dot: float | None, said: str) -> Markup | Non
     bar = element("line", **ends, stroke="#8a94a3", stroke_width=6, stroke_linecap="round")
     point = None if dot is None else element("circle", cx=at(dot), cy=22, r=5, fill="#0b5fa5")
     above = None if dot is None else text(dot, 11)
+    words = element("text", said, x=_WIDTH / 2, y=58, text_anchor="middle", font_size=11, fill="#667080")
     return element(
-        "svg", element("title", said), bar, point, above, text(low, 42), text(high, 42),
+        "svg", element("title", said), bar, point, above, text(low, 42), text(high, 42), words,
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}", width=_WIDTH, height=_HEIGHT, role="img",
     )  # fmt: skip
