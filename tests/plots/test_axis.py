@@ -218,3 +218,9 @@ def test_segments_show_shares_with_intervals_worst_first():
     ax = plots.plot_segments(data)
     assert ax.get_yticklabels()[0].get_text() == "part = 5"
     assert len(ax.child_axes) == 1  # the strip of all segments
+
+
+def test_the_old_name_of_the_recalibration_figure_s_axis_works_and_warns(rare):
+    with pytest.warns(DeprecationWarning, match="use axis="):
+        data = plots.recalibration_data(*rare, window=(0.0, 0.1))
+    assert data.window == (data.axis.low, data.axis.high) == (0.0, 0.1)

@@ -363,9 +363,9 @@ def test_dot_plot_shows_errors_on_one_scale(synthetic):
     y, c, _ = synthetic
     found = cal.evaluate(y, c, metrics=["ece", "bs", "ecce_mad"], intervals=True, n_resamples=20, rng=0)
     d = plots.dot_data(found)
-    assert d.names == ("ece", "ecce_mad")
+    assert d.names == ("ECE", "Kolmogorov-Smirnov calibration error")
     ax = plots.plot_metrics(found)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["ece", "ecce_mad"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["ECE", "Kolmogorov-Smirnov calibration error"]
 
 
 def test_tree_names_every_metric_of_the_review():

@@ -75,6 +75,7 @@ d_ece_map_data min_samples=min_count
 dirichlet_log_kernel centres=centers
 plot_d_ece_map min_samples=min_count
 plot_reliability colour=color
+recalibration_data window=axis
 verdict on_undecided=undecided
 """
 #: A class, a module or a function: its old names, each with the new one.

@@ -23,7 +23,7 @@ _NEARLY_ALL, _NEAR_AN_END, _RATIO = 0.9, 0.1, 5.0
 _NARROW = 0.4
 #: The end of an axis of log odds.
 _LEAST = 1e-6
-_STEPS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+_STEPS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
 _DECADES = (1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 _BETWEEN = tuple(sorted(p for d in (1e-4, 1e-3, 0.01, 0.1) for k in (1, 2, 5) for p in {k * d, 1.0 - k * d}))
 
@@ -79,7 +79,7 @@ class Axis(NamedTuple):
         if self.whole:
             return np.arange(6) / 5, [f"{k / 5:.1f}" for k in range(6)]
         if self.kind == "zoomed":
-            step = next(s for s in _STEPS if 6.3 * s >= self.high - self.low)
+            step = next(s for s in _STEPS if 7.5 * s >= self.high - self.low)
             at = np.arange(np.ceil(self.low / step - 1e-6), self.high / step + 1e-6) * step + 0.0  # no -0
         else:
             inside = [[p for p in some if self.low <= p <= self.high] for some in (_DECADES, _BETWEEN)]
@@ -127,7 +127,7 @@ def _apart(ticks: list[float], axis: Axis) -> list[float]:
 # -- the rules ----------------------------------------------------------------------------------------
 
 
-def axis_of(view: Predictions, axis: Any = "auto", *, straight: bool = False) -> Axis:
+def axis_of(view: Predictions, axis: Any = "auto") -> Axis:
     """The axis on which a view is drawn.
 
     Log odds where at least 90% of the predictions lie within 0.1 of one end and their odds differ much; a part of
@@ -138,8 +138,6 @@ def axis_of(view: Predictions, axis: Any = "auto", *, straight: bool = False) ->
     ----------
     view : Predictions
     axis : "auto", "probability", "zoomed", "log odds", or the two ends of a part
-    straight : bool
-        Whether the figure can be drawn on probabilities only.
     """
     if isinstance(axis, Axis):
         return axis
@@ -151,20 +149,26 @@ def axis_of(view: Predictions, axis: Any = "auto", *, straight: bool = False) ->
     ties = view.ties
     share = np.cumsum(ties.w) / view.total
     low, some, many, high = ties.c[np.searchsorted(share, [0.005, 0.05, 0.95, 0.995]).clip(max=len(share) - 1)]
-    seen = event_bins(view).label
-    if not straight and (axis == "log odds" or (axis == "auto" and _in_a_corner(view, some, many))):
-        inside = seen[(seen > 0.0) & (seen < 1.0)]
-        start, end = logit(np.array([min(low, *inside), max(high, *inside)]))
-        room = max(0.06 * (end - start), 0.3)
-        return Axis(
-            "log odds", *(float(p) for p in expit(np.array([start - room, end + room])).clip(_LEAST, 1.0 - _LEAST))
-        )
-    low, high = min(low, seen.min()), max(high, seen.max())
-    if high - low > _NARROW:
+    bins = event_bins(view)
+    below, above = _limits(bins)
+    if axis == "log odds" or (axis == "auto" and _in_a_corner(view, some, many)):
+        start, end = logit(np.array([min(low, below.min()), max(high, above.max())]))
+        ends = expit(np.array([start - 0.3, end + 0.3])).clip(_LEAST, 1.0 - _LEAST)
+        return Axis("log odds", float(ends[0]), float(ends[1]))
+    if max(high, bins.label.max()) - min(low, bins.label.min()) > _NARROW:
         return Axis()
+    low, high = min(low, below.min()), max(high, above.max())
     step = next(s for s in _STEPS if 6.0 * s >= 1.1 * (high - low))
     ends = [max(np.floor(low / step - 0.3) * step, 0.0), min(np.ceil(high / step + 0.3) * step, 1.0)]
     return Axis("zoomed", *(round(float(p), 5) for p in ends))
+
+
+def _limits(bins: Groups) -> tuple[Array, Array]:
+    """About where the intervals of the bins end (Agresti and Coull's), and never at 0 or 1."""
+    n = bins.weight + 4.0
+    middle = (bins.label * bins.weight + 2.0) / n
+    half = 2.0 * np.sqrt(middle * (1.0 - middle) / n)
+    return np.maximum(middle - half, middle / 4.0), np.minimum(middle + half, 1.0 - (1.0 - middle) / 4.0)
 
 
 def together(axes: Iterable[Axis]) -> Axis:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
@@ -66,7 +67,13 @@ class RecalibrationData(FigureData):
     binning: str = "width"
     axis: Axis = WHOLE
 
+    @property
+    def window(self) -> tuple[float, float]:
+        """The ends of the axis."""
+        return self.axis.low, self.axis.high
 
+
+@takes_old_keywords
 def recalibration_data(
     y_true: Any,
     y_prob: Any = None,
@@ -76,6 +83,7 @@ def recalibration_data(
     lens: Any = "auto",
     r: int | None = None,
     axis: Any = "auto",
+    binning: str | None = None,
     **options: Any,
 ) -> RecalibrationData:
     """The data of :func:`plot_recalibration`.
@@ -90,6 +98,8 @@ def recalibration_data(
     axis : as in :func:`reliability_data`
         The bins have equal width on an axis from 0 to 1, else equally many expected events; at most ``n_bins``, as the
         events allow.
+    binning : "width", "mass" or "events"
+        The bins, if not those of the axis.
     **options : those of :func:`calibrary.recalibration_gain`
 
     Examples
@@ -108,7 +118,8 @@ def recalibration_data(
     name = views[0][1]
     drawn_on = together(axis_of(view, axis) for view, _ in views)
     n_bins = min(gain.n_bins, bins_for_events(views[0][0]))
-    before, after = (_bins(view, drawn_on, n_bins, confidence_level) for view, _ in views)
+    binning = binning or ("width" if drawn_on.whole else "events")
+    before, after = (_bins(view, drawn_on, binning, n_bins, confidence_level) for view, _ in views)
     names = ("confidence", "outcome", "low", "high", "weight", "histogram")
     curves: dict[str, Any] = dict(zip(names, before, strict=True))
     curves |= {f"after_{name}": value for name, value in zip(names, after, strict=True)}
@@ -126,13 +137,13 @@ def recalibration_data(
         n_bins=n_bins,
         lens=name,
         level=confidence_level,
-        binning="width" if drawn_on.whole else "events",
+        binning=binning,
         axis=drawn_on,
     )
 
 
-def _bins(view: Predictions, axis: Axis, n_bins: int, level: float) -> tuple[Array, ...]:
-    bins = group(view, n_bins=n_bins) if axis.whole else event_bins(view, n_bins)
+def _bins(view: Predictions, axis: Axis, binning: str, n_bins: int, level: float) -> tuple[Array, ...]:
+    bins = event_bins(view, n_bins) if binning == "events" else group(view, binning, n_bins=n_bins)
     low, high = wilson(bins.label, bins.weight, level)
     return bins.confidence, bins.label, low, high, bins.weight, axis.histogram(view.c, view.weight)
 

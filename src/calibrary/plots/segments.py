@@ -65,7 +65,7 @@ def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options:
     table = result.table
     whole_rows = table["n"][table["segment"].index("all rows")]
     every = len(table["segment"])
-    best = most // 4 if every > most else 0
+    best = most // 4 if every > most >= 8 else 0
     shown = np.r_[0 : min(most, every) - best, every - best : every]
     n, observed = table["n"], table["mean_label"]
     low, high = wilson(observed[shown], n[shown], 0.95)
@@ -125,11 +125,13 @@ def plot_segments(
             annotation_clip=False,
         )  # fmt: skip
     if left > 0:
-        ax.axhline(place[data.worst - 1] - 1.0, color=look.gray, lw=0.8, ls=style.DASHED)
+        if data.worst < n:
+            ax.axhline(place[data.worst - 1] - 1.0, color=look.gray, lw=0.8, ls=style.DASHED)
         above = style.strip(ax)
         for some, color in ((data.far, look.gap), (~data.far, look.gray)):
             above.vlines(data.others[some], 0, 1, color=color, lw=1.0, alpha=0.7)
-    cut = f" · {data.worst} worst and {n - data.worst} best; {left} between; strip: observed in all" if left > 0 else ""
+    best = f" and the best {n - data.worst}" if data.worst < n else ""
+    cut = f" · the worst {data.worst}{best} shown; strip: observed share of every segment" if left > 0 else ""
     style.finish(
         ax,
         look,

@@ -16,6 +16,9 @@ from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 
+#: The letters of a name beside a dot plot.
+_LONG = 36
+
 
 @dataclass(frozen=True)
 class NullData(FigureData):
@@ -112,14 +115,15 @@ def dot_data(evaluation: Any, *, most: int = 30) -> DotData:
         return np.array([np.nan if getattr(r, name) is None else getattr(r, name) for r in rows], dtype=float)
 
     return DotData(
-        tuple(_name(r) or r.label for r in rows), column("value"), column("low"), column("high"), column("null_mean"),
-        evaluation.n, evaluation.lens, tuple(_name(r) or r.name for r in evaluation.rows if r not in rows),
+        tuple(_name(r) for r in rows), column("value"), column("low"), column("high"), column("null_mean"),
+        evaluation.n, evaluation.lens, tuple(_name(r) for r in evaluation.rows if r not in rows),
     )  # fmt: skip
 
 
 def _name(row: Any) -> str:
-    """A metric's name in a sentence, if it has one."""
-    return catalogue[row.id].spoken if row.id in catalogue and row.label == row.id else ""
+    """A metric's name in a sentence, if it has one; else its name, if that is short, or its id."""
+    spoken = catalogue[row.id].spoken if row.id in catalogue and row.label == row.id else ""
+    return spoken or (row.name if len(row.name) <= _LONG else row.label)
 
 
 def _left_out(data: DotData) -> str:

@@ -110,6 +110,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
                 f"One diagram for each class against the rest, with {percent(level)} Wilson limits, faint below five "
                 f"cases. {plots.classes.MARKED}",
                 functools.partial(plots.small_multiples, data, caption=False, **asked),
+                functools.partial(plots.small_multiples, data, caption=False, columns=2, **asked),
             )
         )
     return tuple(drawn)

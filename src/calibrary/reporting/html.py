@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -409,7 +410,7 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
     drawn = [
         element(
             "figure",
-            placed(f, f"{anchor}{i}"),
+            _picture(f, f"{anchor}{i}"),
             element("figcaption", element("b", f"{f.name}."), f" {f.caption}", _numbers(f)),
             class_=kind(f),
             data_figure="reliability" if not live and f.name == RELIABILITY else None,
@@ -418,6 +419,15 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
         for i, f in enumerate(figures)
     ]
     return element("div", live, drawn, class_="figures") if drawn else None
+
+
+def _picture(figure: Figure, anchor: str) -> Markup:
+    """The picture; in a narrow window another one, if there is one."""
+    if figure.narrow is None:
+        return placed(figure, anchor)
+    slim = replace(figure, draw=figure.narrow)
+    both = (("roomy", placed(figure, anchor)), ("slim", placed(slim, f"{anchor}slim")))
+    return markup([element("div", drawn, class_=kind) for kind, drawn in both])
 
 
 def _numbers(figure: Figure) -> Markup | None:

@@ -242,12 +242,18 @@ function drawReliability() {
   }
   drawn.push(...points);
   const again = stage.contains(document.activeElement) && document.activeElement.dataset.bin !== undefined;
-  stage.replaceChildren(svg("svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, class: "drawn", role: "group", "aria-label": "Reliability diagram; arrow keys go from bin to bin" }, ...drawn));
+  stage.replaceChildren(svg("svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, class: "drawn", role: "group", "aria-label": alternative(series.length ? series : every.slice(0, 1)) }, ...drawn));
   state.focus = Math.min(state.focus, points.length - 1);
   points[state.focus]?.setAttribute("tabindex", "0");
   if (again) points[state.focus]?.focus({ preventScroll: true });
   drawLegend(every);
   sayLine(every, series, count, binning);
+}
+// the diagram in words: what was observed at what was predicted
+function alternative(series) {
+  const said = series.map(s => (series.length > 1 ? s.name + ", " : "") + s.bins.length + " bins: " +
+    s.bins.map(bin => `predicted ${shownPercent(bin.c / bin.n)}, observed ${shownPercent(bin.y / bin.n)}`).join("; "));
+  return "Reliability diagram; arrow keys go from bin to bin. " + said.join(". ");
 }
 function pointOf(bin, s, [px, py], y, position, z, count, binning) {
   const [a, b] = wilsonOf(bin, z), text = binText(bin, s, count, binning);
@@ -299,6 +305,8 @@ function sayLine(every, series, count, binning) {
   });
   const note = every[0].data.note;
   one(".said", reliability).replaceChildren(...said, ...(note ? [html("p", { class: "hint" }, note)] : []));
+  one(".numbers tbody", reliability).replaceChildren(...(series.length ? series : every.slice(0, 1)).flatMap(s => s.bins.map(bin =>
+    html("tr", {}, ...binText(bin, s, count, binning).split("\n").map(line => html("td", {}, line))))));
 }
 function startReliability() {
   const first = liveData[0], models = document.getElementById("live-model");
@@ -343,8 +351,9 @@ function drawDecision() {
   if (liveData.length > 1) one("figcaption b", decision).textContent = "Decisions at a threshold: " + decisionModel().name + (state.model === "all" ? " (choose another model above)" : "");
   document.getElementById("threshold-shown").textContent = curve.t[k];
   slider.setAttribute("aria-valuetext", "act from " + curve.t[k]);
-  const lines = [["before", "not recalibrated", 0, curve.before]];
-  if (curve.after) lines.push(["after", "after " + curve.map, 1, curve.after]);
+  const whose = liveData.length > 1 ? decisionModel().name + ", " : "";
+  const lines = [["before", whose + "not recalibrated", 0, curve.before]];
+  if (curve.after) lines.push(["after", whose + "after " + curve.map, 1, curve.after]);
   stage.replaceChildren(decisionPicture(curve, lines.filter(l => !decisionOff.has(l[0])), k, stage.clientWidth));
   const items = [...lines.map(([key, name, color]) => [key, name, `background:${seriesColor(color)}`]), ["all", "acting on every row", "background:var(--soft)"]];
   one(".legend", decision).replaceChildren(...items.map(([key, name, style], i) => {
@@ -385,7 +394,7 @@ function decisionPicture(curve, lines, k, room) {
   const drawn = [], clear = labelRoom();
   for (const t of [0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.99]) {
     drawn.push(svg("path", { class: "grid", d: `M${x(t)} ${top}v${down}` }));
-    if (clear(x(t), String(t))) drawn.push(svg("text", { x: x(t), y: top + down + 18, "text-anchor": "middle" }, String(t)));
+    if (clear(x(t), shownPercent(t))) drawn.push(svg("text", { x: x(t), y: top + down + 18, "text-anchor": "middle" }, shownPercent(t)));
   }
   for (const { at: b, text } of linearTicks(least, most)) drawn.push(svg("path", { class: "grid", d: `M${left} ${y(b)}h${across}` }), svg("text", { x: left - 7, y: y(b) + 4, "text-anchor": "end" }, text));
   drawn.push(svg("path", { class: "frame", d: `M${left} ${top}v${down}h${across}M${left} ${y(0)}h${across}` }));

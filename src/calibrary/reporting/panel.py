@@ -48,7 +48,13 @@ def _diagram(names: Sequence[str]) -> Markup:
         "errors are exact for every number of bins; the values expected of a calibrated model are accurate to within "
         "3%. Decide by the overall test of the page, which does not depend on bins."
     )
-    return _figure("reliability", "Reliability diagram", controls, caption)
+    numbers = element("details", element("summary", "The numbers as a table"), _body(), class_="screen numbers")
+    return _figure("reliability", "Reliability diagram", controls, caption, numbers)
+
+
+def _body() -> Markup:
+    """A table whose rows the script writes."""
+    return element("div", element("table", element("tbody")), class_="scroll")
 
 
 def _decisions() -> Markup:

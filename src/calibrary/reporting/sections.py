@@ -60,11 +60,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a section, drawn when a format needs it: ``draw()`` gives a matplotlib figure."""
+    """A figure of a section, drawn when a format needs it: ``draw()`` gives a matplotlib figure.
+
+    ``narrow()`` gives the one for a narrow window, where the figure would have to be scrolled sideways.
+    """
 
     name: str
     caption: str
     draw: Callable[[], Any] = field(repr=False, compare=False)
+    narrow: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
