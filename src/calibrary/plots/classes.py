@@ -8,8 +8,6 @@ from calibrary.base.numbers import number
 from calibrary.base.text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
-from calibrary.grouping.events import bins_for_events
-from calibrary.grouping.named import edges_among
 from calibrary.inference.draw.look import look_at
 from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.plots import style
@@ -18,8 +16,6 @@ from calibrary.plots.data import CHECKED
 from calibrary.plots.reliability import BINS, ReliabilityData, draw_line, reliability_data
 from calibrary.question import Question
 
-#: The most bins of a small diagram.
-_MOST = 10
 #: The mark of a class in words.
 MARKED = (
     "▲ and orange: the mean prediction differs significantly from the share of the class (5%, all classes at once)."
@@ -27,22 +23,18 @@ MARKED = (
 
 
 def class_data(
-    y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", n_bins: int | None = None, **options: Any
+    y_true: Any, y_prob: Any = None, *, lens: Any = "class-wise", **options: Any
 ) -> dict[str, ReliabilityData]:
     """The bins of every class (or pair) by its name; options are those of :func:`reliability_data`.
 
-    Without ``n_bins`` or edges there are at most 10 bins, as the events of the class allow. The interval of each ECE is
-    computed only with ``interval=True``, because the small diagrams do not show it.
+    The interval of each ECE is computed only with ``interval=True``, because the small diagrams do not show it.
     """
     options.setdefault("interval", False)
-    free = n_bins is None and edges_among(options) is None
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
     p = predictions(y_true, y_prob, **checked)
     views = p.through(as_lens(lens, options.pop("r", None)))
     return {
-        _name(key, p.classes): reliability_data(
-            view, n_bins=min(bins_for_events(view), _MOST) if free else n_bins, lens="binary", **options
-        )
+        _name(key, p.classes): reliability_data(view, lens="binary", **options)
         for key, view in zip(views.keys, views.views, strict=True)
     }
 
