@@ -58,12 +58,12 @@ class Axis(NamedTuple):
         """The probabilities at these places."""
         low, high = self._scaled([self.low, self.high])
         found = low + np.asarray(place, dtype=np.float64) * (high - low)
-        return expit(found) if self.kind == "log odds" else found
+        return expit(found) if self.kind == "log odds" else np.asarray(found)
 
     def near(self, p: Any) -> Array:
         """Probabilities that can be drawn: on log odds none is 0 or 1, and a line leaves the picture all the same."""
-        p = np.asarray(p, dtype=np.float64)
-        return np.clip(p, self.low / 3.0, 1.0 - (1.0 - self.high) / 3.0) if self.kind == "log odds" else p
+        least, most = (self.low / 3.0, 1.0 - (1.0 - self.high) / 3.0) if self.kind == "log odds" else (-np.inf, np.inf)
+        return np.asarray(np.clip(np.asarray(p, dtype=np.float64), least, most))
 
     def grid(self, points: int) -> Array:
         """So many probabilities that are equally far apart on the axis."""
@@ -159,8 +159,8 @@ def axis_of(view: Predictions, axis: Any = "auto") -> Axis:
         return Axis()
     low, high = min(low, below.min()), max(high, above.max())
     step = next(s for s in _STEPS if 6.0 * s >= 1.1 * (high - low))
-    ends = [max(np.floor(low / step - 0.3) * step, 0.0), min(np.ceil(high / step + 0.3) * step, 1.0)]
-    return Axis("zoomed", *(round(float(p), 5) for p in ends))
+    start, end = max(np.floor(low / step - 0.3) * step, 0.0), min(np.ceil(high / step + 0.3) * step, 1.0)
+    return Axis("zoomed", round(float(start), 5), round(float(end), 5))
 
 
 def _limits(bins: Groups) -> tuple[Array, Array]:

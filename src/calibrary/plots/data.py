@@ -21,6 +21,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.runs import run_starts
+from calibrary.plots.axis import Axis, together
 from calibrary.question import Question
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -152,10 +153,10 @@ def facts(n: Any, lens: str, *others: str) -> str:
     return " · ".join(filter(None, (f"N = {size}", _SEEN.get(lens, lens.replace("-", " ")), *others)))
 
 
-def on_one_axis(models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any) -> Any:
+def on_one_axis(
+    models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any
+) -> tuple[dict[str, Any], Axis]:
     """The figure data of several models on one axis."""
-    from calibrary.plots.axis import together
-
     made = each_model(models, make, axis=axis, **options)
     shared = together(data.axis for data in made.values())
     other = {name: models[name] for name, data in made.items() if data.axis != shared}

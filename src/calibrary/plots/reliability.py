@@ -303,10 +303,11 @@ def plot_reliability(
     where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
     one_of("histogram", where, HISTOGRAMS)
     if isinstance(y_true, Mapping):
-        return _several(*on_one_axis(y_true, reliability_data, **options), ax, caption, theme)
+        made, axis = on_one_axis(y_true, reliability_data, **options)
+        return _several(made, axis, ax, caption, theme)
     options.setdefault("interval", caption)  # only the caption shows the interval
     if kind != "line" and options.get("axis", "auto") == "auto":
-        options["axis"] = "probability"  # bars and roofs need bins of equal width and heights from 0
+        options["axis"] = "zoomed"  # bars and roofs have heights from 0
     data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
     if where == "auto":
         where = "panel" if kind == "bar" else "strip"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrary.base.errors import whole
 from calibrary.base.numbers import counted, percent, pvalue
@@ -52,7 +53,7 @@ class SegmentsData(FigureData):
     low: Array
     high: Array
     others: Array
-    far: Array
+    far: NDArray[np.bool_]
     worst: int
 
 
@@ -96,7 +97,7 @@ def plot_segments(
     n, left = len(data.segment), data.n_segments - len(data.segment)
     ax, look = style.new_axes(ax, theme, size=(7.2, 2.4 + 0.27 * n))
     place = np.arange(n)[::-1] - np.where(np.arange(n) >= data.worst, 1.0, 0.0)
-    far = data.sigma > data.null_high
+    far: NDArray[np.bool_] = data.sigma > data.null_high
     for strong, color, words in ((far, look.gap, "observed, worse than by chance"), (~far, look.model, "observed")):
         if strong.any():
             label = f"{words}, 95% interval"

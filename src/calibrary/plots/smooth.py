@@ -273,7 +273,8 @@ def plot_smooth_reliability(
     matplotlib Axes.
     """
     if isinstance(y_true, Mapping):
-        return _several(*on_one_axis(y_true, smooth_data, **options), ax, caption, theme)
+        made, axis = on_one_axis(y_true, smooth_data, **options)
+        return _several(made, axis, ax, caption, theme)
     options.setdefault("interval", caption)  # only the caption shows the interval
     data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
     ax, look = style.new_axes(ax, theme)
