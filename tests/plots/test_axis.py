@@ -11,7 +11,7 @@ from calibrary import plots
 from calibrary.base.errors import RefusedError
 from calibrary.data.lens import as_lens
 from calibrary.grouping import group
-from calibrary.grouping.events import bins_for_events, event_edges
+from calibrary.grouping.events import event_edges
 from calibrary.plots.axis import Axis, together
 from calibrary.plots.uncertainty import dot_data
 
@@ -62,11 +62,14 @@ def test_the_axis_and_the_bins_follow_the_predictions(center, spread, n, bins, k
 
 def test_the_number_of_bins_depends_on_predictions_and_weights_alone(rare):
     y, c = rare
-    view = view_of(rare)
-    expected = min(c.sum(), (1 - c).sum())
-    assert bins_for_events(view) == max(2, int(expected // 10))
-    assert bins_for_events(view_of((1 - y, c))) == bins_for_events(view)
-    assert bins_for_events(view_of(rare, sample_weight=np.full(len(y), 5.0))) == int(5 * expected // 10)
+
+    def bins(*data, **options) -> int:
+        return plots.reliability_data(*data, n_resamples=0, **options).n_bins
+
+    expected = c.sum()
+    assert bins(y, c) == max(2, int(expected // 10))
+    assert bins(1 - y, c) == bins(y, c)
+    assert bins(y, c, sample_weight=np.full(len(y), 5.0)) == int(5 * expected // 10) > bins(y, c)
 
 
 def test_bins_of_rare_events_hold_equally_many_expected_events(rare):

@@ -1,4 +1,4 @@
-"""Bins that follow the events: as many as the expected events and non-events allow."""
+"""Bins with equally many expected events."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-
-#: Expected events, and expected non-events, for each bin; and the fewest and the most bins.
-ENOUGH, FEWEST, MOST = 10.0, 2, 15
-
-
-def bins_for_events(view: Predictions) -> int:
-    """The number of bins for which there are ten expected events and ten expected non-events a bin, from 2 to 15.
-
-    The number depends on the predictions and weights alone, not on the outcomes.
-    """
-    expected = float(view.mean(view.c)) * view.total
-    return int(np.clip(min(expected, view.total - expected) // ENOUGH, FEWEST, MOST))
 
 
 def event_edges(view: Predictions, n_bins: int) -> Array:

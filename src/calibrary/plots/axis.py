@@ -11,8 +11,8 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.numbers import percent
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import Groups, group
-from calibrary.grouping.events import bins_for_events, event_edges
+from calibrary.grouping import Groups, automatic_bins, group
+from calibrary.grouping.events import event_edges
 from calibrary.plots import style
 
 KINDS = ("probability", "zoomed", "log odds")
@@ -195,7 +195,7 @@ def _in_a_corner(view: Predictions, some: float, many: float) -> bool:
 
 def event_bins(view: Predictions, n_bins: int | None = None) -> Groups:
     """Bins with equally many expected events (or non-events, where those are rare)."""
-    return group(view, edges=event_edges(view, n_bins or bins_for_events(view)))
+    return group(view, edges=event_edges(view, n_bins or automatic_bins(view.c, view.w)))
 
 
 # -- drawing ------------------------------------------------------------------------------------------

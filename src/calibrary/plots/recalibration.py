@@ -11,8 +11,7 @@ from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.grouping import group
-from calibrary.grouping.events import bins_for_events
+from calibrary.grouping import automatic_bins, group
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
 from calibrary.plots.data import FigureData, axis_names, binary_view, facts
@@ -117,7 +116,7 @@ def recalibration_data(
     views = [binary_view(p.view(p.y, q), lens=lens, r=r) for q in (p.probability, gain.cross_fitted[row.map])]
     name = views[0][1]
     drawn_on = together(axis_of(view, axis) for view, _ in views)
-    n_bins = min(gain.n_bins, bins_for_events(views[0][0]))
+    n_bins = min(gain.n_bins, automatic_bins(views[0][0].c, views[0][0].w))
     binning = binning or ("width" if drawn_on.whole else "events")
     before, after = (_bins(view, drawn_on, binning, n_bins, confidence_level) for view, _ in views)
     names = ("confidence", "outcome", "low", "high", "weight", "histogram")

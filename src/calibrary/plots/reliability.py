@@ -16,8 +16,7 @@ from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.reliability import ReliabilityBins
-from calibrary.grouping import Groups, group
-from calibrary.grouping.events import bins_for_events
+from calibrary.grouping import Groups, automatic_bins, group
 from calibrary.grouping.named import edges_among, refuse_idle_bins
 from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
@@ -187,7 +186,7 @@ def _bins(view: Predictions, axis: Axis, options: dict[str, Any]) -> tuple[Group
     kind = options.get("binning") or ("mass" if options.get("strategy") == "quantile" else None)
     if kind is None and not axis.whole and options.get("strategy") is None:
         return event_bins(view, n_bins), "events"
-    return group(view, **{"n_bins": bins_for_events(view), **options}), _kind_of(kind or "width")
+    return group(view, **{"n_bins": automatic_bins(view.c, view.w), **options}), _kind_of(kind or "width")
 
 
 def _ece_bins(options: dict[str, Any], bins: Groups, binned: str) -> str:

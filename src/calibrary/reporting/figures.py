@@ -21,7 +21,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence, plain
 from calibrary.data import Matches, Predictions
 from calibrary.evaluation import Evaluation
-from calibrary.grouping.events import bins_for_events
+from calibrary.grouping import automatic_bins
 from calibrary.inference.overall.decision import headline_view
 from calibrary.question import Question
 from calibrary.reporting.numbers import quoted
@@ -157,7 +157,7 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
 def _bins(view: Predictions, axis: Axis, question: Question) -> tuple[str, dict[str, Any]]:
     """The bins of the diagram in words, and the option that gives them: as asked, or as the events allow."""
     asked = {name: value for name, value in question.options.items() if name == "n_bins"}
-    n_bins = asked.get("n_bins", bins_for_events(view))
+    n_bins = asked.get("n_bins", automatic_bins(view.c, view.w))
     return f"{n_bins} bins " + ("of equal width" if axis.whole else "with equally many expected events"), asked
 
 

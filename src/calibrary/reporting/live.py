@@ -11,7 +11,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.base.text import plain
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
-from calibrary.grouping.events import bins_for_events
+from calibrary.grouping import automatic_bins
 from calibrary.inference.draw.look import headline_view
 from calibrary.lookup import catalogue
 from calibrary.reporting.acting import ThresholdCurve, threshold_curve
@@ -120,7 +120,7 @@ def live_of(context: Context) -> Live | None:
     )
     first = replace(first, own_bins=first.n_bins)
     if "n_bins" not in options:  # the bins of the table's ECE, which the page explains, are a choice of the reader
-        first = replace(first, n_bins=bins_for_events(view))
+        first = replace(first, n_bins=automatic_bins(view.c, view.w))
     return replace(first, shown=_shown(context, first), thresholds=_thresholds(context), views=_views(context, first))
 
 
