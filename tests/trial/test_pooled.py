@@ -264,5 +264,6 @@ def test_the_coverage_that_is_stated_is_the_one_that_was_measured():
     new = [ends("new_inside", k) for k in (5, 10, 30)]
     assert f"in {new[0]} with 5 centres, {new[1]} with 10 and {new[2]} with 30" in said
     (caution,) = cal.pooled(Y, P, centre=CENTRE, metrics="oe").cautions
-    assert f"in {ends('new_inside', 5, 10)} of 1,000 simulations with 5 to 10 centres, and in {new[2]} with 30" in caution
-
+    assert (
+        f"in {ends('new_inside', 5, 10)} of 1,000 simulations with 5 to 10 centres, and in {new[2]} with 30" in caution
+    )
