@@ -171,9 +171,9 @@ class Evaluation:
     @property
     def headline(self) -> str:
         """The first metric in a sentence: the primary one, the ECE, or the first of the table."""
-        row = next((r for r in self.rows if r.primary), None) or next((r for r in self.rows if r.id == "ece"), None)
-        if row is None:
+        if not self.rows:
             return "No metric was computed."
+        row = max(self.rows, key=lambda r: (r.primary, r.id == "ece"))
         chance = "" if row.null_mean is None else f" A calibrated model would show about {number(row.null_mean)}."
         p = "" if row.pvalue is None else f", {pvalue(row.pvalue, int(self.settings.get('n_resamples', EXACT)))}"
         between = f" ({said})" if (said := ends(row.low, row.high)) else ""

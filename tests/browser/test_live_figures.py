@@ -176,7 +176,7 @@ def test_log_odds_are_chosen_where_most_confidences_are_near_an_end(opened, bina
     driver = opened(rare.to_html())
     assert script(driver, "return one('#axis').value") == "log odds"
     labels = script(driver, "return all('[data-figure=reliability] .stage text').map(t => t.textContent)")
-    assert "0.01" in labels
+    assert "1%" in labels
     chosen(driver, "axis", "probability", "change")
     other = script(driver, "return all('[data-figure=reliability] .stage text').map(t => t.textContent)")
     assert other != labels
@@ -204,7 +204,7 @@ def test_segments_classes_and_the_legend(opened, binary, many):
     driver = opened(many.to_html())
     names = script(driver, "return all('#view optgroup').map(g => [g.label, g.children.length])")
     assert names == [["classes, each against the rest", 10]]
-    whole = "const f = one('[aria-label^=\"Reliability by class\"]').parentElement; "
+    whole = "const f = one('[aria-label^=\"Reliability by class\"]').closest('figure'); "
     assert script(driver, whole + "return f.offsetWidth / f.parentElement.offsetWidth") > 0.99
 
 
@@ -218,7 +218,7 @@ def test_every_figure_answers_the_pointer_and_the_arrow_keys(opened, binary):
     )
     assert silent == []
     names = script(driver, "return all('figure:not(.still) > svg').map(s => s.ariaLabel)")
-    assert len(names) == 6  # smooth, isotonic, cumulative, recalibration, segments, decisions
+    assert len(names) == 7  # the one beside the answer, smooth, isotonic, cumulative, recalibration, segments, decisions
     for k, name in enumerate(names):
         here = f"all('figure:not(.still) > svg')[{k}]"
         script(driver, f"{here}.scrollIntoView({{block: 'center'}})")

@@ -230,3 +230,13 @@ def test_a_refusal_is_recognised_by_the_type_of_its_error(monkeypatch):
     raised = ValueError("mce needs the moon")
     with pytest.warns(cal.CalibrationWarning, match="mce failed: fault of calibrary"):
         assert set(cal.evaluate(y, p, metrics=["mce", "bs"]).faults) == {"mce"}
+
+
+def test_a_notebook_shows_a_headline_and_the_families_with_intervals():
+    y, p, _ = cal.datasets.breast_cancer()
+    found = cal.evaluate(y, p, metrics=["ece", "bs"], intervals=True, n_resamples=20, rng=0)
+    low, high = found.row("ece").low, found.row("ece").high
+    assert found.headline.startswith(f"Expected calibration error 0.058 ({low:.3f} to {high:.3f})")
+    shown = found._repr_html_()
+    assert shown.index(found.headline) < shown.index("<h4>point family</h4>") < shown.index("<h4>bin family</h4>")
+    assert cal.evaluate(y, p, metrics=["bs"], primary="bs").headline.startswith("Brier score 0.057")

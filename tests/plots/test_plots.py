@@ -465,7 +465,7 @@ def test_captions_state_n_lens_bins_metric_and_interval(synthetic):
     text = words(plots.plot_smooth_reliability(s).figure)
     assert f"smECE {with_interval(s.smece, s.smece_low, s.smece_high)}" in text
     text = words(plots.plot_corp(y, c, n_resamples=20).figure)
-    assert all(part in text for part in ("MCB", "DSC", "UNC", "90% if calibrated"))
+    assert all(part in text for part in ("MCB", "DSC", "UNC", "95% if calibrated"))
     bare = words(plots.plot_reliability(d, caption=False).figure)
     assert "N = 1,500" not in bare
 

@@ -177,7 +177,7 @@ def test_a_report_is_made_with_statements_as_the_page_says():
 @pytest.mark.parametrize(
     ("made", "drawn", "new"),
     [
-        (lambda: cal.plots.smooth_data(Y, P, n_resamples=20, rng=1), cal.plots.plot_smooth_reliability, "near"),
+        (lambda: cal.plots.smooth_data(Y, P, n_resamples=20, rng=1), cal.plots.plot_smooth_reliability, "axis"),
         (cal.plots.tree_data, cal.plots.plot_tree, "names"),
     ],
 )

@@ -57,7 +57,7 @@ def corp_data(
     y_prob: Any = None,
     *,
     band: str | None = "consistency",
-    confidence_level: float = 0.9,
+    confidence_level: float = 0.95,
     n_resamples: int = 1000,
     lens: Any = "auto",
     axis: Any = "auto",

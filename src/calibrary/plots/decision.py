@@ -403,7 +403,7 @@ def plot_murphy(
         label = f"predicting {percent(share)} for every case"
         cost = np.minimum((1.0 - t) * share, t * (1.0 - share))
         ax.plot(t, cost, color=look.gray, lw=1.1, ls=style.DASHED, label=label, zorder=1)
-    highest = max(float(d.cost.max()) for d in made.values())
+    highest = max([share * (1.0 - share) if share >= 0.0 else 0.0, *(float(d.cost.max()) for d in made.values())])
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(highest, 1e-9)), xlabel="Threshold", ylabel="Mean elementary score")
     below = None if gap is None else _difference_panel(ax, look, gap, list(made))
     first = next(iter(made.values()))

@@ -155,7 +155,7 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
 
 
 def _bins(view: Predictions, axis: Axis, question: Question) -> tuple[str, dict[str, Any]]:
-    """The bins of the diagram in words, and the option that gives them: as asked, or as the events allow."""
+    """The bins of the diagram in words, and the option that gives them; by default as the events allow."""
     asked = {name: value for name, value in question.options.items() if name == "n_bins"}
     n_bins = asked.get("n_bins", automatic_bins(view.c, view.w))
     return f"{n_bins} bins " + ("of equal width" if axis.whole else "with equally many expected events"), asked
