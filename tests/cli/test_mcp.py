@@ -416,9 +416,9 @@ def test_nan_and_infinities_become_null_and_words_in_json():
 
 def test_the_claims_of_an_estimate_and_a_comparison_are_true():
     pytest.importorskip("mcp")
-    from calibrary.base.claims import KnownTruth, holds
     from calibrary.cli.server import _comparison_sentence
     from calibrary.metrics.machinery.shown import estimate_sentence
+    from truths import KnownTruth, holds
 
     rng = np.random.default_rng(3)
     q = rng.uniform(0.05, 0.95, 400)

@@ -18,13 +18,14 @@ import pytest
 
 import calibrary as cal
 import definitions
-from calibrary.base.claims import Claim, KnownTruth, Sentence, holds
+from calibrary.base.claims import Claim, Sentence
 from calibrary.base.numbers import number, percent
 from calibrary.cli import catalogue as explained
 from calibrary.lookup.measured_coverage import coverage_words
 from calibrary.lookup.study_findings import finding, numbers_by_size, remarks
 from calibrary.metrics.machinery.declare import Alias
 from definitions import DEFINITIONS
+from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 

@@ -10,10 +10,11 @@ import scipy.stats
 
 import calibrary as cal
 import own
-from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.claims import RULES
 from calibrary.base.markup import escaped
 from calibrary.base.numbers import number, percent
 from calibrary.metrics.machinery.shown import sentence
+from truths import KnownTruth, holds
 
 Y, P, _ = cal.datasets.breast_cancer()
 Q = P.clip(1e-3, 1 - 1e-3)

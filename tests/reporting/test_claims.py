@@ -21,7 +21,7 @@ import pytest
 import scipy.stats
 
 import calibrary as cal
-from calibrary.base.claims import RULES, Claim, KnownTruth, Sentence, holds
+from calibrary.base.claims import RULES, Claim, Sentence
 from calibrary.base.numbers import number
 from calibrary.data import as_data
 from calibrary.evaluation import evaluate_data
@@ -32,6 +32,7 @@ from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import one_truth
 from paths import ROOT
+from truths import TRUE, KnownTruth, holds
 
 DATA_SETS = int(os.environ.get("CALIBRARY_CLAIMS", "30"))
 DRAWS = 99
@@ -290,9 +291,9 @@ def test_every_rule_has_a_kind_and_can_fail():
         "worth acting": {"threshold": 0.5, "default": "none", "sign": -1.0}, "decides better": {"threshold": 0.5},
         "ensemble is wrong": {"what": "mean"}, "trend": {"slope": 1.0},
     }  # fmt: skip
-    for rule in RULES.values():
-        assert rule.kind in ("fact", "evidence")
-        assert not rule.true(values.get(rule.name, {}), calm), rule.name
+    assert TRUE.keys() == RULES.keys()
+    for name, condition in TRUE.items():
+        assert not condition(values.get(name, {}), calm), name
     with pytest.raises(ValueError, match="no rule is called"):
         Claim("The moon is calibrated.", "moon")
 
@@ -332,7 +333,7 @@ def test_the_direction_of_0_2_0_is_caught():
         data, truth = binary(np.random.default_rng([7, i]), 200, None, crossing)
         said = old_direction(data)
         other = {"over-confident": "under-confident somewhere", "under-confident": "over-confident somewhere"}
-        wrong += bool(said) and RULES[other[said]].true({}, truth)  # "wherever" denies the other direction
+        wrong += bool(said) and TRUE[other[said]]({}, truth)  # "wherever" denies the other direction
     assert too_many(wrong, n)
 
 

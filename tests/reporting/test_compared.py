@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.claims import KnownTruth, holds
 from calibrary.reporting import compared, together
 from calibrary.reporting.compose import compare_models, subtracted
+from truths import KnownTruth, holds
 
 METRICS = ("ece", "bs", "auroc")
 

@@ -15,7 +15,7 @@ import pytest
 from test_claims import DRAWS, N_BINS, error_of, tempered, too_many
 
 import calibrary as cal
-from calibrary.base.claims import RULES, Claim, KnownTruth, Sentence, claims_of, holds
+from calibrary.base.claims import RULES, Claim, Sentence, claims_of
 from calibrary.base.numbers import percent
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.decision import decide
@@ -24,6 +24,7 @@ from calibrary.question import Question
 from calibrary.reporting.sections import Asked, Context, made
 from calibrary.validation.refits import Tally
 from paths import ROOT
+from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from calibrary.base.claims import KnownTruth, holds
 from calibrary.cli.main import app
 from calibrary.inference.overall.sequential import log_ratios
 from calibrary.reporting.watched import watch_page
 from calibrary.scale import State, Store, watch
 from calibrary.scale.store_watch import _at_means, _Stream
+from truths import KnownTruth, holds
 
 Truth = Callable[[int, int, np.ndarray], np.ndarray]
 

@@ -10,12 +10,13 @@ import pytest
 from scipy.special import expit
 
 import calibrary as cal
-from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.claims import RULES
 from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.methods.members import exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.calibration import cox, judged_mean, mixture_weights, slope_of
 from calibrary.secondorder.given import given
 from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of
+from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 

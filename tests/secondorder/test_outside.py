@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.claims import RULES
 from calibrary.secondorder.detector import Scored, detector
+from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 

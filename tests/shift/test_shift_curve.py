@@ -10,8 +10,8 @@ import scipy.stats
 from scipy.special import expit
 
 import calibrary as cal
-from calibrary.base.claims import KnownTruth, holds
 from calibrary.shift.trend import PairSums, _two_sided
+from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 

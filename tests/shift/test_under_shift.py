@@ -13,13 +13,14 @@ import pytest
 import scipy.stats
 
 import calibrary as cal
-from calibrary.base.claims import RULES, KnownTruth, holds
+from calibrary.base.claims import RULES
 from calibrary.base.numbers import pvalue
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.shift.assumption import _Distances
 from calibrary.shift.density import DensityWeighting, folds
 from calibrary.shift.shares import LabelWeighting, likelihood_shares, on_simplex
 from paths import ROOT
+from truths import KnownTruth, holds
 
 sys.path.append(str(ROOT / "benchmarks"))
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binomtest
 
 import calibrary as cal
-from calibrary.base.claims import KnownTruth, holds
 from calibrary.trial.effects import pooled_effects, reml
 from paths import ROOT
+from truths import KnownTruth, holds
 
 HERE = ROOT / "tests" / "reference" / "trial"
 R = json.loads((HERE / "trial.json").read_text())

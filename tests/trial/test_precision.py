@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.base.claims import KnownTruth, holds
 from calibrary.trial.law import law_of
 from paths import ROOT
+from truths import KnownTruth, holds
 
 HERE = ROOT / "tests" / "reference" / "trial"
 PLAN = json.loads((HERE / "plan.json").read_text())
