@@ -137,6 +137,27 @@ def test_the_one_stage_model_is_that_of_lme4():
     assert fit.note == "the fit is at the boundary: the correlation of random intercept and slope is -1"
 
 
+def test_many_centres_of_one_class_are_one_sentence_and_their_bias_is_stated():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.1, 0.4, 300)
+    y = (rng.random(300) < p).astype(int)
+    found = cal.pooled(y, p, centre=np.arange(300) // 3, metrics=["oe", "citl"])
+    alone = [i for i in range(100) if y[3 * i : 3 * i + 3].sum() == 0]
+    ten = ", ".join(repr(str(i)) for i in alone[:10])
+    assert found.said_of_left_out[0] == (
+        f"Centres {ten} and {len(alone) - 10} more are left out of citl, each because it has no events."
+    )
+    every = len(alone) + sum(y[3 * i : 3 * i + 3].sum() == 3 for i in range(100))
+    assert found.cautions == (
+        f"O/E is biased, because {every} of 100 centres have one class only and 1/2 is added to observed and expected "
+        "events there: pass zero='one-stage'.",
+    )
+    assert abs(np.log(found["oe"].estimate)) > 0.2
+    right = cal.pooled(y, p, centre=np.arange(300) // 3, metrics="oe", zero="one-stage")
+    assert right.cautions == ()
+    assert right["oe"].low < 1 < right["oe"].high
+
+
 def test_numbers_are_names_of_centres_however_many():
     rng = np.random.default_rng(0)
     centre, p = np.repeat(np.arange(101, 131), 60), rng.uniform(0.2, 0.8, 1800)

@@ -48,6 +48,9 @@ from calibrary.trial.one_stage import OneStage, one_stage_logistic, random_ratio
 _NAN = float("nan")
 ZERO = ("half", "leave", "one-stage")
 HARTUNG_KNAPP = ("plain", "truncated")
+#: The most centres that a sentence names; the table has all.
+_MOST_NAMED = 10
+_HALF = "1/2 is added to observed and expected"
 DEFAULT = ("oe", "cis.slope", "citl", "auroc", "bs")
 #: Up to this number of centres the coverage of the prediction interval was measured, and it is stated
 #: (benchmarks/centres.json).
@@ -186,26 +189,38 @@ class Pooled(Result):
 
     @property
     def said_of_left_out(self) -> tuple[str, ...]:
-        """One sentence for each centre and reason for which it is left out of some rows."""
-        found: dict[tuple[str, str], list[str]] = {}
+        """One sentence for each reason for which centres are left out of some rows."""
+        metrics_of: dict[tuple[str, str], list[str]] = {}
         for row in self.table:
             for one in row.left_out:
-                found.setdefault(one, []).append(row.metric)
+                metrics_of.setdefault(one, []).append(row.metric)
+        centres_of: dict[tuple[str, str], list[str]] = {}
+        for (centre, reason), metrics in metrics_of.items():
+            centres_of.setdefault((", ".join(metrics), reason), []).append(centre)
         return tuple(
-            f"Centre {in_sentence(centre)} is left out of {', '.join(metrics)}: {reason}."
-            for (centre, reason), metrics in found.items()
+            f"{_named(centres)} {'is' if len(centres) == 1 else 'are'} left out of {metrics}"
+            f"{': ' if len(centres) == 1 else ', each because '}{reason}."
+            for (metrics, reason), centres in centres_of.items()
         )
 
     @property
     def cautions(self) -> tuple[str, ...]:
         """What must be said of all metrics together."""
         most = max((row.k for row in self.table), default=0)
-        if not 2 < most <= _MEASURED_CENTRES:
-            return ()
-        return (
-            f"With {most} centres the interval of a new centre is somewhat too narrow: such 95% intervals contained "
-            "the true value in 82% to 92% of 1,000 simulations with 5 to 10 centres, and in 88% to 93% with 30.",
-        )
+        said = []
+        if 2 < most <= _MEASURED_CENTRES:
+            said.append(
+                f"With {most} centres the interval of a new centre is somewhat too narrow: such 95% intervals "
+                "contained the true value in 82% to 92% of 1,000 simulations with 5 to 10 centres, and in 88% to 93% "
+                "with 30."
+            )
+        halves = sum(row.metric == "oe" and _HALF in row.note for row in self.centres)
+        if halves > most / 4:
+            said.append(
+                f"O/E is biased, because {halves:,} of {counted(most, 'centre')} have one class only and {_HALF} "
+                "events there: pass zero='one-stage'."
+            )
+        return tuple(said)
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the table of metrics."""
@@ -441,7 +456,7 @@ class _PoolingAsked:
             if self.zero == "half":
                 o, e, n = float(part.y.sum()), float(part.c.sum()), float(part.n)
                 found = ratio_on_log(o + 0.5, e + 0.5, n + 1.0)
-                said = f"{one_class(part.y)}; 1/2 is added to observed and expected events, 1 to the rows"
+                said = f"{one_class(part.y)}; {_HALF} events, 1 to the rows"
                 return replace(found, note=said)
             said = "it enters the one-stage model" if self.zero == "one-stage" else ""
             return OnScale(_NAN, _NAN, one_class(part.y), said)
@@ -459,7 +474,10 @@ class _PoolingAsked:
     ) -> PooledRow:
         scale = scale_of(key)
         low, high, far_low, far_high = (scale.back(x) for x in (e.low, e.high, e.prediction_low, e.prediction_high))
-        notes = [f"centre {in_sentence(name)}: {one.note}" for name, one in zip(names, found, strict=True) if one.note]
+        of_note: dict[str, list[str]] = {}
+        for name, one in zip(names, found, strict=True):
+            of_note.setdefault(one.note, []).append(name)
+        notes = [f"{_named(centres)}: {note}" for note, centres in of_note.items() if note]
         if e.k == 0:
             notes.append("no centre has a value")
         elif e.k == 1:
@@ -522,6 +540,13 @@ class _PoolingAsked:
         return CentreRow(
             self.names[i], key, n, events, expected, estimate, low, high, found.value, error, float(share), note
         )
+
+
+def _named(centres: list[str]) -> str:
+    """Some centres in a sentence: at most ten by name, and how many more."""
+    shown = ", ".join(map(in_sentence, centres[:_MOST_NAMED]))
+    more = len(centres) - _MOST_NAMED
+    return f"{'Centre' if len(centres) == 1 else 'Centres'} {shown}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def _exact_share(events: int, n: int, level: float) -> tuple[float, float]:
