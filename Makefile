@@ -35,7 +35,7 @@ help:
 	@echo "make fuzz          attack it with awkward data, files, logs and stores for twenty minutes; goes on where it ended"
 	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
 	@echo "make dbt           run the dbt project of examples/dbt; make engines does it too"
-	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, Inspect and lm-eval"
+	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, W&B, Inspect and lm-eval"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
 	@echo "make bench         compare with other packages and write benchmarks/RESULTS.md"

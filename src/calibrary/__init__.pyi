@@ -23,6 +23,7 @@ from calibrary import results as results
 from calibrary import scale as scale
 from calibrary import sklearn as sklearn
 from calibrary import study as study
+from calibrary import wandb as wandb
 from calibrary.application.notebook import AppFrame as AppFrame
 from calibrary.application.notebook import app as app
 from calibrary.base.errors import CalibrationWarning as CalibrationWarning

@@ -1,21 +1,22 @@
 """Log reports to MLflow: numbers as metrics of the run, the page and its JSON as artifacts.
 
-Call ``log_report(cal.report(y, p))`` inside ``mlflow.start_run()``. The module needs MLflow
+Call ``log_report(cal.report(y, p))`` inside ``mlflow.start_run()``, or name the evaluator:
+``mlflow.models.evaluate(..., model_type="classifier", evaluators="calibrary")``. The module needs MLflow
 (``pip install calibrary[mlflow]``).
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import mlflow
 
-from calibrary.reporting.model import Report
+from calibrary.tracking import logged_numbers
+
+if TYPE_CHECKING:
+    from calibrary.reporting.model import Report
 
 __all__ = ["log_report", "logged_numbers"]
 
@@ -52,27 +53,5 @@ def log_report(report: Report, *, prefix: str = "calibration", step: int | None 
     mlflow.set_tag(f"{prefix}.headline", report.headline)
     if page:
         with tempfile.TemporaryDirectory() as folder:
-            report.save(Path(folder) / "report.html")
-            Path(folder, "report.json").write_text(json.dumps(report.to_dict()), encoding="utf-8")
+            report.save(Path(folder, "report.html"), Path(folder, "report.json"))
             mlflow.log_artifacts(folder, artifact_path=prefix)
-
-
-def logged_numbers(report: Report, prefix: str = "calibration") -> dict[str, float]:
-    """The numbers that :func:`log_report` logs, by their names in MLflow.
-
-    Examples
-    --------
-    >>> import calibrary as cal
-    >>> from calibrary.mlflow import logged_numbers  # doctest: +SKIP
-    >>> report = cal.report(*cal.datasets.breast_cancer()[:2], n_resamples=49)
-    >>> round(logged_numbers(report)["calibration/ece"], 3)  # doctest: +SKIP
-    0.058
-    """
-    numbers: dict[str, Any] = {}
-    for row in report.short_list:
-        name = f"{prefix}/{row.id}" + (f"/{row.part}" if row.part else "")
-        ends = {"low": row.low, "high": row.high, "if_calibrated": row.calibrated}
-        numbers |= {name: row.value, **{f"{name}/{word}": value for word, value in ends.items()}}
-    # MLflow allows only these characters
-    clean = {re.sub(r"[^\w./ -]", "_", name): value for name, value in numbers.items() if value is not None}
-    return {name: float(value) for name, value in clean.items() if math.isfinite(value)}

@@ -240,6 +240,7 @@ _TABLE = {
         0.1 plots plots
         0.2 scale scale
         0.1 sklearn sklearn
+        0.4 wandb wandb
     """,
     # functions that go with one metric or table and are documented with it; ``dir`` does not list them
     "helper": """

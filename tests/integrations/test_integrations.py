@@ -81,6 +81,59 @@ def test_numbers_that_are_not_finite_are_not_logged(store, cancer):
     assert "calibration/nll" not in numbers
 
 
+def test_mlflow_finds_the_evaluator_and_gets_numbers_page_and_figure(store, tmp_path):
+    import pandas as pd
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    names = pd.Series(np.where(y == 1, "well", "ill"))
+    model = LogisticRegression(max_iter=9999).fit(X[::2], names[::2])
+    p = model.predict_proba(X[1::2])
+    rows = X[1::2].assign(label=names[1::2])
+    with store.start_run() as run:
+        info = store.sklearn.log_model(model, name="model")
+        found = store.models.evaluate(
+            info.model_uri, rows, targets="label", model_type="classifier", evaluators="calibrary",
+            evaluator_config={"n_resamples": 49, "log_model_explainability": False},
+        )  # fmt: skip
+    assert found.metrics["calibration/ece"] == cal.compute("ece", names[1::2], p, labels=["ill", "well"])
+    assert store.get_run(run.info.run_id).data.metrics["calibration/bs/low"] == found.metrics["calibration/bs/low"]
+    assert found.artifacts["calibration_page"].content.startswith("<!doctype html>")
+    assert {path.name for path in tmp_path.glob("artifacts/**/calibration/*")} == {
+        "report.html", "report.json", "reliability.png",
+    }  # fmt: skip
+    hard = pd.DataFrame({"y": y[1::2], "p": model.predict(X[1::2]) == "well"})
+    with store.start_run(), pytest.warns(cal.CalibrationWarning, match="logged nothing.*are labels"):
+        assert not store.models.evaluate(
+            data=hard, targets="y", predictions="p", model_type="classifier", evaluators="calibrary"
+        ).metrics
+
+
+# -- Weights & Biases, offline -----------------------------------------------------------------------
+
+
+def test_a_report_is_logged_to_weights_and_biases(cancer, tmp_path, monkeypatch):
+    wandb = _package("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    report = cal.report(*cancer, n_resamples=49, rng=0)
+    with pytest.raises(cal.RefusedError, match=r"no run of Weights & Biases is active: call wandb\.init"):
+        cal.wandb.log_report(report)
+    with wandb.init(project="calibration", dir=tmp_path) as run:
+        cal.wandb.log_report(report, prefix="first")
+        kept = dict(run.summary)
+    assert kept["first/ece"] == cal.compute("ece", *cancer)
+    assert kept["first/headline"] == report.headline
+    (page,) = tmp_path.glob("wandb/**/media/html/first/*.html")
+    assert "Not calibrated" in page.read_text(encoding="utf-8")
+    (table,) = tmp_path.glob("wandb/**/media/table/first/*.json")
+    table = json.loads(table.read_text())
+    bins = cal.reliability_bins(*cancer)
+    column = table["columns"].index("outcome")
+    np.testing.assert_allclose([row[column] for row in table["data"]], bins.outcome)
+
+
 # -- Hugging Face evaluate ---------------------------------------------------------------------------
 
 

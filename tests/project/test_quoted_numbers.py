@@ -122,6 +122,11 @@ def headline() -> list[str]:
     ]  # fmt: skip
 
 
+def map_rows() -> list[str]:
+    found = stored("recalibration")["several"].items()
+    return [f"| `{word}` | {row['helped']} | {row['harmed']} | {row['median_gain']:+.3f} |" for word, row in found]
+
+
 def validated_rows() -> list[str]:
     found = stored("validate")["coverage"]
     sizes = [(300, 5), (300, 20), (1000, 5), (1000, 20)]
@@ -181,7 +186,10 @@ def test_a_quoted_number_is_the_stored_one(document, pattern, expected):
     assert list(quoted.groups()) == expected()
 
 
-@pytest.mark.parametrize(("document", "rows"), [("docs/scale.md", keyed_rows), ("docs/validation.md", validated_rows)])
+@pytest.mark.parametrize(
+    ("document", "rows"),
+    [("docs/scale.md", keyed_rows), ("docs/validation.md", validated_rows), ("docs/maps.md", map_rows)],
+)
 def test_the_rows_of_a_table_are_the_stored_ones(document, rows):
     page = (ROOT / document).read_text(encoding="utf-8")
     expected = rows()
