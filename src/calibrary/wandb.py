@@ -65,3 +65,7 @@ def log_report(report: Report, *, run: Any = None, prefix: str = "calibration", 
             kept = wandb.Artifact(prefix.replace("/", "-"), type="calibration report")
             kept.add_dir(folder)
             run.log_artifact(kept)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
