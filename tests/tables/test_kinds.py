@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from calibrary.cli.read import read_predictions
+from calibrary.tables.files import open_table
 from calibrary.tables.sources import InputError
+from calibrary.tables.values import is_missing
 
 ROWS = "y,p\n1,0.75\n0,0.25\n1,0.5\n"
 
@@ -94,3 +99,72 @@ def test_labels_left_out_of_files_of_models_leave_their_rows_together(tmp_path):
     found = read_predictions([tmp_path / "a.csv", tmp_path / "b.csv"], drop_label=["?"])
     assert found.models["a.csv"].tolist() == [0.9, 0.6, 0.3]
     assert found.models["b.csv"].tolist() == [0.8, 0.5, 0.4]
+
+
+MIXED = (
+    "code,site,when,y,p,w,n,flag\n"
+    '007,a,2026-01-02,1,0.75,2,10,true\n010,"b, c",2026-01-03,0,0.25,,20,false\n100,,2026-01-04,1,NA,1.5,,true\n'
+)
+
+
+def test_a_csv_file_is_read_alike_with_and_without_arrow(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_bytes(b"# made by hand\n\xef\xbb\xbf"[:15] + MIXED.encode())
+    (tmp_path / "b.csv").write_text(MIXED.replace('"b, c"', "b").replace(",", ";").replace(".", ","))
+    for name in ("a.csv", "b.csv"):
+        table = open_table(tmp_path / name)
+        with_arrow = table.columns(table.names)
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "pyarrow", None)
+            table = open_table(tmp_path / name)
+            plainly = table.columns(table.names)
+        for column, values in with_arrow.items():
+            if values.dtype.kind == "M":
+                continue  # dates stay text
+            gone = is_missing(values)
+            assert gone.tolist() == is_missing(plainly[column]).tolist(), column
+            assert values[~gone].tolist() == plainly[column][~gone].tolist(), column
+    assert plainly["code"].tolist() == ["007", "010", "100"]
+
+
+def test_a_row_with_too_few_values_is_named_without_arrow_too(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.csv").write_text("# one\ny,p\n1,0.5\n0\n")
+    with pytest.raises(InputError, match="line 4 has 1 values and the header has 2"):
+        read_predictions(tmp_path / "a.csv")
+
+
+def test_a_url_is_read_where_fsspec_is_installed(tmp_path, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://a.csv", "wb") as file:
+        file.write(ROWS.encode())
+    _read("memory://a.csv")
+    with pytest.raises(InputError, match=r"memory://b\.csv"):
+        read_predictions("memory://b.csv")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(InputError, match="is a URL: install fsspec to read it, or download the file first"):
+        read_predictions("memory://a.csv")
+
+
+def test_tools_for_agents_read_no_url(tmp_path):
+    from calibrary.cli.allowed import AllowedFolders
+
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://a.csv", "wb") as file:
+        file.write(ROWS.encode())
+    (tmp_path / "a.csv").write_text(ROWS)
+    for url in ("memory://a.csv", f"file://{tmp_path}/a.csv", "http://127.0.0.1:9/a.csv"):
+        with pytest.raises(InputError, match="does not exist in the folders that may be read"):
+            AllowedFolders([tmp_path]).fetched(url, tmp_path)
+
+
+def test_the_app_reads_no_url(tmp_path):
+    from calibrary.application.uploads import safe_name
+    from calibrary.cli.app_columns import preview
+
+    fsspec = pytest.importorskip("fsspec")
+    with fsspec.open("memory://a.csv", "wb") as file:
+        file.write(ROWS.encode())
+    with pytest.raises(InputError, match="no such file"):
+        preview(Path("memory://a.csv"))
+    assert "/" not in safe_name("http://127.0.0.1:9/a.csv")  # the name under which the app reads an upload

@@ -99,6 +99,11 @@ class JsonStream:
         if self._skip_space():
             raise UnreadableError(f"{self._place(0)} begins more text after the log: a file holds one log, so split it")
 
+    def elements(self) -> Iterator[Any]:
+        """The elements of the list."""
+        for _ in self._within("[]"):
+            yield self._value()
+
     def _within(self, brackets: str) -> Iterator[None]:
         """One step for each element between two brackets; the caller reads the element."""
         self._expect(brackets[0])

@@ -22,6 +22,7 @@ from calibrary.base.errors import extra
 from calibrary.data.checks import Array
 from calibrary.tables.endings import by_ending
 from calibrary.tables.json_files import objects_of_lines
+from calibrary.tables.json_stream import JsonStream, UnreadableError
 from calibrary.tables.sources import InputError
 from calibrary.tables.text_files import delimiter_of
 
@@ -217,24 +218,13 @@ def _array(job: FileJob) -> int:
 
 
 def _objects_of_array(source: IO[str], job: FileJob) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder()
-    text = source.read(1 << 20).lstrip()[1:]
-    while True:
-        text = text.lstrip().removeprefix(",").lstrip()
-        if text.startswith("]"):
-            return
-        try:
-            found, end = decoder.raw_decode(text)
-        except json.JSONDecodeError:
-            more = source.read(1 << 20)
-            if not more:
-                raise InputError(f"{job.source} is incomplete: its list has no end; copy the file again") from None
-            text += more
-            continue
-        if not isinstance(found, dict):
-            raise InputError(f"{job.source} holds {str(found)[:40]!r} in its list, not an object such as {{...}}")
-        text = text[end:]
-        yield found
+    try:
+        for found in JsonStream(source).elements():
+            if not isinstance(found, dict):
+                raise InputError(f"{job.source} holds {str(found)[:40]!r} in its list, not an object such as {{...}}")
+            yield found
+    except UnreadableError as error:
+        raise InputError(f"{job.source} cannot be read: {error}") from None
 
 
 def _change_objects(objects: list[dict[str, Any]], job: FileJob, first: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,8 @@ from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 MOST_BYTES = 1 << 30
 #: Arrow reads files up to this many bytes on the calling thread, because its own threads may outlive a short program.
 _SMALL_FILE = 32 << 20
+#: The beginning of a URL, which the command line reads where fsspec is installed; the app and the tools never do.
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 #: The most characters of another package's error message, which may quote the file.
 _LONGEST_REASON = 200
 
@@ -52,6 +55,8 @@ def content_of(source: str | Path) -> tuple[str, Path | bytes]:
     """The name of a file without .gz, and its path, or its uncompressed bytes if it is compressed or a pipe."""
     if str(source) == "-":
         name, data = "standard input", _from_stdin()
+    elif isinstance(source, str) and _URL.match(source):
+        name, data = source, _from_url(source)
     else:
         path = Path(source)
         name = str(path)
@@ -68,6 +73,15 @@ def content_of(source: str | Path) -> tuple[str, Path | bytes]:
     if not data:
         raise InputError(f"{name} is empty")
     return name, data
+
+
+def _from_url(url: str) -> bytes:
+    try:
+        import fsspec
+    except ModuleNotFoundError:
+        raise InputError(f"{url} is a URL: install fsspec to read it, or download the file first") from None
+    with named_errors(url), fsspec.open(url, "rb") as file:
+        return _at_most(file, url)
 
 
 def _from_stdin() -> bytes:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import functools
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +17,14 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
-from calibrary.tables.arrow_files import as_numpy, from_arrow, need_arrow
+from calibrary.tables.arrow_files import as_numpy, from_arrow
 from calibrary.tables.sources import InputError, as_arrow, as_bytes, as_file, as_text, is_large
-from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable
+from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable, as_column
 
 DELIMITERS = ",\t;|"
 
 
 def open_csv(name: str, content: Path | bytes) -> FileTable:
-    need_arrow()
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
     content, notes = _as_utf8(name, content)
     skipped, first, second = _header(content)
     line = as_text(first, name)
@@ -36,8 +35,28 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
     delimiter = delimiter_of(line)
     names = next(csv.reader([line], delimiter=delimiter))
     decimal = "," if delimiter == ";" and b"," in second and b"." not in second else "."
-    parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     content, total = _without_total(content, delimiter, len(names))
+    reader = _plain_reader if find_spec("pyarrow") is None else _arrow_reader
+    read = reader(name, content, names, skipped, delimiter, decimal)
+    if skipped:
+        notes.append(f"{counted(skipped, 'line')} of comments before the header of {name} skipped")
+    if delimiter not in ",\t":
+        notes.append(f"columns of {name} are separated by {delimiter!r}")
+    if decimal == ",":
+        notes.append(f"decimal commas in {name}")
+    if total:
+        notes.append(f"the last line of {name} was left out, because it is a line of totals: {plain(total)}")
+    start = functools.partial(_beginning, name, content) if _is_long(content) else None
+    return FileTable(name, tuple(names), read, tuple(notes), beginning=start, first_row=skipped + 2)
+
+
+def _arrow_reader(
+    name: str, content: Path | bytes, names: Sequence[str], skipped: int, delimiter: str, decimal: str
+) -> Callable[[Sequence[str]], Columns]:
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    parse = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     threads = pc.ReadOptions(use_threads=is_large(content), skip_rows=skipped)
 
     def arrow(wanted: Sequence[str], **how: Any) -> Any:
@@ -56,16 +75,51 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
             found.update({c: as_numpy(as_written.column(c)) for c in text if _is_text(as_written.column(c), found[c])})
         return found
 
-    if skipped:
-        notes.append(f"{counted(skipped, 'line')} of comments before the header of {name} skipped")
-    if delimiter not in ",\t":
-        notes.append(f"columns of {name} are separated by {delimiter!r}")
-    if decimal == ",":
-        notes.append(f"decimal commas in {name}")
-    if total:
-        notes.append(f"the last line of {name} was left out, because it is a line of totals: {plain(total)}")
-    start = functools.partial(_beginning, name, content) if _is_long(content) else None
-    return FileTable(name, tuple(names), read, tuple(notes), beginning=start, first_row=skipped + 2)
+    return read
+
+
+def _plain_reader(
+    name: str, content: Path | bytes, names: Sequence[str], skipped: int, delimiter: str, decimal: str
+) -> Callable[[Sequence[str]], Columns]:
+    """Read without Arrow: slower, and dates stay text."""
+
+    def read(wanted: Sequence[str]) -> Columns:
+        cells: list[list[str]] = []
+        with io.TextIOWrapper(as_file(content), encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(islice(file, skipped, None), delimiter=delimiter)
+            for row in islice(rows, 1, None):
+                if row and len(row) != len(names):
+                    line = skipped + rows.line_num
+                    raise InputError(f"{name}: line {line:,} has {len(row)} values and the header has {len(names)}")
+                if row:
+                    cells.append(row)
+        place = {column: names.index(column) for column in wanted}
+        return {c: as_column(_values([row[j] for row in cells], decimal), c, name) for c, j in place.items()}
+
+    return read
+
+
+#: Words for a missing number, which are those of Arrow.
+_NO_NUMBER = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null")
+)
+
+
+def _values(texts: list[str], decimal: str) -> list[Any]:
+    """The cells of a column: numbers if all of them are, and none is a code such as 007; a missing one is None."""
+    filled = set(texts) - _NO_NUMBER
+    words = {text: text.strip().lower() for text in filled}
+    if filled and set(words.values()) <= {"true", "false"}:
+        return [words[text] == "true" if text in words else None for text in texts]
+    try:
+        numbers: dict[str, Any] = {text: float(text.replace(decimal, ".")) for text in filled}
+    except ValueError:
+        return [text or None for text in texts]
+    if all(word.lstrip("+-").isdigit() for word in words.values()):
+        if any(re.match(_LEADING_ZERO, text) for text in filled) or any(abs(n) >= 1 << 63 for n in numbers.values()):
+            return [text or None for text in texts]
+        numbers = {text: int(text) for text in filled}
+    return [numbers.get(text) for text in texts]
 
 
 #: Of a file with more bytes than the first number, only the beginning is looked at: the second number of bytes.
