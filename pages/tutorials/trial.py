@@ -91,7 +91,7 @@ for metric in ("oe", "cis.slope", "auroc"):
     print(f"{metric:10s} {one.estimate:.3f} ({one.low:.3f} to {one.high:.3f}), {share}")
 
 # %% [markdown]
-# `cal.evaluate(..., imputations=)` does this for a table of metrics, and `cal.validate(..., imputations=)` corrects a model that you
+# `cal.evaluate(..., imputations=)` does this for a table of metrics, `cal.imputed_curve` for the calibration curve, and `cal.validate(..., imputations=)` corrects a model that you
 # developed yourself for optimism, within each completed data set.
 #
 # ## If patients die of something else

@@ -212,7 +212,9 @@ from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.curve import shift_curve as shift_curve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.shift.target import under_shift as under_shift
+from calibrary.trial.curves import ImputedCurve as ImputedCurve
 from calibrary.trial.curves import PooledCurve as PooledCurve
+from calibrary.trial.curves import imputed_curve as imputed_curve
 from calibrary.trial.one_stage import OneStage as OneStage
 from calibrary.trial.plan import Plan as Plan
 from calibrary.trial.plan import plan as plan

@@ -94,6 +94,7 @@ _TABLE = {
         0.1 diagnostics.neighbors ece_knn_curve
         0.1 diagnostics.reliability reliability_bins
         0.1 maps.nadaraya_watson smooth_calibration_curve
+        0.4 trial.curves imputed_curve
     """,
     # metrics; those without a row in Table 2 are listed in this order in the catalogue
     "metric": """
@@ -325,7 +326,7 @@ _TABLE = {
         0.3 secondorder.result EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
-        0.4 trial.curves PooledCurve
+        0.4 trial.curves ImputedCurve PooledCurve
         0.4 trial.one_stage OneStage
         0.4 trial.plan Plan
         0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow

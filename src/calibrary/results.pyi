@@ -91,6 +91,7 @@ from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleD
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
+from calibrary.trial.curves import ImputedCurve as ImputedCurve
 from calibrary.trial.curves import PooledCurve as PooledCurve
 from calibrary.trial.one_stage import OneStage as OneStage
 from calibrary.trial.plan import Plan as Plan

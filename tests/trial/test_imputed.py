@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calibrary as cal
 from paths import ROOT
@@ -97,3 +98,49 @@ def test_lists_of_different_sizes_are_refused():
         cal.interval("oe", [0, 1], [[0.1, 0.2], [0.1, 0.2, 0.3]], imputations=True)
     with pytest.raises(cal.RefusedError, match="tests=True has no use beside imputations"):
         cal.evaluate(Y, P, imputations=IDS, tests=True)
+
+
+def test_the_curve_is_pooled_point_by_point_on_the_log_odds():
+    """Three equal data sets give the curve of one; the variance between others widens the band."""
+    one = IDS == 1
+    three = cal.imputed_curve(Y[one], [P[one]] * 3, imputations=True)
+    np.testing.assert_allclose(three.mean, _local_lines(Y[one], P[one], three.grid)[0], rtol=1e-8)
+    every = cal.imputed_curve(Y, P, imputations=IDS)
+    assert every.each.shape == (5, len(every.grid))
+    log_odds = np.log(every.each / (1 - every.each))
+    mean = np.log(every.mean / (1 - every.mean))
+    np.testing.assert_allclose(mean, log_odds.mean(axis=0), rtol=1e-9, atol=1e-12)
+    half = np.log(every.high / (1 - every.high)) - mean
+    between = log_odds.var(axis=0, ddof=1) * 1.2
+    np.testing.assert_allclose(np.log(every.low / (1 - every.low)), mean - half, rtol=1e-6, atol=1e-9)
+    within = np.array([_local_lines(Y[i == IDS], P[i == IDS], every.grid)[1] for i in range(1, 6)]).mean(axis=0)
+    share = between / (within + between)
+    nu = R["n"] - 1
+    known = share > 1e-12  # where every curve is moved inside, nothing varies between the data sets
+    assert known.sum() > 50
+    within, between, share, half = (x[known] for x in (within, between, share, half))
+    old, data = 4 / share**2, (nu + 1) / (nu + 3) * nu * (1 - share)
+    t = stats.t.ppf(0.975, old * data / (old + data))
+    np.testing.assert_allclose(half, t * np.sqrt(within + between), rtol=1e-6)
+
+
+def _local_lines(y, p, grid):
+    """The curve and the variance of its log odds, by tricube weights of the nearest three quarters of the rows."""
+    x, at = np.log(p / (1 - p)), np.log(grid / (1 - grid))
+    found = []
+    for one in at:
+        away = np.abs(x - one)
+        reach = np.sort(away)[int(0.75 * len(x)) - 1]
+        w = np.clip(1 - (away / reach) ** 3, 0, None) ** 3
+        design = np.column_stack([np.ones(len(x)), x - one])
+        row = np.linalg.solve(design.T @ (w[:, None] * design), design.T * w)[0]
+        m = np.clip(row @ y, 0.5 / len(y), 1 - 0.5 / len(y))  # moved inside by half a row
+        found.append((m, (row**2).sum() / (m * (1 - m))))
+    return np.array(found).T
+
+
+def test_a_data_set_without_a_curve_is_named():
+    with pytest.raises(cal.RefusedError, match="there is no curve, because in data set 1 of 2 it has 4 rows"):
+        cal.imputed_curve([1, 1, 0, 0], [[0.2, 0.9, 0.3, 0.4]] * 2, imputations=True)
+    with pytest.raises(cal.RefusedError, match="there is 1 data set"):
+        cal.imputed_curve([1, 1, 0, 0], [0.2, 0.9, 0.3, 0.4], imputations=[1, 1, 1, 1])

@@ -1,15 +1,19 @@
-"""The calibration curve over centres: the curve of each centre, pooled point by point on the logit scale."""
+"""Calibration curves pooled point by point on the logit scale: over centres, and over completed data sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.methods.scales import one_class
+from calibrary.inference.verbs.imputed import completed, rubin
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.smooth.loess import fit_weights
@@ -72,6 +76,77 @@ def pooled_curve(
         scipy.special.expit(grid), mean, low, high, far_low, far_high, known.sum(axis=0),
         scipy.special.expit(value[kept]), tuple(names[i] for i in kept), tuple(left),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ImputedCurve(Result):
+    """The calibration curve over completed data sets, on a grid of predictions.
+
+    Attributes
+    ----------
+    grid : predictions, even on the log odds, within those of every data set
+    mean, low, high : the curve and its band, point by point
+    each : the curve of each data set
+    confidence_level : level of the band at each point
+    """
+
+    grid: Array
+    mean: Array
+    low: Array
+    high: Array
+    each: Array
+    confidence_level: float
+
+
+def imputed_curve(
+    y_true: Any, y_prob: Any, *, imputations: Any, pos_label: Any = None, confidence_level: float = 0.95
+) -> ImputedCurve:
+    """The calibration curve of completed data sets (multiple imputation), pooled by Rubin's rules at every point.
+
+    Parameters
+    ----------
+    y_true, y_prob : array-like of shape (m N,)
+        Labels of two classes and probabilities, the data sets stacked; or lists, with ``imputations=True``.
+    imputations : array-like of shape (m N,), or True
+        The number of the data set of each row.
+    pos_label : optional
+        The label of the event.
+    confidence_level : float
+        Level of the band at each point.
+
+    References
+    ----------
+    Rubin (1987), Multiple Imputation for Nonresponse in Surveys. Barnard, Rubin (1999), Small-sample degrees of freedom
+    with multiple imputation.
+
+    Examples
+    --------
+    >>> import numpy as np, calibrary as cal
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(2, 3, 500)
+    >>> y = (rng.random(500) < p).astype(int)
+    >>> completed = [p, np.clip(p + rng.normal(0, 0.02, 500), 0.01, 0.99)]
+    >>> curve = cal.imputed_curve(y, completed, imputations=True)
+    >>> bool(((curve.low < curve.grid) & (curve.grid < curve.high)).mean() > 0.9)
+    True
+    """
+    level = check_level(confidence_level)
+    parts = completed(y_true, y_prob, imputations, {"pos_label": pos_label})
+    if parts[0].k != 2 or parts[0].fractional:
+        raise RefusedError("imputations are for labels of two classes: pass 0 and 1, and the probability of the event")
+    logits = [logit(part.c) for part in parts]
+    low, high = max(float(np.quantile(x, 0.005)) for x in logits), min(float(np.quantile(x, 0.995)) for x in logits)
+    grid = np.linspace(low, high, _POINTS)
+    value, variance = np.full((2, len(parts), _POINTS), np.nan)
+    for i, part in enumerate(parts):
+        why = one_class(part.y) or _fit(part, grid, value[i], variance[i])
+        if why:
+            raise RefusedError(f"imputations: there is no curve, because in data set {i + 1} of {len(parts)} {why}")
+    pooled = [rubin(q, u, parts[0].n - 1, "logit") for q, u in zip(value.T, variance.T, strict=True)]
+    mean = np.array([one.estimate_on_scale for one in pooled])
+    half = np.array([scipy.special.stdtrit(one.df, 0.5 + level / 2.0) * one.standard_error for one in pooled])
+    lines = (scipy.special.expit(x) for x in (grid, mean, mean - half, mean + half, value))
+    return ImputedCurve(*lines, confidence_level=level)
 
 
 def _fit(part: Predictions, grid: Array, value: Array, variance: Array) -> str:
