@@ -145,8 +145,8 @@ def imputed_curve(
     pooled = [rubin(q, u, parts[0].n - 1, "logit") for q, u in zip(value.T, variance.T, strict=True)]
     mean = np.array([one.estimate_on_scale for one in pooled])
     half = np.array([scipy.special.stdtrit(one.df, 0.5 + level / 2.0) * one.standard_error for one in pooled])
-    lines = (scipy.special.expit(x) for x in (grid, mean, mean - half, mean + half, value))
-    return ImputedCurve(*lines, confidence_level=level)
+    place, middle, low_line, high_line, each = map(scipy.special.expit, (grid, mean, mean - half, mean + half, value))
+    return ImputedCurve(place, middle, low_line, high_line, each, level)
 
 
 def _fit(part: Predictions, grid: Array, value: Array, variance: Array) -> str:
