@@ -89,7 +89,7 @@ def test_certain_predictions_have_bins_too():
 def test_the_ece_of_a_figure_is_that_of_the_metric_whatever_is_drawn(rare):
     data = plots.reliability_data(*rare, n_resamples=0)
     assert data.ece == pytest.approx(cal.ece(*rare), rel=1e-12)
-    assert "ECE 0.015 (15 equal-width bins)" in plots.reliability.numbers(data)
+    assert "ECE 0.015 in 15 equal-width bins" in plots.reliability.numbers(data)
     assert plots.reliability_data(*rare, n_bins=4, n_resamples=0).ece == pytest.approx(cal.ece(*rare, n_bins=4))
 
 

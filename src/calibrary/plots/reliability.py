@@ -501,7 +501,7 @@ _BARS = {
 
 def numbers(data: ReliabilityData) -> str:
     """ECE with its interval, N, lens and bins."""
-    of = f" ({data.ece_bins})" if data.ece_bins else ""
+    of = f" in {data.ece_bins}" if data.ece_bins else ""
     used = "" if len(data) == data.n_bins else f" ({len(data)} used)"
     return f"ECE {with_interval(data.ece, data.ece_low, data.ece_high)}{of} · " + facts(
         data.n, data.lens, f"{data.n_bins} {BINS.get(data.binning, 'bins')}{used}", data.axis.said
