@@ -535,23 +535,21 @@ def _several(models: dict[str, ReliabilityData], axis: Axis, ax: Any, caption: b
             )
         if data.axis == axis:
             above.stairs(data.histogram / data.histogram.max(), np.linspace(0.0, 1.0, 41), lw=1.1, **line)
-        ax.plot(
-            data.confidence,
-            np.clip(data.outcome, *axis[1:]),
-            marker=style.MARKERS[i % len(style.MARKERS)],
-            ms=5.5,
-            mec=look.paper,
-            mew=0.6,
-            lw=1.4,
-            label=f"{for_figure(name)}: ECE {with_interval(data.ece, data.ece_low, data.ece_high)}",
-            **line,
-        )
+        y = np.clip(data.outcome, *axis[1:])
+        apart = np.flatnonzero(~_joined(data)) + 1
+        dots: dict[str, Any] = {"marker": style.MARKERS[i % len(style.MARKERS)], "ms": 5.5}
+        label = f"{for_figure(name)}: ECE {with_interval(data.ece, data.ece_low, data.ece_high)}"
+        broken = (np.insert(values, apart, np.nan) for values in (data.confidence, y))
+        ax.plot(*broken, mec=look.paper, mew=0.6, lw=1.4, label=label, **dots, **line)
+        x, y = data.confidence[data.certain], y[data.certain]
+        ax.plot(x, y, mfc=look.paper, mec=line["color"], ls="none", clip_on=False, **dots)
     sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
+    bins = " and ".join(dict.fromkeys(str(d.n_bins) for d in models.values()))
     style.finish(
         ax,
         look,
         "Reliability of several models",
-        facts(sizes, first.lens, f"{first.n_bins} {BINS.get(first.binning, 'bins')}", axis.said),
+        facts(sizes, first.lens, f"{bins} {BINS.get(first.binning, 'bins')}", axis.said),
         (_BARS[first.error].format(level=first.level) + " " if first.error else "")
         + "Closer to the diagonal is better. Above: where the predictions of each model lie.",
         caption=caption,
