@@ -119,7 +119,7 @@ def _bytecode(path: Path) -> bool:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The table of the README: a row for each job, a column for each package; a dash where a package has no such."""
+    """The table of docs/evidence/speed.md: a row for each job, a column for each package; a dash where it has none."""
     jobs = result["cpu_seconds"]
     packages = list(dict.fromkeys(name for job in jobs.values() for name in job))
     head = ["CPU seconds", *packages]

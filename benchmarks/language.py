@@ -7,7 +7,7 @@
 
 Results are stored after every cell in ``benchmarks/language.json`` (or ``--store``); a cell that has its samples is not
 run again. ``--again`` adds samples to the cells that are in doubt: a level outside 3.5 to 6.5%, or a coverage below
-.94. ``--write`` prints the tables of ``docs/language.md``.
+.94. ``--write`` prints the tables of ``docs/evidence/language.md``.
 
 Sampled answers: N questions whose probability q follows a beta distribution, answers right with probability r(q), k
 samples each. The interval must cover theta_k, which is integrated numerically. The test is compared with one that uses

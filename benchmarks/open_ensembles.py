@@ -311,7 +311,7 @@ def main(given: list[str] | None = None) -> None:
     print("\n\n".join(tables(kept).values()))
 
 
-#: The tables of docs/open.md, by how the names of their worlds begin.
+#: The tables of docs/evidence/ensembles.md, by how the names of their worlds begin.
 TABLES = {
     "draws": ("draws",), "mixture": ("mixture",), "members": ("best mixture", "members"),
     "outside": ("outside", "open set"), "features": ("features",),

@@ -299,7 +299,7 @@ def lines(head, rows):
 
 
 def tables(stored):
-    """The tables of docs/open.md, by the name of their mark."""
+    """The tables of docs/evidence/shift.md, by the name of their mark."""
     right = {name: stored[name] for name in CELLS if name in stored and not name.startswith("violated")}
     kinds = {"level": "assumption rejected", "coverage ece": "interval of the ECE holds",
              "coverage bs": "interval of the Brier score holds"}  # fmt: skip

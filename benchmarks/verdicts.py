@@ -73,7 +73,7 @@ def run(samples: int, minutes: float) -> None:
 
 
 def table() -> str:
-    """The table of docs/uncertainty.md: the share of samples with each verdict."""
+    """A table for docs/evidence/uncertainty.md: the share of samples with each verdict."""
     stored = json.loads(STORE.read_text())
     heads = ("rows", "not calibrated", "not, but within", "calibrated within", "cannot tell", "samples")
     lines = []

@@ -27,8 +27,8 @@ from calibrary import plots
 plots.plot_reliability(y, p)
 
 # %% [markdown]
-# Each point is a bin of predictions: its mean prediction across, and how often the event happened up. A calibrated model lies on the
-# diagonal. This model is too extreme: where it states a low risk the event is more frequent than stated, and where it states a high
+# Each point is a bin of predictions. The x axis is the bin's mean prediction, the y axis how often the event happened. A calibrated
+# model lies on the diagonal. This model is too extreme: where it states a low risk the event is more frequent than stated, and where it states a high
 # risk it is rarer.
 #
 # ## Measure it
@@ -66,7 +66,7 @@ print(cal.recalibration_gain(y, p).sentence)
 
 # %% [markdown]
 # A calibration slope of 1 is ideal; below 1 the probabilities are too extreme. Calibration-in-the-large of 0 is ideal; above 0 the event is
-# more frequent than predicted. So these risks are nearly right on average and too extreme, and at the hospital "north" they are too low.
+# more frequent than predicted. So these risks are too extreme, on average a little too low, and at the hospital "north" clearly too low.
 # [Recalibrating](tutorials/recalibrating.md) shows how to fit, judge and keep a map.
 #
 # ## All of it on one page
@@ -78,8 +78,9 @@ print(page.headline)
 
 # %% [markdown]
 # The page has the answer in words, the figures, every metric, the segments and what would help, in one file that can be sent. A page
-# draws fewer resamples than `interval` does, so its interval is wider here; `n_resamples=999` makes as many. The same
-# from a terminal, with a file that has the columns `outcome`, `risk` and `site`; the second line fails a build:
+# draws fewer resamples than `interval` does, so its interval is wider here; pass `n_resamples=999` to get the
+# interval above. The same from a terminal, with a file that has the columns `outcome`, `risk` and `site`; the second command makes a build
+# fail if the ECE is above 0.05:
 #
 # ```
 # calibrary report predictions.csv --label outcome --prob risk --by site -o report.html

@@ -1,8 +1,10 @@
-"""The picture of the README and of the site's home: docs/picture.png and picture-narrow.png, from embedded data.
+"""Two pictures of the documentation, from embedded and from simulated data.
 
     python scripts/make_picture.py
 
-What a random forest said about 1,797 handwritten digits, what happened, and whether that could be chance.
+docs/picture.png and picture-narrow.png, of the README and of the site's home: what a random forest said about 1,797
+handwritten digits, what happened, and whether that could be chance. docs/uncertainty.png: an estimate that lies above
+its interval.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import matplotlib as mpl
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
+import numpy as np
 
 import calibrary as cal
 from calibrary import plots
@@ -64,6 +67,31 @@ def draw(path: Path, narrow: bool = False) -> None:
     plt.close(fig)
 
 
+def draw_above(path: Path) -> None:
+    """A calibrated model in bins that are too many for its rows."""
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    null = cal.expected_by_chance("ece", y, p, n_bins=50, rng=0)
+    found = cal.interval("ece", y, p, n_bins=50, rng=0)
+    fig, ax = plt.subplots(figsize=(7.2, 2.9), layout="constrained")
+    ax.hist(null.values, 40, color=GREY)
+    top = ax.get_ylim()[1]
+    ax.plot([found.low, found.high], [0.4 * top] * 2, color=ORANGE, lw=5, solid_capstyle="butt")
+    ax.text(0.002, 0.5 * top, f"interval of the true error:\n{found.low:.0f} to {found.high:.3f}", color=ORANGE)
+    ax.plot(found.estimate, 0.4 * top, "o", color=BLUE, ms=9, mec="white")
+    ax.annotate(
+        f"estimate {found.estimate:.3f}", (found.estimate, 0.4 * top), (0.13, 0.7 * top), color=BLUE,
+        arrowprops={"arrowstyle": "-", "color": BLUE},
+    )  # fmt: skip
+    ax.text(0.13, 0.25 * top, "grey: estimates that a\ncalibrated model shows", color="#555c66")
+    ax.set(xlim=(-0.002, 0.17), xlabel="expected calibration error, 50 bins, 300 rows (the true error is 0)", yticks=[])
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    fig.savefig(path, dpi=110, metadata={"Software": None})
+    plt.close(fig)
+
+
 if __name__ == "__main__":
     draw(OUT)
+    draw_above(OUT.with_name("uncertainty.png"))
     draw(OUT.with_name("picture-narrow.png"), narrow=True)

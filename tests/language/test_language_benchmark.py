@@ -36,6 +36,22 @@ def test_the_stored_cells_keep_level_and_coverage():
     for name, cell in paired.items():
         lowest = 0.035 if " bs " in name else 0.0  # the comparison of ECEs is conservative, and the page says so
         assert lowest <= cell["rejects"] / cell["samples"] <= 0.065, name
-    page = (ROOT / "docs" / "language.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "language.md").read_text()
     tables = [study.sampled_table(stored), study.judged_table(stored), study.paired_table(stored)]
     assert all(line in page for lines in tables for line in lines)
+
+
+def test_the_page_sums_up_the_stored_cells():
+    stored = study.load(study.STORE)
+    sampled = {name: cell for name, cell in stored.items() if name in dict(study.sampled_cells())}
+    judged = [cell for name, cell in stored.items() if name in dict(study.judged_cells())]
+    paired = {name: cell for name, cell in stored.items() if name.startswith("paired")}
+    levels = [cell["rejects"] / cell["samples"] for cell in sampled.values() if cell["theta"] == 0.0]
+    covers = [cell["covers"] / cell["samples"] for cell in sampled.values()]
+    said = " ".join((ROOT / "docs" / "language.md").read_text(encoding="utf-8").split())
+    share = f"in {min(levels):.1%} to {max(levels):.1%} of samples in {len(levels)} settings"
+    assert f"{share}, and its interval covers in {min(covers):.0%} to {max(covers):.0%}" in said
+    covers = [cell["covers"] / cell["samples"] for cell in judged]
+    assert f"intervals cover in {min(covers):.0%} to {max(covers):.0%} of samples" in said
+    of_ece = [cell["rejects"] / cell["samples"] for name, cell in paired.items() if " bs " not in name]
+    assert max(of_ece) < 0.01

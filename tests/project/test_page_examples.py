@@ -76,13 +76,6 @@ def _of_losses() -> dict[str, Any]:
     return {"y_validation": y, "p_validation": p}
 
 
-def _of_open() -> dict[str, Any]:
-    pytest.importorskip("matplotlib").use("agg")
-    rng = np.random.default_rng(0)
-    p = rng.beta(2, 2, size=(60, 4))
-    return {"y": (rng.random((60, 2)) < p.mean(axis=1)[:, None]).astype(int), "p": p}
-
-
 #: page: (what the page takes as given, the lines to replace: Spark and S3 are tested elsewhere, and pages take long)
 PAGES: dict[str, tuple[Any, dict[str, str]]] = {
     "scale": (
@@ -102,7 +95,6 @@ PAGES: dict[str, tuple[Any, dict[str, str]]] = {
         },
     ),
     "validation": (_of_validation, {"rng=0": "rng=0, n_resamples=8"}),
-    "open": (_of_open, {}),
     "losses": (_of_losses, {}),
 }  # fmt: skip
 

@@ -75,13 +75,6 @@ def compared_with_rows() -> list[str]:
     ]
 
 
-def of_a_day() -> list[str]:
-    """The cost of scanning 10^12 rows with keys."""
-    ns = stored("keyed")["20000000"]["10000"]["scan_ns"]
-    hours = ns * 1e12 / 1e9 / 3600
-    return [f"{ns:.0f}", f"{hours:.0f}", f"{0.05 * hours:.2f}", f"{60 * hours / 1000:.1f}"]
-
-
 def merged_states() -> list[str]:
     found = stored("keyed")["merged"]
     return [f"{found[n]:.2f}" for n in ("2000", "4000")]
@@ -127,6 +120,20 @@ def map_rows() -> list[str]:
     return [f"| `{word}` | {row['helped']} | {row['harmed']} | {row['median_gain']:+.3f} |" for word, row in found]
 
 
+def sizes() -> list[str]:
+    """Rows that the library gives for an error of the ECE, by simulation with seed 0."""
+    import calibrary as cal
+
+    asked = [(0.1, "over-confident"), (0.1, "shift"), (0.1, "wave"), (0.02, "over-confident")]
+    return [f"{int(cal.sample_size('ece', error, line=line, n_resamples=99, rng=0)):,}" for error, line in asked]
+
+
+def inverted_sizes() -> list[str]:
+    from calibrary.inference.methods import inversion
+
+    return [f"{min(inversion._COARSE)}", f"{max(inversion._COARSE):.0f}"]
+
+
 def validated_rows() -> list[str]:
     found = stored("validate")["coverage"]
     sizes = [(300, 5), (300, 20), (1000, 5), (1000, 20)]
@@ -140,9 +147,9 @@ def validated_rows() -> list[str]:
 
 
 QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
-    ("README.md", r"faster in (\d+) of (\d+) timed comparisons, and the other (\w+) come first", compared),
+    ("README.md", r"faster in (\d+) of (\d+) timed comparisons; the (\w+) where it is slower head the table", compared),
     (
-        "docs/scale.md",
+        "docs/evidence/scale.md",
         r"two columns \| ([\d.]+) s CPU, (\d+) ns a row \| \| `scan`.*?\| ([\d.]+) s CPU, (\d+) ns a row: ([\d.]+) "
         r"times the CPU time of reading, ([\d.]+) times its wall time; peak ([\d.]+) GB \| \| "
         r"the state on disk \| ([\d.]+) MB \| \| "
@@ -150,27 +157,37 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
         lambda: [spelled(int(text)) if place == 10 else text for place, text in enumerate(scanned())],
     ),
     (
-        "docs/scale.md",
+        "docs/evidence/scale.md",
         r"On those 10\^7 rows (\d+) metrics of the state .*? exact metrics agreed to rounding, smooth ones within "
         r"([\de-]+) of their value",
         compared_with_rows,
     ),
     (
         "docs/scale.md",
-        r"scanning with keys, (\d+) ns of CPU a row .*?\| (\d+) core hours, ([\d.]+) dollars; ([\d.]+) min on "
-        r"1,000 cores",
-        of_a_day,
+        r"2\*10\^8 rows took ([\d.]+) s of CPU, ([\d.]+) times as much as reading alone, and ([\d.]+) GB",
+        lambda: [scanned()[k] for k in (2, 4, 6)],
     ),
-    ("docs/scale.md", r"2,000 and 4,000 states of one key each takes ([\d.]+) and ([\d.]+) s\.", merged_states),
-    ("docs/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
+    ("docs/evidence/scale.md", r"2,000 and 4,000 states .*? takes ([\d.]+) and ([\d.]+) s\.", merged_states),
+    ("docs/evidence/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
     ("docs/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
     ("docs/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
     (
         "docs/uncertainty.md",
+        r"headline rejects ([\d.]+)% at a level of 5%, and it detects (\d+)% of simulated errors",
+        lambda: [headline()[2], headline()[5]],
+    ),
+    (
+        "docs/evidence/uncertainty.md",
         r"on ([\d,]+) calibrated samples of (\d+) types .*?rejects ([\d.]+)%, and ([\d.]+)% for the worst type; of "
-        r"(\d+) miscalibrated worlds of 1,000 rows it detects (\d+)%, where .*? would detect (\d+)%",
+        r"(\d+) miscalibrated populations of 1,000 rows it detects (\d+)%, where .*? would detect (\d+)%",
         headline,
     ),
+    (
+        "docs/evidence/uncertainty.md",
+        r"gives (\d+) rows for over-confidence, (\d+) for a shift and (\d+) for a wave; .*? it gives ([\d,]+) rows",
+        sizes,
+    ),
+    ("docs/evidence/uncertainty.md", r"multiples of the observed gaps, from ([\d.]+) to (\d+)\.", inverted_sizes),
 ]  # fmt: skip
 
 
@@ -188,7 +205,7 @@ def test_a_quoted_number_is_the_stored_one(document, pattern, expected):
 
 @pytest.mark.parametrize(
     ("document", "rows"),
-    [("docs/scale.md", keyed_rows), ("docs/validation.md", validated_rows), ("docs/maps.md", map_rows)],
+    [("docs/evidence/scale.md", keyed_rows), ("docs/validation.md", validated_rows), ("docs/maps.md", map_rows)],
 )
 def test_the_rows_of_a_table_are_the_stored_ones(document, rows):
     page = (ROOT / document).read_text(encoding="utf-8")

@@ -21,12 +21,22 @@ def test_the_quoted_times_are_the_stored_medians():
     assert page == f"{statistics.median(found['page']):.0f}"
 
 
-def test_the_readme_holds_the_stored_table_of_the_first_answer(monkeypatch):
+def test_the_evidence_holds_the_stored_table_of_the_first_answer(monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
     from first import table
 
     stored = json.loads((ROOT / "benchmarks/first.json").read_text(encoding="utf-8"))
-    assert table(stored) in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table(stored) in (ROOT / "docs/evidence/speed.md").read_text(encoding="utf-8")
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page, one, plain, fast = re.search(
+        r"takes (\d+) CPU seconds in a fresh process, one metric ([\d.]+), .*? without it a report of 20,000 rows takes "
+        r"(\d+) CPU seconds in place of (\d+)\.",
+        said,
+    ).groups()
+    seconds, cold = stored["cpu_seconds"], "calibrary, fresh cache"
+    assert [page, one] == [f"{seconds['page'][cold]:.0f}", f"{seconds['one metric'][cold]:.1f}"]
+    large = seconds["page of 20,000 rows"]
+    assert [plain, fast] == [f"{large['calibrary without numba']:.0f}", f"{large[cold]:.0f}"]
 
 
 def test_the_size_of_an_installation_is_the_stored_one():

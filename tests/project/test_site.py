@@ -89,8 +89,12 @@ def _blocks(page: str, language: str) -> list[tuple[str, str]]:
 
 #: Hand-written pages whose snippets run from top to bottom as they stand; test_pages.py has docs/beyond.md.
 SNIPPETS = ["README.md"] + [
-    f"docs/{name}.md" for name in ("index", "lenses", "binary-or-top-label", "gates", "weights", "integrations")
-]
+    f"docs/{name}.md"
+    for name in (
+        "index", "lenses", "binary-or-top-label", "gates", "weights", "integrations", "uncertainty", "shift",
+        "ensembles", "outside", "language",
+    )
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", SNIPPETS)

@@ -97,7 +97,7 @@ def _listed(where: str) -> list[str]:
     if where == "command line":
         option = get_type_hints(command, include_extras=True)["dialect"].__metadata__[0]
         return re.findall(r"\w+", option.help.split(";")[0].replace(" or ", " "))
-    table = (ROOT / "docs/scale.md").read_text(encoding="utf-8").split("| `dialect=` |")[1].split("\n\n")[0]
+    table = (ROOT / "docs/evidence/scale.md").read_text(encoding="utf-8").split("| `dialect=` |")[1].split("\n\n")[0]
     return [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
 
 

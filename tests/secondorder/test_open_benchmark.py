@@ -55,11 +55,12 @@ def test_the_stored_figures_keep_level_and_coverage(benchmark):
                 assert high >= 0.93, (name, what, count)
 
 
-def test_the_page_has_the_stored_figures(monkeypatch):
+@pytest.mark.parametrize("part", ["shift", "ensembles"])
+def test_the_page_has_the_stored_figures(part, monkeypatch):
     monkeypatch.syspath_prepend(PATH.parent)
     spec = importlib.util.spec_from_file_location("open_benchmark", PATH.with_name("open.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    text = module.PAGE.read_text()
-    assert module.page(text) == text, "run benchmarks/open.py --write"
-    assert module.page(text.replace("| world |", "| place |")) == text
+    text = (module.PAGES / f"{part}.md").read_text()
+    assert module.page(part, text) == text, "run benchmarks/open.py --write"
+    assert module.page(part, text.replace("| world |", "| place |")) == text
