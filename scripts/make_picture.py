@@ -81,11 +81,11 @@ def draw_above(path: Path) -> None:
     ax.text(0.002, 0.5 * top, f"interval of the true error:\n{found.low:.0f} to {found.high:.3f}", color=ORANGE)
     ax.plot(found.estimate, 0.4 * top, "o", color=BLUE, ms=9, mec="white")
     ax.annotate(
-        f"estimate {found.estimate:.3f}", (found.estimate, 0.4 * top), (0.13, 0.7 * top), color=BLUE,
+        f"estimate {found.estimate:.3f}", (found.estimate, 0.4 * top), (0.062, 0.75 * top), color=BLUE,
         arrowprops={"arrowstyle": "-", "color": BLUE},
     )  # fmt: skip
-    ax.text(0.13, 0.25 * top, "grey: estimates that a\ncalibrated model shows", color="#555c66")
-    ax.set(xlim=(-0.002, 0.17), xlabel="expected calibration error, 50 bins, 300 rows (the true error is 0)", yticks=[])
+    ax.text(0.152, 0.6 * top, "estimates that a\ncalibrated model\nshows by chance", color="#555c66")
+    ax.set(xlim=(-0.002, 0.19), xlabel="expected calibration error, 50 bins, 300 rows (the true error is 0)", yticks=[])
     ax.spines[["top", "right", "left"]].set_visible(False)
     fig.savefig(path, dpi=110, metadata={"Software": None})
     plt.close(fig)

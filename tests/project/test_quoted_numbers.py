@@ -169,8 +169,8 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
     ),
     ("docs/evidence/scale.md", r"2,000 and 4,000 states .*? takes ([\d.]+) and ([\d.]+) s\.", merged_states),
     ("docs/evidence/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
-    ("docs/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
-    ("docs/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
+    ("docs/evidence/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
+    ("docs/evidence/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
     (
         "docs/uncertainty.md",
         r"headline rejects ([\d.]+)% at a level of 5%, and it detects (\d+)% of simulated errors",
@@ -205,7 +205,10 @@ def test_a_quoted_number_is_the_stored_one(document, pattern, expected):
 
 @pytest.mark.parametrize(
     ("document", "rows"),
-    [("docs/evidence/scale.md", keyed_rows), ("docs/validation.md", validated_rows), ("docs/maps.md", map_rows)],
+    [
+        ("docs/evidence/scale.md", keyed_rows), ("docs/evidence/validation.md", validated_rows),
+        ("docs/maps.md", map_rows),
+    ],  # fmt: skip
 )
 def test_the_rows_of_a_table_are_the_stored_ones(document, rows):
     page = (ROOT / document).read_text(encoding="utf-8")
