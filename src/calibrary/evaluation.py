@@ -263,9 +263,11 @@ def evaluate(
     ordinal : bool
         The classes are ordered, so that ranked scores apply to more than two classes.
     intervals, tests : bool
-        Add intervals as in :func:`calibrary.interval`, and p-values of the hypothesis that the predictions are
-        calibrated, adjusted for testing many metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and
-        ``rng`` apply to both.
+        Add intervals, and p-values of the hypothesis that the predictions are calibrated, adjusted for testing many
+        metrics at once. ``n_resamples``, ``confidence_level``, ``adjust`` and ``rng`` apply to both. Every metric of
+        ``metrics`` and the ``primary`` one have the interval that :func:`calibrary.interval` gives for the same seed;
+        among metrics that were not named one by one, those whose inversion is slow have the triangle method
+        (``method`` of a row says which).
     primary : str, optional
         The one metric chosen in advance, whose p-value is not adjusted.
     units : array-like of shape (N,), optional

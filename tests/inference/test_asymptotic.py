@@ -16,7 +16,7 @@ from scipy.stats import binom, chi2, norm
 import calibrary as cal
 from calibrary.diagnostics.ratio import observed_expected_interval
 from calibrary.inference.methods.asymptotic import _ShiftedPoints, _ShiftedRows
-from calibrary.inference.verbs.interval import METHODS
+from calibrary.inference.methods.choice import METHODS
 from calibrary.metrics.kernel.squared import informative_pairs
 from calibrary.numerics.laws.poisson_binomial import upper_tail
 from paths import ROOT

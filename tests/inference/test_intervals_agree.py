@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.inference.verbs.interval import METHODS
+from calibrary.inference.methods.choice import METHODS
 from metric_cases import detections, extra, rows_for_classes
 
 ENTRIES = [e for e in cal.catalogue.values() if e.one_sided and e.null and not e.no_interval]
@@ -133,12 +133,11 @@ def test_shares_are_rows_that_weigh_as_much(id):
 # -- one metric, many metrics, a page ------------------------------------------------------------------
 
 SAME = ("ece", "ecce_mad", "smece", "bs", "oe", "esce")
-KINDS = ("hard", "shares", "counts", "weights", "units")
+KINDS = ("hard", "shares", "counts", "weights", "units", "blocks")
 
 
-def case(kind, k):
+def case(kind, k, n=80):
     rng = np.random.default_rng(k)
-    n = 80
     p = rng.dirichlet(np.full(k, 0.7), n)
     q = np.clip(p + 0.3 * (p.mean(axis=1, keepdims=True) - p), 0.0, 1.0)
     votes = np.array([rng.multinomial(4, row / row.sum()) for row in q])
@@ -147,35 +146,81 @@ def case(kind, k):
         "counts": {"sample_weight": rng.integers(1, 4, n)},
         "weights": {"sample_weight": rng.uniform(0.5, 1.5, n), "weight_type": "importance"},
         "units": {"units": np.arange(n) // 2},
+        "blocks": {"blocks": 4},
     }.get(kind, {})
     if k == 2:
         return y[:, 1] if kind == "shares" else y, p[:, 1], keywords
     return y, p, keywords
 
 
+def ends_of(found):
+    return [found.low, found.high]
+
+
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("kind", KINDS)
-def test_interval_evaluate_and_report_give_the_same_interval(kind, k):
+def test_interval_evaluate_verdict_and_report_give_the_same_interval(kind, k):
     y, p, keywords = case(kind, k)
-    draws = {"n_resamples": 39, "confidence_level": 0.9, **keywords}
-    table = cal.evaluate(y, p, metrics=SAME, intervals=True, tests=True, rng=7, **draws)
+    draws = {"n_resamples": 99, "confidence_level": 0.9, "rng": 7, **keywords}
+    table = cal.evaluate(y, p, metrics=SAME, intervals=True, tests=True, **draws)
     methods = set()
     for id in SAME:
-        alone = cal.interval(id, y, p, rng=np.random.default_rng(7), **draws)
-        row = cal.evaluate(y, p, metrics=[id], intervals=True, rng=np.random.default_rng(7), **draws).row(id)
-        if alone.method == "triangle":  # labels are drawn first, in a table rows
-            width = alone.high - alone.low
-            assert (row.low, row.high) == pytest.approx((alone.low, alone.high), abs=0.3 * width), id
-        else:
-            assert (row.low, row.high) == pytest.approx((alone.low, alone.high), rel=1e-9), id
-        assert row.method == alone.method == table.row(id).method, id
+        alone = cal.interval(id, y, p, **draws)
+        row = cal.evaluate(y, p, metrics=[id], intervals=True, **draws).row(id)
+        judged = cal.verdict(f"{id}<0.5", y, p, **draws)
+        # the last digit may depend on the number of replicates that are computed at once
+        for found in (row, table.row(id), judged):
+            assert ends_of(found) == pytest.approx(ends_of(alone), rel=1e-9, abs=1e-12), id
+            assert found.method == alone.method, id
         methods.add(alone.method)
-    assert methods >= ({"triangle", "studentized"} if kind == "units" else {"inversion", "studentized", "asymptotic"})
-    page = cal.report(y, p, metrics=list(SAME), primary="ece", rng=7, **draws)
-    shown = {key.id: (key.low, key.high) for key in page.short_list if key.id in SAME}
+    grouped = kind in ("units", "blocks")
+    assert methods >= ({"triangle", "studentized"} if grouped else {"inversion", "studentized", "asymptotic"})
+    page = cal.report(y, p, metrics=list(SAME), primary="ece", **draws)
+    shown = {key.id: key for key in page.short_list if key.id in SAME}
     assert len(shown) >= 4
-    for id, ends in shown.items():
-        assert ends == pytest.approx((table.row(id).low, table.row(id).high), rel=1e-9), id
+    for id, key in shown.items():
+        assert ends_of(key) == pytest.approx(ends_of(table.row(id)), rel=1e-9), id
+
+
+@pytest.mark.parametrize("lens", ["top-label", "class-wise"])
+def test_a_lens_changes_nothing_of_this(lens):
+    y, p, _ = case("hard", 4)
+    draws = {"n_resamples": 99, "rng": 3, "lens": lens}
+    ids = ["ece", "ace", "mce", "ecce_mad", "smece", "ici"]
+    table = cal.evaluate(y, p, metrics=ids, intervals=True, tests=True, **draws)
+    for id in ids:
+        alone = cal.interval(id, y, p, **draws)
+        assert ends_of(table.row(id)) == pytest.approx(ends_of(alone), rel=1e-9, abs=1e-12), id
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_nor_do_cells_of_many_rows(weighted):
+    y, p, _ = case("hard", 2, n=4000)
+    draws = {"n_resamples": 99, "rng": 5}
+    draws |= {"sample_weight": np.arange(4000) % 3 + 1} if weighted else {}
+    ids = ["ece", "ecce_mad", "smece", "auroc", "bs", "esce", "rms_calibration_error", "cis.slope"]
+    table = cal.evaluate(y, p, metrics=[*ids, "aurc", "ks"], intervals=True, tests=True, **draws)
+    paths = set()
+    for id in ids:
+        alone = cal.interval(id, y, p, **draws)
+        assert ends_of(table.row(id)) == pytest.approx(ends_of(alone), rel=1e-9, abs=1e-12), id
+        assert alone.estimate == pytest.approx(table[id], rel=1e-12), id
+        paths.add((alone.method, alone.path))
+        if alone.method in ("inversion", "triangle"):
+            row = table.row(id)
+            assert row.pvalue == pytest.approx(alone.pvalue), id
+            assert row.pvalue_adjusted >= row.pvalue
+            assert (row.low > 0.0) == (row.pvalue <= 0.05), id
+    assert paths >= {("inversion", "cells"), ("triangle", "cells"), ("basic", "cells"), ("studentized", "rows")}
+
+
+def test_nor_do_matched_boxes():
+    matches = detections(n=60, n_images=12)
+    ids = ["ece", "d_ece", "bs"]
+    table = cal.evaluate(matches, metrics=ids, intervals=True, n_resamples=99, rng=2)
+    for id in ids:
+        alone = cal.interval(id, matches, n_resamples=99, rng=2)
+        assert ends_of(table.row(id)) == pytest.approx(ends_of(alone), rel=1e-9, abs=1e-12), id
 
 
 def test_bootstrap_ends_of_labels_that_cannot_be_drawn_carry_a_caution_and_are_not_on_a_page():
@@ -197,12 +242,15 @@ def test_bootstrap_ends_of_labels_that_cannot_be_drawn_carry_a_caution_and_are_n
     assert page.evaluation.row("ece").note.endswith("it is not shown on a page")
 
 
-def test_a_table_inverts_the_metrics_that_declare_it():
-    ids = ["ece", "mce", "ecce_mad", "ecce_r", "atb", "mmce", "ace"]
-    table = cal.evaluate(*binary(False), metrics=ids, intervals=True, n_resamples=DRAWS, confidence_level=0.9, rng=0)
+def test_a_table_of_everything_inverts_what_is_quick_and_every_metric_that_was_named():
+    draws = {"intervals": True, "n_resamples": DRAWS, "confidence_level": 0.9, "rng": 0}
+    named = cal.evaluate(*binary(False), metrics=["ece", "atb", "mmce", "ace"], **draws)
+    assert {row.method for row in named.rows} == {"inversion"}
+    table = cal.evaluate(*binary(False), metrics=["bin", "cumulative", "kernel"], primary="mmce", **draws)
     inverted = {row.id for row in table.rows if row.method == "inversion"}
-    assert inverted == {entry.id for entry in cal.catalogue.values() if entry.inverted_in_tables}
-    assert {row.id for row in table.rows if row.method == "triangle"} == set(ids) - inverted
+    quick = {entry.id for entry in cal.catalogue.values() if entry.inverted_in_tables}
+    assert inverted == {*quick, "mmce"}
+    assert table.row("ace").method == "triangle"
 
 
 # -- what means nothing, and what is not given ---------------------------------------------------------

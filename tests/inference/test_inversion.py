@@ -12,7 +12,7 @@ import calibrary as cal
 from calibrary.inference.draw.lines import lines_of
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.statistic import as_statistic, read_call
-from calibrary.inference.verbs.interval import chosen
+from calibrary.inference.methods.choice import chosen
 from calibrary.lookup import catalogue
 
 CHEAP = ["ece", "ace", "mce", "ecce_mad", "ecce_r", "mmce", "ce2_db", "gsb", "wcr", "tcal"]

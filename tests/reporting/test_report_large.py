@@ -9,6 +9,7 @@ import calibrary as cal
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw import cells as large
 from calibrary.inference.draw.statistic import as_statistic
+from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.overall import many
 from calibrary.question import Question
 
@@ -48,7 +49,7 @@ def test_a_metric_that_reads_cells_otherwise_is_drawn_on_rows(monkeypatch: pytes
     monkeypatch.setattr(large, "_SAME", 1e-6)
     sample = RowSample(cal.predictions(y, p))
     statistics = [as_statistic(id, sample, Question()) for id in ("ece", "rms_calibration_error")]
-    drawn = many._Drawn(Question(n_resamples=99, rng=0), intervals=True, tests=True)
+    drawn = Drawn(Question(n_resamples=99, rng=0), intervals=True, tests=True)
     left = drawn.on_cells(statistics)
     assert [s.name for s in left] == ["rms_calibration_error"]
     assert isinstance(drawn.of[0].sample, large.CellSample)

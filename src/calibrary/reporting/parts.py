@@ -21,7 +21,8 @@ from calibrary.inference.draw.look import headline_view
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import as_statistic
-from calibrary.inference.verbs.interval import as_way, prepared
+from calibrary.inference.methods.choice import choice_of
+from calibrary.inference.methods.drawn import interval_of
 from calibrary.lookup import catalogue
 from calibrary.numerics.runs import run_starts
 from calibrary.question import Question
@@ -158,13 +159,12 @@ def _part(name: str, part: Any, n: float, id: str, context: Context, draws: int)
 
 def _quick_interval(part: Any, id: str, question: Question) -> tuple[float, float]:
     """The interval of a large part: inverted where it can be read from cells, since by rows that would take seconds."""
-    settings = {"n_resamples": question.n_resamples, "rng": question.rng}
     with collected_warnings():
         statistic = as_statistic(catalogue[id], sample_of(part, question.weight_type), question)
-        drawn, method, _ = prepared(statistic)
-        if method == "inversion" and drawn.sample.p.n > _INVERTED_ROWS and not takes_cells(drawn):
-            method = "triangle"
-        found = as_way(method, drawn, **settings).interval(drawn, question.confidence_level)
+        choice = choice_of(statistic)
+        if choice.method == "inversion" and choice.statistic.sample.p.n > _INVERTED_ROWS and not takes_cells(statistic):
+            choice = replace(choice, method="triangle")
+        found = interval_of(statistic, choice, question, question.confidence_level, clip=True)
     return float(found.low), float(found.high)
 
 

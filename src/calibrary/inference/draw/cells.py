@@ -46,8 +46,8 @@ _SAME = 0.1
 def celled(statistic: Statistic) -> Statistic | None:
     """The metric on a table of cells instead of very many rows, if its value there is the same; else None."""
     entry, sample = statistic.entry, statistic.sample
-    if entry is None or not entry.reads_cells or sample.p.n <= _VERY_LARGE:
-        return None
+    if entry is None or not entry.reads_cells or sample.p.n <= (LARGE if entry.inverted_in_tables else _VERY_LARGE):
+        return None  # inversion needs thousands of draws
     view = _one_view(statistic)
     return None if view is None else _on(RowSample(_table(*_counted(view, _GRID))), statistic)
 

@@ -82,38 +82,51 @@ class Bootstrap:
                 f"are the extremes of the draws; use at least {least} (999 is usual)"
             )
         estimate, drawn = self.resample([statistic])
-        drawn.say_failures()
-        if np.isinf(estimate).any():
-            warn(
-                f"{statistic.name} is infinite on these data, and the difference of two infinities is undefined: the "
-                "interval has undefined ends"
-            )
-        left_out, how = jackknife(statistic) if self.kind == "bca" else (None, "")
-        low, high = ends(estimate, drawn.values, self.kind, confidence_level, left_out)
-        if ((np.isinf(low) | np.isinf(high)) & np.isfinite(estimate)).any():
-            warn(
-                f"{statistic.name} is infinite on some of the draws, so that its interval is unbounded on one side: "
-                "check "
-                "the rows with infinite values, or use a bounded metric"
-            )
-        if clip:
-            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-        one = len(estimate) == 1
-        return IntervalResult(
-            as_given(estimate, one),
-            as_given(low, one),
-            as_given(high, one),
-            as_given(standard_errors(drawn.values), one),
-            as_given(difference(means(drawn.values), estimate), one),
-            confidence_level,
-            self.kind,
-            self.n_resamples,
-            as_given(drawn.n_failed, one),
-            drawn.values[:, 0] if one else drawn.values,
-            () if one else tuple(statistic.named),
-            how,
-            note=note,
+        return bootstrap_result(statistic, estimate, drawn, self.kind, confidence_level, clip, note)
+
+
+def bootstrap_result(
+    statistic: Statistic,
+    estimate: Array,
+    drawn: Replicated,
+    kind: str,
+    confidence_level: float,
+    clip: bool = True,
+    note: str = "",
+) -> IntervalResult:
+    """The interval from the values on resampled rows."""
+    drawn.say_failures()
+    if np.isinf(estimate).any():
+        warn(
+            f"{statistic.name} is infinite on these data, and the difference of two infinities is undefined: the "
+            "interval has undefined ends"
         )
+    left_out, how = jackknife(statistic) if kind == "bca" else (None, "")
+    low, high = ends(estimate, drawn.values, kind, confidence_level, left_out)
+    if ((np.isinf(low) | np.isinf(high)) & np.isfinite(estimate)).any():
+        warn(
+            f"{statistic.name} is infinite on some of the draws, so that its interval is unbounded on one side: "
+            "check "
+            "the rows with infinite values, or use a bounded metric"
+        )
+    if clip:
+        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
+    one = len(estimate) == 1
+    return IntervalResult(
+        as_given(estimate, one),
+        as_given(low, one),
+        as_given(high, one),
+        as_given(standard_errors(drawn.values), one),
+        as_given(difference(means(drawn.values), estimate), one),
+        confidence_level,
+        kind,
+        len(drawn.values),
+        as_given(drawn.n_failed, one),
+        drawn.values[:, 0] if one else drawn.values,
+        () if one else tuple(statistic.named),
+        how,
+        note=note,
+    )
 
 
 # -- from replicates to intervals -------------------------------------------------------------------

@@ -34,7 +34,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic, safe_workers, together
 from calibrary.inference.methods.bootstrap import Bootstrap
-from calibrary.inference.methods.triangle import triangle_result
+from calibrary.inference.methods.triangle import draws_for_an_error, triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 
@@ -334,8 +334,8 @@ class Inversion:
             f"no set of true probabilities between 'calibrated' and 'as observed' agrees with {statistic.name} on "
             "these data: the interval is the wider one of method='triangle'"
         )
-        _, drawn = Bootstrap("normal", self.n_resamples, stream(), self.workers).resample([statistic])
-        drawn.say_failures()
+        draws = draws_for_an_error(self.n_resamples)
+        _, drawn = Bootstrap("normal", draws, stream(), self.workers).resample([statistic])
         return triangle_result(
             statistic, np.array([found.observed]), found.null, drawn, confidence_level, clip, path=found.path,
             note="not inverted: no truth between calibrated and as observed agrees with the data",
@@ -371,8 +371,8 @@ class Inversion:
 class Stream:
     """A stream of random numbers that can be restarted from its beginning."""
 
-    def __init__(self, rng: Any) -> None:
-        own = generator(rng, "labels").bit_generator
+    def __init__(self, rng: Any, purpose: str = "labels") -> None:
+        own = generator(rng, purpose).bit_generator
         self.kind, self.state = type(own), own.state
         if isinstance(rng, np.random.Generator):
             rng.bit_generator.state = _jumped(self.kind, self.state)  # the next call gets different numbers

@@ -35,6 +35,9 @@ from calibrary.inference.draw.unit_law import UnitLaw
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.result import IntervalResult
 
+#: The fewest resamples for a standard error.
+_FOR_AN_ERROR = 99
+
 
 @dataclass(frozen=True)
 class Triangle:
@@ -43,7 +46,7 @@ class Triangle:
     Parameters
     ----------
     n_resamples : int
-        Number of label draws, and of bootstrap replicates.
+        Number of label draws. Half as many rows are resampled (at least 99), for a standard error.
     rng : int, Generator or None
         Seed of the two streams of random numbers, or one generator for the labels and then the rows.
     workers : int, optional
@@ -58,15 +61,16 @@ class Triangle:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        why = why_not(statistic)
-        if why:
-            raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
-        check_draws(self.n_resamples, alpha_of(confidence_level))
+        check(statistic)
         observed, null = MonteCarlo(self.n_resamples, self.rng, workers=self.workers).redraw([statistic.when_redrawn()])
-        _, drawn = Bootstrap("normal", self.n_resamples, self.rng, self.workers).resample([statistic])
-        null.say_failures()
-        drawn.say_failures()
+        draws = draws_for_an_error(self.n_resamples)
+        _, drawn = Bootstrap("normal", draws, self.rng, self.workers).resample([statistic])
         return triangle_result(statistic, observed, null, drawn, confidence_level, clip, note=note)
+
+
+def draws_for_an_error(n_resamples: int) -> int:
+    """The number of resamples for a standard error, which needs fewer than a quantile."""
+    return min(n_resamples, max(n_resamples // 2, _FOR_AN_ERROR))
 
 
 def triangle_result(
@@ -83,6 +87,9 @@ def triangle_result(
 ) -> IntervalResult:
     """The interval from the observed values, redrawn labels (or flipped units), and resampled rows (or units)."""
     alpha = alpha_of(confidence_level)
+    check_draws(len(null.values), alpha)
+    null.say_failures()
+    drawn.say_failures()
     low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha, law), alpha)
     if clip:
         low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
@@ -90,7 +97,7 @@ def triangle_result(
     return IntervalResult(
         as_given(observed, one), as_given(low, one), as_given(high, one),
         as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
-        confidence_level, "triangle", len(drawn.values), as_given(drawn.n_failed, one),
+        confidence_level, "triangle", len(null.values), as_given(drawn.n_failed, one),
         drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
         pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), path=path, note=note,
     )  # fmt: skip
@@ -163,6 +170,13 @@ def _rank_from_top(values: Array, alpha: float) -> float:
     known = np.sort(values[~np.isnan(values)])
     place = int(np.floor(alpha * (len(known) + 1) + 1e-9))
     return float(known[-place]) if 0 < place <= len(known) else np.inf
+
+
+def check(statistic: Statistic) -> None:
+    """Refuse a metric that has no triangle interval."""
+    why = why_not(statistic)
+    if why:
+        raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
 
 
 def why_not(statistic: Statistic) -> str:

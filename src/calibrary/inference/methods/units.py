@@ -21,17 +21,15 @@ from calibrary.data.views import Views
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, summarized
 from calibrary.inference.draw.resampling import (
     Replicated,
-    alpha_of,
-    check_draws,
     check_resamples,
     replicate,
 )
 from calibrary.inference.draw.statistic import Statistic
-from calibrary.inference.draw.unit_law import UnitLaw, laws_of, unit_signs, widest
+from calibrary.inference.draw.unit_law import laws_of, unit_signs, widest
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.studentized import why_not as studentized_refuses
-from calibrary.inference.methods.triangle import triangle_result
+from calibrary.inference.methods.triangle import draws_for_an_error, triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
@@ -125,7 +123,7 @@ class Units:
         kind, why = unit_way(statistic) if self.kind == "auto" else (self.kind, note)
         law = widest(laws_of(statistic))
         if kind == "triangle":
-            return self._triangle(statistic, confidence_level, clip, law, why or _FLIPPED)
+            return self._triangle(statistic, confidence_level, clip, why or _FLIPPED)
         law.say_few()
         if kind == "studentized":
             return Studentized().interval(statistic, confidence_level, clip, why or _JACKKNIFE)
@@ -133,16 +131,21 @@ class Units:
             statistic, confidence_level, clip, why
         )
 
-    def _triangle(
-        self, statistic: Statistic, confidence_level: float, clip: bool, law: UnitLaw, note: str
-    ) -> IntervalResult:
-        check_draws(self.n_resamples, alpha_of(confidence_level))
+    def _triangle(self, statistic: Statistic, confidence_level: float, clip: bool, note: str) -> IntervalResult:
         null = flips(statistic, self.n_resamples, self.rng)
-        observed, drawn = Bootstrap("basic", self.n_resamples, self.rng, self.workers).resample([statistic])
-        drawn.say_failures()
-        return triangle_result(
-            statistic, observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
-        )
+        draws = draws_for_an_error(self.n_resamples)
+        _, drawn = Bootstrap("basic", draws, self.rng, self.workers).resample([statistic])
+        return units_result(statistic, null, drawn, confidence_level, clip, note)
+
+
+def units_result(
+    statistic: Statistic, null: Replicated, drawn: Replicated, confidence_level: float, clip: bool, note: str
+) -> IntervalResult:
+    """The interval from flipped residuals and resampled units."""
+    law = widest(laws_of(statistic))
+    return triangle_result(
+        statistic, statistic.observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
+    )
 
 
 _FLIPPED = "the residuals of whole units change sign at random, and units are resampled"

@@ -32,11 +32,11 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, together
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
+from calibrary.inference.methods.choice import chosen
 from calibrary.inference.methods.inversion import Inversion, Stream
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.methods.units import flips
 from calibrary.inference.result import ConfidenceInterval
-from calibrary.inference.verbs.interval import chosen
 from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator, seed_of

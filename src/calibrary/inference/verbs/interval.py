@@ -4,47 +4,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
-from calibrary.data.sample import single_labels
-from calibrary.inference.draw.cells import celled, takes_cells
 from calibrary.inference.draw.resampling import check_level
-from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
-from calibrary.inference.methods import asymptotic, inversion, studentized, triangle
-from calibrary.inference.methods.asymptotic import Asymptotic, own_pvalue
-from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
-from calibrary.inference.methods.bootstrap import Bootstrap
-from calibrary.inference.methods.inversion import Inversion
-from calibrary.inference.methods.studentized import Studentized
-from calibrary.inference.methods.triangle import Triangle
-from calibrary.inference.methods.units import Units, unit_way
+from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.methods.asymptotic import own_pvalue
+from calibrary.inference.methods.choice import METHODS, choice_of
+from calibrary.inference.methods.drawn import interval_of
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
-from calibrary.metrics.machinery.declare import refuse_settings_beside
-from calibrary.numerics.draw import generator
-
-METHODS = ("auto", "inversion", "triangle", "studentized", "asymptotic", *BOOTSTRAPS)
-
-#: The most rows for inversion: for a metric without a fast path, and for one with a fast path.
-_FEW_ROWS = 2000
-_MANY_ROWS = 20_000
-#: The caution for an error that grows from a perfect value, if labels cannot be drawn.
-MAY_MISS = "rows are resampled, and the interval may miss a true value near the perfect one"
-#: Asymptotic formulas with better coverage than the bootstrap.
-_RATIOS = ("observed over expected", "expected over observed")
-
-
-class Way(Protocol):
-    """A method for an interval."""
-
-    def interval(
-        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
-    ) -> IntervalResult: ...
 
 
 @takes_table
@@ -169,12 +140,8 @@ def interval(
         return imputed_interval(metric, y_true, y_prob, imputations, options, one, level, clip)
     sample, question = read_call(metric, y_true, y_prob, options, weight_type=weight_type, confidence_level=level)
     statistic = as_statistic(metric, sample, question, perfect=perfect)
-    if statistic.entry is not None and statistic.entry.no_interval:
-        raise RefusedError(f"{statistic.name} has no confidence interval: {statistic.entry.no_interval}")
-    drawn, method, note = prepared(statistic, method)
-    result = as_way(method, drawn, **settings).interval(drawn, level, clip, note)
-    if drawn.sample.p.n < statistic.sample.p.n:
-        result = replace(result, estimate=float(statistic.observed[0]), path="cells")
+    asked = question.changed(**settings)
+    result = interval_of(statistic, choice_of(statistic, method), asked, level, clip)
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result
@@ -186,106 +153,3 @@ def _not_of_simulated_values(method: str) -> None:
             f"method={method!r} simulates data from known true probabilities and gives no interval of the true value: "
             "use calibrary.expected_by_chance for the range of simulated values, or method='auto' for an interval"
         )
-
-
-def prepared(statistic: Statistic, method: Any = "auto", *, of_many: bool = False) -> tuple[Statistic, Any, str]:
-    """The metric on the rows that its interval draws, the method of the interval, and why "auto" selected it.
-
-    ``interval``, tables ``of_many`` metrics and the parts of a page all use this function, so that they use the same
-    rows and the same method. A table draws large samples in cells of its own.
-    """
-    drawn = _in_single_labels(statistic)
-    if not of_many and drawn.one_sided and method in ("auto", "inversion", "triangle"):
-        drawn = celled(drawn) or drawn
-    if isinstance(method, str) and method == "auto":
-        return drawn, *chosen(drawn, of_many=of_many)
-    return drawn, method, ""
-
-
-def _in_single_labels(statistic: Statistic) -> Statistic:
-    """The metric for labels that are shares, on rows that can be redrawn: a share q becomes rows of weight q and 1 - q.
-
-    A share is then at least as uncertain as two labels of half the weight, so that intervals are somewhat too wide for
-    the mean of many votes. Metrics that use shares differently (a score of the share itself) are not changed.
-    """
-    sample = statistic.sample
-    if not (statistic.one_sided and sample.p.fractional and sample.p.exclusive) or not sample.row_by_row:
-        return statistic
-    try:
-        again = as_statistic(statistic.entry, single_labels(sample.p), statistic.question)
-        same = np.allclose(again.observed, statistic.observed, rtol=1e-6, atol=1e-9)
-    except RefusedError:  # a metric that takes no weights
-        return statistic
-    return again if same else statistic
-
-
-def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
-    """The method from its name, or as an object with its own settings."""
-    grouped = statistic.sample.grouped
-    if hasattr(method, "interval"):
-        if grouped and not isinstance(method, Bootstrap | Units):
-            raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
-        refuse_settings_beside(method, settings)
-        return method  # type: ignore[no-any-return]
-    one_of("method", method, METHODS)
-    if grouped:
-        if method == "inversion":
-            raise RefusedError(
-                "method='inversion' redraws labels one by one: with units or blocks use 'auto' or 'triangle'"
-            )
-        if method == "asymptotic":
-            raise RefusedError("method='asymptotic' assumes independent rows: with units or blocks use 'auto'")
-        return Units(kind=method, **settings)
-    if method == "inversion":
-        return Inversion(**settings)
-    if method == "triangle":
-        return Triangle(**settings)
-    if method in ("studentized", "asymptotic"):
-        generator(settings.get("rng"), "rows")  # nothing is drawn, but an invalid seed is refused as everywhere
-    if method == "studentized":
-        return Studentized()
-    if method == "asymptotic":
-        return Asymptotic()
-    return Bootstrap(method, **settings)
-
-
-def chosen(statistic: Statistic, *, of_many: bool = False) -> tuple[str, str]:
-    """The method that "auto" selects for a metric, and why; in a table ``of_many`` metrics draws must be fast."""
-    if statistic.sample.grouped:
-        return unit_way(statistic)
-    if not statistic.one_sided:
-        return _of_score(statistic)
-    why = triangle.why_not(statistic)
-    if why:
-        return "basic", f"labels cannot be drawn ({why}): {MAY_MISS}"
-    why = inversion.why_not(statistic) or _too_dear(statistic, of_many)
-    if why:
-        return "triangle", f"not inverted: {why}"
-    return "inversion", ""
-
-
-def _of_score(statistic: Statistic) -> tuple[str, str]:
-    """The method for a metric other than an error that grows from a perfect value."""
-    entry = statistic.entry
-    if entry is not None and entry.law in _RATIOS and not asymptotic.why_not(statistic):
-        return "asymptotic", "its number of events has an exact distribution"
-    if entry is not None and entry.law == "profile likelihood" and not asymptotic.why_no_profile(statistic):
-        return "asymptotic", "profile likelihood"
-    if not studentized.why_not(statistic):
-        return "studentized", "it is a mean of row losses"
-    return "basic", "its estimate is not at an end of its range, so resampling rows is valid"
-
-
-def _too_dear(statistic: Statistic, of_many: bool) -> str:
-    entry, n = statistic.entry, statistic.sample.p.n
-    if not of_many and takes_cells(statistic):
-        return ""
-    if entry is None:
-        return "" if n <= _FEW_ROWS else f"draws of your own function are slow on {n:,} rows"
-    if entry.inverted_in_tables:
-        return "" if n <= _MANY_ROWS else f"draws are slow on {n:,} rows"
-    if not entry.draws_in_a_pass:
-        return "each draw is slow"
-    if of_many:
-        return "draws are too slow for a table of many metrics"
-    return "" if n <= _FEW_ROWS else f"draws are slow on {n:,} rows"
