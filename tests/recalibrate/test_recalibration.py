@@ -863,7 +863,7 @@ def test_the_figure_shows_the_bins_and_numbers_of_the_table():
     assert "\n" not in data.to_json().splitlines()[1]
     ax = plot_recalibration(found)
     named = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert named[0] == f"as stated: ECE {number(data.ece)}"
+    assert named[0] == f"not recalibrated: ECE {number(data.ece)}"
     assert "Platt scaling" in named[1]
     assert ax.get_title(loc="left") == "Before and after recalibration"
     good = np.random.default_rng(5).random(300)

@@ -179,7 +179,7 @@ def test_the_error_before_and_after_is_the_pages_own(data, question):
     )
     assert made_of.sentences[0].startswith(said)
     cells = {row[0]: row for row in made_of.tables[0].rows}
-    assert cells["as stated"][4] == error["before"]
+    assert cells["not recalibrated"][4] == error["before"]
     assert [row[0] for row in made_of.tables[0].rows if row[-1] == "use this"] == [gain[gain.advice].name]
 
 
@@ -187,7 +187,7 @@ def test_the_figure_of_the_map_shows_the_pages_numbers():
     asked = context(cal.predictions(*several(400, 3, 0.4)), lens="class-wise")
     found = help.recalibration(asked)
     shown = texts(found.figures[0].draw())
-    assert f"as stated: ECE {number(asked.evaluation['ece'])}" in shown
+    assert f"not recalibrated: ECE {number(asked.evaluation['ece'])}" in shown
     assert f"ECE {number(found.data['error']['after'])}" in shown
 
 

@@ -230,7 +230,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -
     spoken = spoken_score(gain.score)
     after: list[tuple[float, ...]] = [_read_after(context, gain, m, error) for m in gain.rows]
     rows: list[tuple[Any, ...]] = [
-        ("as stated", gain.before, None, None, *(() if error is None else (error.value,)), "")
+        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), "")
     ]
     for m, reading in zip(gain.rows, after, strict=True):
         rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
