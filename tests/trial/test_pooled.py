@@ -255,9 +255,10 @@ def test_the_figures_show_every_centre_and_both_intervals(found):
 
     ax = plots.plot_forest(found)
     shown = [label.get_text() for label in ax.get_yticklabels()]
-    assert shown == [*(f"centre {x}" for x in "ABCDEFGH"), "centre I (left out)", "mean over centres", "a new centre"]
+    assert shown == [*(f"centre {x}" for x in "ABCDEFGHI"), "mean", "new centre"]
     texts = [text.get_text() for text in ax.texts]
     assert "0.472 to 2.185" in texts
+    assert "left out  0/40" in [text.get_text() for text in plots.plot_forest(found, "auroc").texts]
     assert "0.794 (0.626 to 1.006)  56/310" in texts
     bands = plots.plot_pooled_curve(found).get_legend_handles_labels()[1]
     assert bands[1:] == ["95% band of a new centre", "95% band of the mean", "mean over centres"]

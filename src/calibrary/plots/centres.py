@@ -51,11 +51,10 @@ def plot_forest(
     if np.isfinite(whole.low):
         corners = [(whole.low, 1), (whole.estimate, 1.3), (whole.high, 1), (whole.estimate, 0.7)]
         ax.fill(*np.array(corners).T, color=look.gap, zorder=3, lw=0)
-    names = [row.centre + (" (left out)" if row.note.startswith("left out") else "") for row in rows]
-    ax.set_yticks([*place, 1, 0], [*names, "mean over centres", "a new centre"], fontsize=8)
+    ax.set_yticks([*place, 1, 0], [*(row.centre for row in rows), "mean", "new centre"], fontsize=8)
     ax.set_ylim(-0.7, n + 1.7)
     for row, at in zip(rows, place, strict=True):
-        said = f"{number(row.estimate)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "no value"
+        said = f"{number(row.estimate)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
         _beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look)
     _beside(ax, f"{number(whole.estimate)} ({ends(whole.low, whole.high)})", 1, look)
     _beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look)
