@@ -160,3 +160,75 @@ def test_the_fields_of_the_page_are_options_of_the_table():
     switches = json.loads(re.search(r"const SWITCHES = (\[.*?\])", page)[1])
     offered = {option.name for option in options.options_of("report") if option.app}
     assert set(switches) - {"sampled"} <= offered
+
+
+# -- one name for one thing in Python -------------------------------------------------------------------
+
+#: Words that people use elsewhere for what has a name here.
+OTHER_WORDS = {
+    "y_true": "y label_true target y_test outcome", "y_prob": "p y_pred y_score proba probs probabilities_pred",
+    "sample_weight": "w weight weights sample_weights", "confidence_level": "level ci conf coverage_level",
+    "n_resamples": "n_boot n_bootstraps resamples n_draws draws n_permutations n_reps", "by": "group groups split_by",
+    "rng": "seed random_state random_seed", "units": "unit cluster clusters cluster_id subject patients",
+    "time": "date dates times timestamp", "n_bins": "bins nbins num_bins", "pos_label": "positive pos positive_class",
+    "thresholds": "threshold cutoffs cutoff",
+}  # fmt: skip
+#: What has such a word and is another thing, or is one of it.
+ANOTHER_THING = {
+    "probability that a set of classes shall reach": "set_coverage .level",
+    "one threshold": "thresholded_adaptive_calibration_error net_benefit plan plots.plot_validation "
+    "plots.validation_data .threshold",
+    "the outcome that a model is fitted to": "validate .y",
+    "an outcome that is no class": "dawid_sebastiani_score_moments normalized_squared_error_score_moments .y",
+    "probabilities of codes": "ls_ecoc ls_ecoc_r .p .weights",
+    "groups that the metric is about": "shift_curve field_relative_calibration_error grouping_loss "
+    "partitioned_calibration_error weighted_subset_miscalibration_score plots.simplex_data .group .groups",
+    "clusters of features": "reliability_map_score plots.reliability_map_data .clusters",
+    "perturbed copies of a row": "consistency_confidence .n_draws",
+    "the name of a column": "scale.dask scale.scan scale.spark scale.sql .weight",
+    "an older spelling": "average_calibration_error d_ece_map detection_expected_calibration_error "
+    "expected_global_calibration_error localization_aware_expected_calibration_error .bins",
+}
+
+
+def _other_things():
+    for names in ANOTHER_THING.values():
+        words = names.split()
+        yield from (f"{verb}{name}" for verb in words if verb[0] != "." for name in words if name[0] == ".")
+
+
+def _parameters():
+    import inspect
+
+    import calibrary as cal
+    from calibrary import language, plots, scale
+    from calibrary.public import PUBLIC
+
+    verbs = {
+        name: getattr(cal, name) for name, row in PUBLIC.items() if row.kind in ("verb", "table", "metric", "helper")
+    }
+    for room, of in (("plots", plots), ("scale", scale), ("language", language)):
+        verbs |= {f"{room}.{name}": getattr(of, name) for name in dir(of) if not name.startswith("_")}
+    for name, verb in verbs.items():
+        if inspect.isfunction(verb):
+            yield from (f"{name}.{parameter}" for parameter in inspect.signature(verb).parameters)
+
+
+def test_one_thing_has_one_name_in_every_public_function():
+    taken = set(_parameters())
+    assert len(taken) > 2000
+    another = set(_other_things())
+    assert all(
+        any(name.startswith(f"{verb}.") for name in taken & another) for verb in {n.rpartition(".")[0] for n in another}
+    )
+    words = {word: ours for ours, others in OTHER_WORDS.items() for word in others.split()}
+    wrong = {name: words[name.rpartition(".")[2]] for name in taken - another if name.rpartition(".")[2] in words}
+    assert wrong == {}, "each of these has the name on the right in all other functions"
+
+
+def test_the_table_of_words_is_that_of_the_page():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| `--", page, re.M)
+    assert {name for row in rows for name in re.findall(r"\w+", row)} == set(OTHER_WORDS)
+    used = {name.rpartition(".")[2] for name in _parameters()}
+    assert set(OTHER_WORDS) <= used

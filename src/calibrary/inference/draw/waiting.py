@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 
+from calibrary.base.errors import flag
+
 #: Seconds of work before its line is shown, and between two changes of the line.
 _PATIENCE, _OFTEN = 2.0, 0.25
 
@@ -115,6 +117,8 @@ def progress_of(what: str, progress: bool | None = None, whole: float = 1.0) -> 
 
     ``progress=False`` shows nothing, not even of a part of the work.
     """
+    if progress is not None:
+        flag("progress", progress)
     watched = WATCHED.get()
     if watched is not None or (progress is not False and not in_sight()):
         yield watched
