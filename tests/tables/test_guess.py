@@ -9,6 +9,7 @@ import pytest
 
 from calibrary.cli.read import read_predictions
 from calibrary.tables.guess import Guess, guessed_columns
+from calibrary.tables.schema import facts_of
 from calibrary.tables.sources import InputError
 
 N = 200
@@ -57,6 +58,36 @@ PAIRS = [
     "event_observed|predicted.risk",
     "x|z",
     "flag|value",
+    "isDefault|PD",
+    "y_obs|y_hat_prob",
+    "Status~(1=dead)|S_risk",
+    "target_flag|score_v2",
+    "reoffended|decile_prob",
+    "ReadmitWithin30|xgb_proba_1",
+    "conv|p_conv",
+    "spam|spamminess",
+    "has_event|cif_5y",
+    "adverse|ml.score",
+    "icu_death|p.death",
+    "Y|p.hat",
+    "attrition|Prob(Yes)",
+    "label_binary|positive_class_probability",
+    "bad|scorecard",
+    "HeartDisease|Predicted_Prob",
+    "cancelled|cancel_prob",
+    "pass|ability",
+    "toxic|detoxify",
+    "resp|prediction_1",
+    "is_correct|model_confidence",
+    "win|elo_expected",
+    "claim|freq_model",
+    "vte|caprini_p",
+    "recid|compas",
+    "y_val|val_probs",
+    "truth_label|conf_score",
+    "a1|b2",
+    "yes_no|likelihood",
+    "ExitusLetalis|Wahrscheinlichkeit",
 ]
 
 
@@ -81,6 +112,21 @@ def test_usual_headers_are_guessed(tmp_path, pair):
     assert list(found.columns["models"].values()) == [[prob]]
     assert np.array_equal(found.y, Y)
     assert sum("guessed" in note for note in found.notes) == 2
+
+
+def test_rivals_are_never_taken_in_place_of_a_column():
+    """Beside another column of two values and another of numbers in [0, 1] a name decides, or nothing is guessed."""
+    both = 0
+    for pair in PAIRS:
+        label, prob = pair.replace("~", " ").split("|")
+        rivals = {"sex": 1 - Y, "frailty": P[::-1]}
+        facts = facts_of({"case": np.arange(N), **rivals, label: Y, prob: P})
+        found = guessed_columns(list(facts), (), lambda facts=facts: facts)
+        assert found[0] in ("", label), pair
+        assert found[1] in ([], [prob]), pair
+        both += bool(found[0] and found[1])
+        assert all(str(name) in " ".join(map(str, found[2])) for name in ("sex", label)) or found[0], pair
+    assert both >= 40
 
 
 def test_only_a_guess_that_no_name_confirms_is_by_content_alone(tmp_path):
