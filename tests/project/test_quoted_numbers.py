@@ -206,9 +206,10 @@ def test_a_quoted_number_is_the_stored_one(document, pattern, expected):
 @pytest.mark.parametrize(
     ("document", "rows"),
     [
-        ("docs/evidence/scale.md", keyed_rows), ("docs/evidence/validation.md", validated_rows),
+        ("docs/evidence/scale.md", keyed_rows),
+        ("docs/evidence/validation.md", validated_rows),
         ("docs/maps.md", map_rows),
-    ],  # fmt: skip
+    ],
 )
 def test_the_rows_of_a_table_are_the_stored_ones(document, rows):
     page = (ROOT / document).read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ import pytest
 import calibrary as cal
 from calibrary.scale import State, Store, merged, segment_sql, segment_table
 from calibrary.scale.store_numbers import COLUMNS
+from paths import ROOT
 
 
 def keyed(resolution: int = 1200, seed: int = 0) -> State:
@@ -84,6 +85,20 @@ def test_ends_cover_the_true_ratio() -> None:
     for name, true in (("oe", 1.0), ("bias", 0.0)):
         inside = ((table[f"{name}_low"] <= true) & (table[f"{name}_high"] >= true)).mean()
         assert 0.91 < inside < 0.985, name
+
+
+def test_ends_cover_the_ratio_of_over_confident_segments_as_seldom_as_the_page_says() -> None:
+    """The variance is from the predictions alone, so that Wilson's interval is too narrow here."""
+    rng = np.random.default_rng(3)
+    p = np.clip(rng.beta(0.6, 2.0, (400, 100)), 1e-6, 1 - 1e-6)
+    truth = 1 / (1 + ((1 - p) / p) ** 0.4)
+    segments = np.repeat(np.arange(400), 100)
+    state = State(240, by="g").update((rng.random(p.shape) < truth).ravel(), p.ravel(), by={"g": segments})
+    table = segment_table(state).to_pandas()
+    true = truth.sum(axis=1) / p.sum(axis=1)
+    inside = ((table["oe_low"] <= true) & (table["oe_high"] >= true)).mean()
+    page = " ".join((ROOT / "docs/store.md").read_text(encoding="utf-8").split())
+    assert f"in {inside:.0%} of segments of 100 rows" in page
 
 
 def parts(state: State) -> pa.Table:
