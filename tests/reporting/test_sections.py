@@ -29,7 +29,7 @@ from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, provenance
 from calibrary.reporting.figures import picture
-from calibrary.reporting.sections import ORDER, SECTIONS, Asked, Context, made
+from calibrary.reporting.sections import OF_RESULTS, ORDER, SECTIONS, Asked, Context, made
 from calibrary.reporting.together import overlay
 
 # -- data ------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_who_is_affected_says_what_a_map_for_each_segment_would_do():
 
 
 def test_every_place_on_the_page_has_a_maker():
-    assert set(SECTIONS) == set(ORDER)
+    assert {*SECTIONS, *OF_RESULTS} == set(ORDER)
 
 
 def test_a_page_that_was_asked_for_nothing_has_what_needs_no_asking():

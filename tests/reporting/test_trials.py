@@ -64,9 +64,11 @@ def test_four_times_the_rows_halve_the_intervals(page):
     assert "half of it needs about 5,600 rows" in shown.sentences[0]
     rows = np.tile(np.arange(len(Y)), 4)
     wide = shown.data["widths"]
-    for metric in ("oe", "cis.slope", "auroc"):
+    assert list(wide) == ["oe", "cis.slope", "auroc"]
+    assert f"{wide['auroc']:.3f} for the C statistic" in shown.sentences[0]
+    for metric in ("oe", "cis.slope"):  # the interval of the C statistic is by few draws on this page
         low, high = cal.interval(metric, Y[rows], P[rows], n_resamples=199, rng=0)
-        assert high - low == pytest.approx(wide[metric] / 2, rel=0.25), metric
+        assert high - low == pytest.approx(wide[metric] / 2, rel=0.1), metric
         assert f"{wide[metric]:.3f} for" in shown.sentences[0]
 
 
