@@ -199,3 +199,25 @@ def test_the_examples_run_as_they_stand():
     exec(code, scope)
     assert scope["gain"].sentence
     assert len(scope["kept"]) < len(scope["found"])
+
+
+# -- pages that teach --------------------------------------------------------------------------------
+
+TEACHING = ("app", "ensembles", "language", "outside", "scale", "shift", "store", "uncertainty", "validation", "weights")
+
+
+@pytest.mark.parametrize("page", TEACHING)
+def test_a_page_that_teaches_begins_with_its_question_and_an_example(page):
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    title, rest = text.split("\n", 1)
+    assert title.startswith("# ")
+    question, _ = rest.split("```", 1)
+    assert re.match(r"\s*\*[^*]+[?.]\*", rest), "the question, in italics, below the title"
+    assert len(question.split()) < 150, "words before the first example"
+    assert sum(bool(re.search(r"\w", word)) for word in text.split()) <= 1250, "put what was measured into docs/evidence"
+
+
+def test_the_words_that_people_type_are_in_the_glossary():
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").lower()
+    for word in ("AdaECE", "Platt", "isotonic", "overconfident", "temperature", "OOD", "Brier", "reliability diagram"):
+        assert word.lower() in text, word
