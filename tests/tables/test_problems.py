@@ -167,3 +167,11 @@ def test_names_of_classes_that_do_not_occur_are_not_a_problem_of_the_rows(tmp_pa
     (tmp_path / "a.csv").write_text("y,p\nill,0.5\nwell,0.4\nsick,0.3\n")
     with pytest.raises(InputError, match="which --labels does not name"):
         read_predictions(tmp_path / "a.csv", labels=["a", "b"])
+
+
+def test_every_row_that_was_left_out_is_counted_once(messy):
+    found = read_predictions(messy, **HOW, drop_invalid=True, drop_label=["unknown"], positive="sick")
+    assert found.left_out == {
+        "with a label to leave out": 2, "without diagnosis": 1, "without model_risk": 1, "invalid": 3
+    }  # fmt: skip
+    assert len(found.y) + sum(found.left_out.values()) == 11

@@ -405,7 +405,7 @@ def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str
     of_model = known.get("models", {}).get(model, [])
     named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
     columns = {what: name for what, name in named.items() if name and what != "models"}
-    rows = len(found.y) + found.n_dropped
+    rows = len(found.y) + sum(dropped.values())
     guessed = [role for role, said in _GUESSED.items() if any(note.startswith(said) for note in found.notes)]
     return {"path": found.source, "rows_read": rows, "dropped": dropped, "columns": columns, "guessed": guessed}
 

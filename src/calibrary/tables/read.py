@@ -102,8 +102,10 @@ class _Used:
     values: Columns
     keep: NDArray[np.bool_]
     notes: list[str]
-    #: The number of rows with labels that are left out; a note names them.
-    unlabeled: int = 0
+    #: Which rows have none of the labels that are left out; a note names these labels.
+    known: NDArray[np.bool_]
+    #: Whether there are other files, whose rows are left out together with those of this one.
+    several: bool = False
 
 
 def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
@@ -135,7 +137,7 @@ def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     keep[known] = fine
     if how.model_column or how.class_column:
         keep = kept_together(values, keep, how)
-    return _Used(table, how, source, label, columns, values, keep, notes, int((~known).sum()))
+    return _Used(table, how, source, label, columns, values, keep, notes, known)
 
 
 def _own(table: FileTable) -> list[str]:
@@ -164,7 +166,7 @@ def _predictions_of(used: _Used) -> PredictionFile:
         None if how.weight is None else numbers_of(values[how.weight], how.weight),
         None if how.group is None else values[how.group],
         tuple(map(str, notes)),
-        int((~used.keep).sum()) - used.unlabeled,
+        int((used.known & ~used.keep).sum()),
         {"label": label, "models": columns, "weight": how.weight, "group": how.group},
         {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *_own(used.table))},
         used.table.unit,
@@ -176,13 +178,13 @@ def _predictions_of(used: _Used) -> PredictionFile:
 
 def _left_out(used: _Used) -> dict[str, int]:
     """How many rows were left out, by the first column in which they lack a value, or because a value is invalid."""
-    gone, counts = ~used.keep, dict[str, int]()
+    gone, counts = used.known & ~used.keep, {"with a label to leave out": int((~used.known).sum())}
     for name, values in used.values.items():
         if name not in used.how.segments:
             here = gone & is_missing(values)
             counts[f"without {name}"] = int(here.sum())
             gone = gone & ~here
-    counts["invalid or incomplete in another file"] = int(gone.sum())
+    counts["invalid or incomplete in another file" if used.several else "invalid"] = int(gone.sum())
     return {why: n for why, n in counts.items() if n}
 
 
@@ -199,6 +201,8 @@ def _one_file_per_model(
         opened = [(table, replace(layout, id=found_id)) for table, layout in opened]
         said = [f"rows of the files matched by column {found_id!r}, which identifies each row in every file"]
     used = [_used(table, layout, source) for (table, layout), source in zip(opened, sources, strict=True)]
+    for each in used:
+        each.several = True
     dropped = _dropped_from_every_file(used, how)
     read = [_predictions_of(each) for each in used]
     if how.id is not None:
