@@ -436,7 +436,9 @@ def _numbers(figure: Figure) -> Markup | None:
     if not points:
         return None
     rows = [element("tr", each("td", lines)) for lines in points]
-    table = element("div", element("table", element("tbody", rows)), class_="scroll")
+    table = element(
+        "div", element("table", element("tbody", rows)), class_="scroll", role="group", aria_label="numbers"
+    )
     return element("details", element("summary", "The numbers as a table"), table, class_="screen numbers")
 
 

@@ -295,13 +295,19 @@ function chanceShown(s, count, binning) {
   const own = s.view.kind === "all" && binning === s.data.own_binning && count === s.data.own_bins ? s.data.shown : null;
   return own ? { value: own.value, mean: own.mean, high: own.high } : { value: eceOf(s.bins), ...chanceOf(s.bins) };
 }
+// with other bins, the number that the rest of the page gives
+function ownWords(s, count, binning) {
+  const d = s.data;
+  if (!d.shown || s.view.kind !== "all" || (binning === d.own_binning && count === d.own_bins)) return [];
+  return [` Elsewhere on this page: ${d.own_bins} bins of equal ${d.own_binning}, ${d.metric} ${shownNumber(d.shown.value)}.`];
+}
 function sayLine(every, series, count, binning) {
   const said = (series.length ? series : every.slice(0, 1)).map(s => {
     const { value, mean, high } = chanceShown(s, count, binning), beyond = value > high;
     const where = s.view.kind === "class" || s.view.kind === "segment" ? s.view.name : series.length > 1 ? s.name : "";
     return html("p", { "data-series": s.key }, html("b", {}, (where ? where + ": " : "") + `${s.data.metric} ${shownNumber(value)}`),
       ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
-      html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "larger than expected by chance" : "within the range expected by chance"));
+      html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "larger than expected by chance" : "within the range expected by chance"), ...ownWords(s, count, binning));
   });
   const note = every[0].data.note;
   one(".said", reliability).replaceChildren(...said, ...(note ? [html("p", { class: "hint" }, note)] : []));

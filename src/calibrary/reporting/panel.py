@@ -54,7 +54,7 @@ def _diagram(names: Sequence[str]) -> Markup:
 
 def _body() -> Markup:
     """A table whose rows the script writes."""
-    return element("div", element("table", element("tbody")), class_="scroll")
+    return element("div", element("table", element("tbody")), class_="scroll", role="group", aria_label="numbers")
 
 
 def _decisions() -> Markup:

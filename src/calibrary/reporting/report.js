@@ -250,7 +250,7 @@ function reachScrollers() {
   for (const frame of all(".scroll, figure")) {
     const wide = frame.scrollWidth > frame.clientWidth + 1;
     frame.classList.toggle("wide", wide);
-    const scrolls = wide || (frame.matches(".long, .segments") && frame.scrollHeight > frame.clientHeight + 1);
+    const scrolls = wide || (frame.matches(".long, .segments, .numbers .scroll") && frame.scrollHeight > frame.clientHeight + 1);
     if (scrolls) frame.tabIndex = 0; else frame.removeAttribute("tabindex");
   }
 }
