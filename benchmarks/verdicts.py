@@ -25,8 +25,8 @@ from calibrary.reporting.verdict import NOT, NOT_BUT, UNKNOWN, WITHIN, page_verd
 
 STORE = Path(__file__).with_name("verdicts.json")
 ROWS = (30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
-#: From this number of rows on there are half as many samples.
-MANY = 30_000
+#: From this number of rows on there are a quarter as many samples.
+MANY = 10_000
 #: The laws of predictions, and the factors by which the true odds differ from the stated ones.
 LAWS = {"half": (1.0, 1.0), "rare": (1.0, 49.0)}
 FACTORS = {
@@ -63,7 +63,7 @@ def run(samples: int, minutes: float) -> None:
     for n in ROWS:
         for law, worlds in FACTORS.items():
             for world, factor in worlds.items():
-                name, wanted = f"{law}, {world}, {n}", samples if n < MANY else samples // 2
+                name, wanted = f"{law}, {world}, {n}", samples if n < MANY else samples // 4
                 if name in stored or time.monotonic() > end:
                     continue
                 rng = np.random.default_rng(zlib.crc32(name.encode()))

@@ -142,6 +142,18 @@ def test_at_the_pages_own_bins_the_numbers_are_the_tables(opened, binary):
         assert number(value) in said
 
 
+def test_as_opened_a_page_has_one_ece_also_where_the_diagram_has_other_bins(opened):
+    y, p = rows(3, 1500, 1.3, -4.0)
+    report = cal.report(y, p, metrics=["ece"], n_resamples=39)
+    assert (report.live.binning, report.live.own_binning) == ("mass", "width")
+    driver = opened(report.to_html())
+    said = "return one('[data-figure=reliability] .said').textContent"
+    assert not re.search(r"ECE \d", script(driver, said))
+    assert "15 bins of equal mass" in script(driver, said)
+    chosen(driver, "bins", 20)
+    assert f"ECE {number(cal.ece(y, p, n_bins=20, binning='mass'))} with 20 bins" in script(driver, said)
+
+
 def test_a_bin_says_its_numbers_to_the_mouse_and_to_the_keyboard(opened, binary):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
@@ -276,6 +288,22 @@ def test_the_legend_of_every_figure_switches_what_it_names(opened, binary):
         assert script(driver, counted) == 0
         driver.switch_to.active_element.send_keys(Keys.SPACE)
         assert script(driver, counted) == before
+
+
+def test_a_page_of_many_models_opens_with_the_best(opened):
+    y, p = rows(1, 600)
+    pulled = {
+        "high": np.clip(1.4 * p, 0, 1),
+        "low": 0.5 * p,
+        "as it was": p,
+        "half": np.full_like(p, 0.3),
+        "up": p**0.4,
+    }
+    models = [cal.report(y, q, metrics=["ece"], n_resamples=0, title=name) for name, q in pulled.items()]
+    best = min(pulled, key=lambda name: cal.ece(y, pulled[name]))
+    driver = opened(page(models))
+    assert script(driver, "return one('article.model:not([hidden])').dataset.name") == best
+    assert script(driver, "const m = one('#live-model'); return m.options[m.selectedIndex].textContent") == best
 
 
 def test_models_are_drawn_together_and_one_by_one(opened, binary):

@@ -11,8 +11,10 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import number
 from calibrary.reporting.facts import facts_words
 from calibrary.reporting.model import Report
+from calibrary.reporting.numbers import if_calibrated
 from calibrary.reporting.verdict import (
     COLOURS,
     NOT,
@@ -162,7 +164,13 @@ def test_an_advice_follows_from_the_defect():
     low, high = map(float, re.search(r"odds by [\d.]+ \(95% interval ([\d.]+) to ([\d.]+)\)", advice).groups())
     assert low < 2.3 < high
     assert "No evidence that recalibration would help" not in advice
+    helping = next(s for s in made.sections if s.key == "help")
+    marked = [row[0] for row in helping.tables[0].rows if row[-1]]
+    assert marked == ["a prevalence offset"]  # the table, the figure and the live figures show the same map
+    assert helping.figures[0].caption.startswith("Before and after a prevalence offset. ")
+    assert made.live.views[1].name == "after a prevalence offset"
     calm = cal.report(*world(2000), **FAST)
+    assert "advice" not in calm.sections[0].tables[0].head
     assert calm.sections[0].sentences[0].startswith("No evidence that recalibration would help")
 
 
@@ -229,3 +237,14 @@ def test_the_verdict_needs_no_ece_in_the_table():
     assert made.verdict == WITHIN
     assert "an ECE up to 0.0" in made.headline
     assert replace(made, verdict=UNKNOWN).verdict == UNKNOWN
+
+
+def test_the_noise_of_the_draws_is_not_shown_as_what_a_calibrated_model_shows():
+    y, p = world(300)
+    table = cal.evaluate(y, p, metrics=["ece", "citl"], intervals=False, n_resamples=99)
+    assert table.row("citl").null_mean not in (None, 0.0)  # the mean of 99 draws
+    shown = {row.id: if_calibrated(row.null_mean, row.null_high, row.perfect, table) for row in table}
+    assert shown["citl"] == "0"
+    assert shown["ece"] == number(table.row("ece").null_mean)  # which chance makes larger than 0
+    assert if_calibrated(0.3, 0.4, 0.0, table) == "0.300"
+    assert if_calibrated(None, None, 0.0, table) == ""

@@ -267,7 +267,7 @@ def test_the_terminal_shows_the_verdict_in_words_at_80_columns(wrong, tmp_path, 
     for k in wrong.short_list:
         name = textwrap.wrap(k.title, 24, break_on_hyphens=False)[0]
         line = next(line for line in shown.splitlines() if line.startswith(name + " "))
-        assert line.split(number(k.calibrated))[-1].strip() in k.verdict
+        assert not k.verdict or line.rsplit("  ", 1)[-1].strip() in k.verdict
         assert set(k.verdict.split()) <= set(shown.split())  # a long one goes on in the next line, whole
         assert number(k.value) in line
     monkeypatch.setattr(command.out, "_width", 160)

@@ -140,11 +140,12 @@ def plot_detection_reliability(
 def _words(data: DetectionReliabilityData, i: int) -> str:
     """The tooltip of a bin."""
     low, high = wilson(data.precision[i : i + 1], data.n[i : i + 1], _LEVEL)
+    overlap = data.precision[i] * data.overlap[i]  # NaN where detections were matched elsewhere, without overlaps
     return (
         f"{data.lower[i]:.3g} to {data.upper[i]:.3g}: {counted(data.n[i], 'detection')}\n"
         f"confidence {percent(data.score[i])}, precision {percent(data.precision[i])}\n"
-        f"{percent(_LEVEL)} interval {percent(low[0])} to {percent(high[0])}\n"
-        f"precision × overlap {percent(data.precision[i] * data.overlap[i])}"
+        f"{percent(_LEVEL)} interval {percent(low[0])} to {percent(high[0])}"
+        + ("" if np.isnan(overlap) else f"\nprecision × overlap {percent(overlap)}")
     )
 
 

@@ -336,8 +336,9 @@ def worst_words(
     if not clear:
         said = f"{whole}; no single one of {counted(n, 'segment')} is significant."
         return Sentence(said, Claim(said, "miscalibrated"))
-    of = f"; of {counted(n, 'segment')} it is strongest for "
-    return Sentence.joined("", [Claim(whole, "miscalibrated"), of, named[0], _others(named[1:]), more, "."])
+    of, its = f"; of {counted(n, 'segment')} it is strongest for ", _significant(test, alpha)[clear[0]]
+    first = Sentence.joined("", [of, named[0], f" ({pvalue(its, test.n_resamples)})"])
+    return Sentence.joined("", [Claim(whole, "miscalibrated"), first, _others(named[1:]), more, "."])
 
 
 def _others(named: list[Sentence]) -> Sentence:

@@ -57,16 +57,17 @@ def recalibration(context: Context) -> Section:
     gain = _gain(context)
     context = _at_prevalence(context)
     error = PageError.of(context)
-    row = gain[gain.advice or gain.best.map]
+    remedy, change = _remedy(context, gain)
+    row = gain[gain.advice or remedy or gain.best.map]
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
     errors = _errors(context, gain, row, error)
-    said = _what_helps(context, gain, row, errors)
+    said = change or _what_helps(context, gain, row, errors)
     return Section(
         "help",
         TITLE,
         (said, *_notes(context, gain)),
-        (_table(context, gain, error),),
-        (_figure(context, gain, row, errors),),
+        (_table(context, gain, error, remedy),),
+        (_figure(context, gain, row, errors, said, bool(remedy)),),
         {**gain.to_dict(), "sentence": said, "error": errors.to_dict()},
     )
 
@@ -193,8 +194,15 @@ def advice(gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> S
     return gain.advice_words(row, errors.metric, errors.before, errors.after, errors.calibrated)
 
 
+def _remedy(context: Context, gain: RecalibrationGain) -> tuple[str, Sentence]:
+    """The map that removes the defect of the headline and its effect, if no map is shown to lower the score."""
+    if gain.advice is not None or context.asked.prevalence is not None:
+        return "", Sentence("")
+    return remedy_of(context, gain, main_defect(context))
+
+
 def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
-    """The advice; if no map is worth it although the overall test rejects, the remedy of what is wrong."""
+    """The advice, with the effect of an offset in the user's units; where no map is worth it, what is wrong."""
     said, decision = advice(gain, row, errors), context.asked.decision
     segments: list[str] = context.kept.get("miscalibrated", [])
     if gain.advice is None and segments and decision is not None and not decision.rejected:
@@ -202,9 +210,8 @@ def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors:
         return Sentence(_NONE_FOR_ALL + said.partition(": ")[2] + more, *said.claims)
     if decision is None or not decision.rejected or context.asked.prevalence is not None:
         return said
-    defect = main_defect(context)
     if gain.advice is None:
-        return remedy_of(context, gain, defect) or Sentence(_NOT_SHOWN + said.partition(": ")[2], *said.claims)
+        return Sentence(_NOT_SHOWN + said.partition(": ")[2], *said.claims)
     if gain.advice == "prevalence" and (effect := odds_words(context.view, context.question.confidence_level)):
         return Sentence.joined(" ", [said, Sentence(f"That is: {effect}.", *effect.claims)])
     return said
@@ -225,16 +232,18 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
     return notes
 
 
-def _table(context: Context, gain: RecalibrationGain, error: PageError | None) -> Table:
+def _table(context: Context, gain: RecalibrationGain, error: PageError | None, remedy: str) -> Table:
     """One row for the predictions before recalibration and one for every map."""
     spoken = spoken_score(gain.score)
-    after: list[tuple[float, ...]] = [_read_after(context, gain, m, error) for m in gain.rows]
+    named = {gain.advice: "use this", remedy: "the remedy above"} if gain.advice or remedy else {}
     rows: list[tuple[Any, ...]] = [
-        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), "")
+        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), *(("",) if named else ()))
     ]
-    for m, reading in zip(gain.rows, after, strict=True):
-        rows.append((m.name, m.after, m.gain, m.se, *reading, "use this" if m.map == gain.advice else ""))
-    head = ("map", spoken, "gain", "standard error", *(() if error is None else (error.name,)), "advice")
+    for m in gain.rows:
+        advised = (named.get(m.map, ""),) if named else ()
+        rows.append((m.name, m.after, m.gain, m.se, *_read_after(context, gain, m, error), *advised))
+    errors = () if error is None else (error.name,)
+    head = ("map", spoken, "gain", "standard error", *errors, *(("advice",) if named else ()))
     return Table(head, tuple(rows), _CAPTION)
 
 
@@ -248,7 +257,14 @@ def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: 
     return (value,)
 
 
-def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Figure:
+def _figure(
+    context: Context,
+    gain: RecalibrationGain,
+    row: MapGain,
+    errors: ErrorBeforeAfter,
+    said: Sentence,
+    remedied: bool,
+) -> Figure:
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
     from calibrary.plots.reliability import BINS
 
@@ -256,11 +272,11 @@ def _figure(context: Context, gain: RecalibrationGain, row: MapGain, errors: Err
     data = recalibration_data(
         gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level
     )
-    data = replace(data, sentence=advice(gain, row, errors), lens=context.data.own_view or data.lens)
+    data = replace(data, sentence=said, lens=context.data.own_view or data.lens)
     if errors.metric:
         named: dict[str, Any] = {"ece": errors.before, "after_ece": errors.after, "calibrated_ece": errors.calibrated}
         data = replace(data, **named, metric=errors.metric)
-    doubt = "" if gain.advice else ", the best of the maps, although there is no evidence that it helps"
+    doubt = "" if gain.advice or remedied else ", the best of the maps, although there is no evidence that it helps"
     caption = (
         f"Before and after {row.name}{doubt}. Every {context.data.noun} is recalibrated by a map fitted to the other "
         f"folds. {data.n_bins} {BINS[data.binning]} with {percent(level)} Wilson limits, faint below five cases. "

@@ -49,6 +49,9 @@ _LONGEST_NAME = 24
 _FEW_MODELS = 6
 #: Up to this number of models the reliability diagram shows them all at once.
 _DRAWN_TOGETHER = 4
+#: Up to this number of models the page opens with all of them; of more it shows one at a time.
+_OPENED_TOGETHER = 2
+_ONE_AT_A_TIME = "What follows is about one model, at first the best; the menu at the top shows another one, or all."
 #: Characters up to which the text of a cell stays in one line.
 _SHORT_TEXT = 17
 #: A number as a table writes it.
@@ -152,7 +155,8 @@ def _bar(reports: Sequence[Report]) -> Markup:
     models = None
     if len(reports) > 1:
         options = [element("option", r.title, value=f"m{i}") for i, r in enumerate(reports)]
-        chosen = element("select", element("option", "all", value=""), options, id="model")
+        best = reports.index(together.in_order(reports)[0])  # of many models the page opens with this one
+        chosen = element("select", element("option", "all", value=""), options, id="model", data_best=f"m{best}")
         models = element("label", "model ", chosen)
     return element(
         "header",
@@ -205,14 +209,15 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
         if behind
         else None,
         element("div", _overlay(reports, live is not None), live, class_="figures"),
+        element("p", _ONE_AT_A_TIME, class_="hint") if len(reports) > _OPENED_TOGETHER else None,
         class_="together",
     )
 
 
 def _marked(sentence: str) -> tuple[object, ...]:
-    """The first words of a sentence in bold."""
-    first, mark, rest = _opening(sentence)
-    return element("strong", first, mark if mark != "(" else ""), rest if mark != "(" else f"({rest}"
+    """The first clause of a sentence in bold."""
+    first = re.split(r"; | \(", sentence, maxsplit=1)[0]
+    return element("strong", first), sentence[len(first) :]
 
 
 def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequence[str]) -> Markup:
@@ -355,7 +360,8 @@ def _statements(said: Sequence[str]) -> Markup:
 
 def _statement(text: str) -> object:
     head, colon, rest = text.partition(": ")
-    return (element("b", f"{head}:"), f" {rest}") if colon and len(head) <= _LONGEST_NAME else text
+    named = len(head) <= _LONGEST_NAME or head.startswith("Remedy for ")
+    return (element("b", f"{head}:"), f" {rest}") if colon and named else text
 
 
 # -- the short list ---------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ function labelRoom() {
 const liveData = all("template.live-data").map(t => ({ id: t.dataset.model, name: t.dataset.name, ...JSON.parse(t.content.textContent) }));
 const reliability = one("figure.live[data-figure=reliability]");
 const seriesColor = i => `var(--f-c${i % 8})`;
-const state = { model: 0, view: 0, off: new Set(["after"]), focus: 0 };
+const state = { model: 0, view: 0, off: new Set(["after"]), focus: 0, rebinned: false };
 
 function chosenSeries() {
   const several = state.model === "all";
@@ -279,7 +279,7 @@ function histogram(s, several, position, x, from, to, base, high) {
 }
 function drawLegend(every) {
   const items = every.length > 1 ? every.map(s => [s.key, s.name, `background:${seriesColor(s.color)}`]) : [];
-  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "distribution of confidences" + (every.length > 1 ? ", each model" : ""), null]);
+  items.push(["intervals", shownPercent(every[0].data.level) + " intervals", null], ["histogram", "distribution of confidences" + (state.model === "all" ? ", each model" : ""), null]);
   one(".legend", reliability).replaceChildren(...items.map(([key, name, style]) => {
     const button = html("button", { type: "button", "aria-pressed": String(!state.off.has(key)) }, ...(style ? [html("span", { class: "mark", style })] : []), name);
     button.addEventListener("click", () => {
@@ -291,9 +291,16 @@ function drawLegend(every) {
   }));
 }
 // For the bins of the page itself, the simulated numbers of its table are shown in place of computed ones.
-function chanceShown(s, count, binning) {
-  const own = s.view.kind === "all" && binning === s.data.own_binning && count === s.data.own_bins ? s.data.shown : null;
-  return own ? { value: own.value, mean: own.mean, high: own.high } : { value: eceOf(s.bins), ...chanceOf(s.bins) };
+function ownNumbers(s, count, binning) {
+  return s.view.kind === "all" && binning === s.data.own_binning && count === s.data.own_bins ? s.data.shown : null;
+}
+// As opened, a page has one ECE: a diagram of all rows in other bins shows its own only after a change of the bins.
+function eceWords(s, count, binning) {
+  const own = ownNumbers(s, count, binning), { value, mean, high } = own ?? { value: eceOf(s.bins), ...chanceOf(s.bins) };
+  if (!own && !state.rebinned && s.view.kind === "all") return [`${count} bins of equal ${binning}; change them to see the ${s.data.metric} of other bins.`, ...ownWords(s, count, binning)];
+  return [html("b", {}, `${s.data.metric} ${shownNumber(value)}`),
+    ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
+    html("span", { class: "v " + (value > high ? "bad" : "unknown") }, value > high ? "larger than expected by chance" : "within the range expected by chance"), ...ownWords(s, count, binning)];
 }
 // with other bins, the number that the rest of the page gives
 function ownWords(s, count, binning) {
@@ -303,11 +310,8 @@ function ownWords(s, count, binning) {
 }
 function sayLine(every, series, count, binning) {
   const said = (series.length ? series : every.slice(0, 1)).map(s => {
-    const { value, mean, high } = chanceShown(s, count, binning), beyond = value > high;
     const where = s.view.kind === "class" || s.view.kind === "segment" ? s.view.name : series.length > 1 ? s.name : "";
-    return html("p", { "data-series": s.key }, html("b", {}, (where ? where + ": " : "") + `${s.data.metric} ${shownNumber(value)}`),
-      ` with ${count} bins of equal ${binning}. A calibrated model would show about ${shownNumber(mean)}, and up to ${shownNumber(high)} in 95% of samples. `,
-      html("span", { class: "v " + (beyond ? "bad" : "ok") }, beyond ? "larger than expected by chance" : "within the range expected by chance"), ...ownWords(s, count, binning));
+    return html("p", { "data-series": s.key }, html("b", {}, where ? where + ": " : ""), ...eceWords(s, count, binning));
   });
   const note = every[0].data.note;
   one(".said", reliability).replaceChildren(...said, ...(note ? [html("p", { class: "hint" }, note)] : []));
@@ -319,7 +323,7 @@ function startReliability() {
   reliability.hidden = false;
   reliability.parentElement.classList.add("drawn-here");
   if (models) {
-    state.model = liveData.length > 4 ? 0 : "all";
+    state.model = liveData.length > 4 ? Math.max(0, liveData.findIndex(data => data.id === model.dataset.best)) : "all";
     models.value = String(state.model);
     models.addEventListener("change", () => { state.model = models.value === "all" ? "all" : Number(models.value); fillViews(); setLimits(); drawReliability(); drawDecision(); });
   }
@@ -328,7 +332,8 @@ function startReliability() {
   document.getElementById("axis").value = first.axis;
   setLimits();
   document.getElementById("bins").value = first.n_bins;
-  document.getElementById("bins").addEventListener("input", drawReliability);
+  document.getElementById("bins").addEventListener("input", () => { state.rebinned = true; drawReliability(); });
+  document.getElementById("binning").addEventListener("change", () => { state.rebinned = true; });
   for (const id of ["binning", "axis"]) document.getElementById(id).addEventListener("change", drawReliability);
   document.getElementById("view").addEventListener("change", event => { state.view = Number(event.target.value); setLimits(); drawReliability(); });
   one(".stage", reliability).addEventListener("keydown", event => {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from calibrary.base.numbers import EXACT, with_interval
+import math
+
+from calibrary.base.numbers import EXACT, number, with_interval
 from calibrary.evaluation import Evaluation
 
-__all__ = ["draws_of", "quoted"]
+__all__ = ["draws_of", "if_calibrated", "quoted"]
+
+#: The 95% quantile of a normal distribution.
+_QUANTILE = 1.645
 
 
 def draws_of(evaluation: Evaluation) -> int:
@@ -17,3 +22,14 @@ def quoted(evaluation: Evaluation, id: str, name: str) -> str:
     """A number of the table as the beginning of a caption; empty if the table does not contain it."""
     rows = [row for row in evaluation.rows if row.id == id and not row.part]
     return "".join(f"{name} {with_interval(row.value, row.low, row.high)}. " for row in rows)
+
+
+def if_calibrated(mean: float | None, high: float | None, perfect: float | None, evaluation: Evaluation) -> str:
+    """What a calibrated model shows: its mean over the draws, or the perfect value if their noise alone is between.
+
+    ``high`` is the 95% quantile of the draws.
+    """
+    if mean is None or high is None or perfect is None:
+        return number(mean)
+    noise = 2.0 * (high - mean) / _QUANTILE / math.sqrt(draws_of(evaluation))
+    return number(perfect if abs(mean - perfect) <= noise else mean)

@@ -54,18 +54,22 @@ def log_odds_words(view: Predictions, level: float) -> Sentence:
     return Sentence(said)
 
 
-def remedy_of(context: Context, gain: RecalibrationGain, defect: str) -> Sentence:
-    """The remedy of the defect that the overall test shows, where no map is shown to lower the score.
+#: The map that removes a defect.
+_MAPS = {"direction": "prevalence", "spread": "platt"}
 
-    It says why the gain is small. Empty if the defect has no such remedy.
+
+def remedy_of(context: Context, gain: RecalibrationGain, defect: str) -> tuple[str, Sentence]:
+    """The map that removes the defect of the overall test where none is shown to lower the score, and its effect.
+
+    The sentence says why the gain is small. Both are empty if the defect has no such remedy.
     """
     level, view = context.question.confidence_level, context.view
-    spoken, score = {"direction": "prevalence", "spread": "platt"}.get(defect, ""), spoken_score(gain.score)
+    spoken, score = _MAPS.get(defect, ""), spoken_score(gain.score)
     if not context.p.binary or spoken not in {row.map for row in gain.rows}:
-        return Sentence("")
+        return "", Sentence("")
     said = odds_words(view, level) if defect == "direction" else log_odds_words(view, level)
     if not said:
-        return Sentence("")
+        return "", Sentence("")
     row, rare = gain[spoken], min(float(view.mean(view.y)), 1.0 - float(view.mean(view.y)))
     reach = float(ndtri(0.5 + level / 2.0)) * row.se
     why = "is small because events are rare" if rare < _RARE else "is small beside its noise"
@@ -74,7 +78,7 @@ def remedy_of(context: Context, gain: RecalibrationGain, defect: str) -> Sentenc
         f"{number(row.gain + reach)}), {why}."
     )
     value = measured(more, **{f"gain of {row.map}": row.gain})
-    return Sentence(said[0].upper() + said[1:] + more, *said.claims, value)
+    return spoken, Sentence(said[0].upper() + said[1:] + more, *said.claims, value)
 
 
 def _cox(view: Predictions) -> CoxResult:

@@ -217,7 +217,7 @@ function nextModel(step) {
   showModel(model.value);
 }
 if (model) {
-  model.value = model.length > 3 ? "m0" : "";
+  model.value = model.length > 3 ? model.dataset.best : "";
   model.addEventListener("change", () => showModel(model.value));
 }
 showModel(model?.value);

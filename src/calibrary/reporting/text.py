@@ -21,7 +21,7 @@ from calibrary.reporting.compared import answer
 from calibrary.reporting.facts import facts_words
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
-from calibrary.reporting.numbers import draws_of
+from calibrary.reporting.numbers import draws_of, if_calibrated
 from calibrary.reporting.sections import Section
 from calibrary.reporting.stored import Comparisons, as_json
 from calibrary.reporting.words import verdict
@@ -61,7 +61,13 @@ COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p 
 def short_cells(report: Report) -> list[tuple[str, ...]]:
     """The short list, in the order of SHORT_HEAD."""
     return [
-        (f"{k.title} ({k.label})", number(k.value), ends(k.low, k.high), number(k.calibrated), k.verdict)
+        (
+            f"{k.title} ({k.label})",
+            number(k.value),
+            ends(k.low, k.high),
+            if_calibrated(k.calibrated, k.calibrated_high, k.ideal, report.evaluation),
+            k.verdict,
+        )
         for k in report.short_list
     ]
 
@@ -72,7 +78,7 @@ def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
         row.label,
         number(row.value),
         ends(row.low, row.high),
-        number(row.null_mean),
+        if_calibrated(row.null_mean, row.null_high, row.perfect, evaluation),
         pvalue_cell(pvalue_of(row), draws_of(evaluation)),
         "" if row.perfect is None else f"{row.perfect:g}",
         verdict(row, evaluation),

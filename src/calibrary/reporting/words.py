@@ -268,7 +268,7 @@ def size(row: Row, decision: Decision | None, level: float, page: PageVerdict | 
             text += f", so that the size alone does not exclude {number(row.perfect)}"
         if decision is not None and not decision.rejected and leaves_out_ideal(row) and entry.judges:
             text += f", which excludes {number(row.perfect)}, although the overall test is not significant"
-    if row.null_mean is not None and entry.judges:
+    if row.null_mean is not None and entry.judges and entry.one_sided:
         text += f"; a perfectly calibrated model would still show about {number(row.null_mean)}"
         claims.append(Claim(text, "by chance", metric=row.id, mean=row.null_mean))
     if page is not None and page.value == NOT and row.id == page.metric:

@@ -259,7 +259,7 @@ class Entry(Facts, RenamedFields):
             "range": f"{low:g} to {high:g}",
             "value of a calibrated model": self._of_calibrated,
             "when to use it": self.use,
-            "when not to": self.avoid,
+            "caution": self.avoid,
             "function": f"calibrary.{self.declared.function}",
         }
         rows = [(name, text) for name, text in facts.items() if text]
@@ -271,9 +271,7 @@ class Entry(Facts, RenamedFields):
         if self.perfect is None:
             return "depends on the data"
         by_chance = self.tail == "greater" and self.judges and not self.unbiased
-        return f"{self.perfect:g}" + (
-            " if the true probabilities were known, larger by chance in a sample" if by_chance else ""
-        )
+        return f"{self.perfect:g}" + (" in an infinite sample, larger by chance in any other" if by_chance else "")
 
     @property
     def key(self) -> str:
