@@ -123,7 +123,7 @@ def shown_by_the_script(report):
 
 
 def tables_of(report):
-    """The row "as stated" of the table of maps, and the numbers of rows in the facts and in the provenance."""
+    """The row "not recalibrated" of the table of maps, and the numbers of rows in the facts and in the provenance."""
     found = [("rows", f"{report.facts['rows']}", "facts"), ("rows", f"{report.data['rows']}", "data")]
     for section in report.sections:
         for table in section.tables if section.key == "help" else ():

@@ -184,7 +184,9 @@ class RecalibrationGain:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The heading and the cells of the printed table."""
         head = ["map", spoken_score(self.score), "gain", "se", "ECE", "if calibrated", ""]
-        body = [["as stated", number(self.before), "", "", number(self.ece_before), number(self.ece_calibrated), ""]]
+        body = [
+            ["not recalibrated", number(self.before), "", "", number(self.ece_before), number(self.ece_calibrated), ""]
+        ]
         for row in self.rows:
             mark = "<- use this" if row.map == self.advice else ""
             numbers = (row.after, row.gain, row.se, row.ece, row.ece_calibrated)

@@ -237,7 +237,14 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None, r
     spoken = spoken_score(gain.score)
     named = {gain.advice: "use this", remedy: "the remedy above"} if gain.advice or remedy else {}
     rows: list[tuple[Any, ...]] = [
-        ("not recalibrated", gain.before, None, None, *(() if error is None else (error.value,)), *(("",) if named else ()))
+        (
+            "not recalibrated",
+            gain.before,
+            None,
+            None,
+            *(() if error is None else (error.value,)),
+            *(("",) if named else ()),
+        )
     ]
     for m in gain.rows:
         advised = (named.get(m.map, ""),) if named else ()
