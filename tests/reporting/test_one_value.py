@@ -32,7 +32,7 @@ SPOKEN = [
 ]  # fmt: skip
 #: Words before such a number that make it another one: of recalibrated rows, of a part of the rows, of other rows.
 OTHERS = re.compile(
-    r"after |tenth|segment|from -?[\d.]+ to|cases|[a-z]+ = |class(es:?)? |in \d+ |period|Remedy|^\S+ {2,}", re.I
+    r"after |tenth|segment|from -?[\d.]+ to|cases|[a-z]+ = |class(es:?)? |in \d+ |period|Remedy|\S {2,}", re.I
 )
 #: Columns of tables and what their numbers are called, for the row of all predictions as they were stated.
 STATED = {"ECE": "ece", "log loss": "nll"}
