@@ -77,6 +77,7 @@ def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False
     if statistic.entry is not None and statistic.entry.no_interval:
         raise RefusedError(f"{statistic.name} has no confidence interval: {statistic.entry.no_interval}")
     drawn, table = _in_single_labels(statistic), None
+    brief = brief and not (drawn.entry is not None and drawn.entry.inverted_in_tables)
     if not brief and drawn.one_sided and isinstance(method, str) and method in ("auto", "inversion", "triangle"):
         table = celled(drawn)
     drawn = table or drawn
