@@ -230,7 +230,8 @@ def test_every_figure_answers_the_pointer_and_the_arrow_keys(opened, binary):
     )
     assert silent == []
     names = script(driver, "return all('figure:not(.still) > svg').map(s => s.ariaLabel)")
-    assert len(names) == 7  # the one beside the answer, smooth, isotonic, cumulative, recalibration, segments, decisions
+    # the one beside the answer, smooth, isotonic, cumulative, recalibration, segments, decisions
+    assert len(names) == 7
     for k, name in enumerate(names):
         here = f"all('figure:not(.still) > svg')[{k}]"
         script(driver, f"{here}.scrollIntoView({{block: 'center'}})")
