@@ -149,7 +149,7 @@ def test_as_opened_a_page_has_one_ece_also_where_the_diagram_has_other_bins(open
     driver = opened(report.to_html())
     said = "return one('[data-figure=reliability] .said').textContent"
     assert not re.search(r"ECE \d", script(driver, said))
-    assert "15 bins of equal mass" in script(driver, said)
+    assert f"{report.live.n_bins} bins of equal mass" in script(driver, said)
     chosen(driver, "bins", 20)
     assert f"ECE {number(cal.ece(y, p, n_bins=20, binning='mass'))} with 20 bins" in script(driver, said)
 

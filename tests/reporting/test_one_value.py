@@ -116,7 +116,9 @@ def numbers_of(report, page=None):
 def shown_by_the_script(report):
     """What the live diagram says on opening: the numbers of the page's own bins, if it opens with these."""
     live = report.live
-    if live is None or live.shown is None or live.binning != live.own_binning or live.metric != "ECE":
+    if live is None or live.shown is None or live.metric != "ECE":
+        return []
+    if (live.binning, live.n_bins) != (live.own_binning, live.own_bins):
         return []
     return [("ece", cal.base.numbers.number(live.shown.value), "live"),
             ("ece if calibrated", cal.base.numbers.number(live.shown.mean), "live")]  # fmt: skip
