@@ -148,7 +148,8 @@ def test_as_opened_a_page_has_one_ece_also_where_the_diagram_has_other_bins(open
     assert (report.live.binning, report.live.own_binning) == ("mass", "width")
     driver = opened(report.to_html())
     said = "return one('[data-figure=reliability] .said').textContent"
-    assert not re.search(r"ECE \d", script(driver, said))
+    own = number(report.evaluation["ece"])
+    assert set(re.findall(r"ECE (\d[\d.]*\d)", script(driver, said))) == {own}
     assert f"{report.live.n_bins} bins of equal mass" in script(driver, said)
     chosen(driver, "bins", 20)
     assert f"ECE {number(cal.ece(y, p, n_bins=20, binning='mass'))} with 20 bins" in script(driver, said)
