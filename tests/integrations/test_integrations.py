@@ -129,7 +129,7 @@ def test_a_report_is_logged_to_weights_and_biases(cancer, tmp_path, monkeypatch)
     assert "Not calibrated" in page.read_text(encoding="utf-8")
     (table,) = tmp_path.glob("wandb/**/media/table/first/*.json")
     table = json.loads(table.read_text())
-    bins = cal.reliability_bins(*cancer)
+    bins = cal.plots.reliability_data(*cancer, interval=False)
     column = table["columns"].index("outcome")
     np.testing.assert_allclose([row[column] for row in table["data"]], bins.outcome)
 
