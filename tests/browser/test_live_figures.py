@@ -143,8 +143,11 @@ def test_at_the_pages_own_bins_the_numbers_are_the_tables(opened, binary):
 
 
 def test_as_opened_a_page_has_one_ece_also_where_the_diagram_has_other_bins(opened):
-    y, p = rows(3, 1500, 1.3, -4.0)
+    p = np.random.default_rng(3).beta(1, 60, 1500)
+    y = np.random.default_rng(4).random(1500) < p
     report = cal.report(y, p, metrics=["ece"], n_resamples=39)
+    drawn = cal.ece(y, p, n_bins=report.live.n_bins, binning="mass")
+    assert number(drawn) != number(report.evaluation["ece"])
     assert (report.live.binning, report.live.own_binning) == ("mass", "width")
     driver = opened(report.to_html())
     said = "return one('[data-figure=reliability] .said').textContent"
