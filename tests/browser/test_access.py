@@ -95,7 +95,7 @@ def test_numbers_of_a_column_have_their_points_below_each_other(opened, reports)
     assert len(set(texts)) == 1
     assert driver.execute_script("return getComputedStyle(one('.part-affected td.num')).textAlign") == "right"
     kinds = "return [...one('.part-affected tbody tr').cells].map(c => c.classList.contains('num'))"
-    assert driver.execute_script(kinds) == [False, True, True, True, True, False, True]  # a p-value is a number too
+    assert driver.execute_script(kinds) == [False, True, True, True, True, False, True, True]  # p-values are numbers
 
 
 def test_points_are_aligned_with_blanks_alone():

@@ -231,7 +231,7 @@ def test_numbers_are_not_broken_at_80_columns(monkeypatch):
         "ecd", "difference", -1.54e-5, low=-2.51e-5, high=1.26e-5, calibrated=-1.11e-5,
         verdict="not significant (p = 0.19), although its interval excludes 0",
     )  # fmt: skip
-    console.print(report._short_table(SimpleNamespace(short_list=[small])))
+    console.print(report._short_table(SimpleNamespace(short_list=[small], evaluation=None)))
     assert console.file.getvalue().splitlines()[1].split()[:6] == [
         "difference", "-0.000015", "-0.000025", "to", "0.000013", "-0.000011",
     ]  # fmt: skip

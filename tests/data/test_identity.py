@@ -77,6 +77,7 @@ CALLS = {
     "evaluate units": Call(cal.evaluate, {**ROWS, "units": UNITS}, {"metrics": ["bs"], "intervals": True, **FEW}),
     "evaluate groups": Call(cal.evaluate, {**ROWS, "groups": SITE}, {"metrics": ["pce"]}),
     "pooled": Call(cal.pooled, {**ROWS, "centre": SITE}, {"metrics": ["oe", "bs"]}),
+    "imputed_curve": Call(functools.partial(cal.imputed_curve, imputations=np.arange(N) % 2), ROWS),
     "interval imputations": Call(functools.partial(cal.interval, "bs"), {**ROWS, "imputations": np.arange(N) % 2}),
     "report": Call(cal.report, {**WEIGHTED, "by": SITE}, {"n_resamples": 0}),
     "report time": Call(cal.report, {**ROWS, "time": np.arange(N), "units": UNITS}, {"n_resamples": 0}),

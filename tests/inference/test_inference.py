@@ -16,7 +16,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 import calibrary as cal
 from calibrary.data import sample as drawing
 from calibrary.data.sample import drawn_labels, sample_of
-from calibrary.inference.draw import resampling, statistic
+from calibrary.inference.draw import resampling, statistic, waiting
 from calibrary.inference.draw.fast import fast
 from calibrary.inference.methods import bootstrap
 from calibrary.inference.methods.multiplicity import rank_pvalues, step_down_min_p
@@ -430,7 +430,7 @@ class TestProgress:
     def run(self, monkeypatch, stream, seconds):
         clock = iter(np.arange(0.0, 1e6) * seconds)
         monkeypatch.setattr(sys, "stderr", stream)
-        monkeypatch.setattr(resampling, "monotonic", lambda: float(next(clock)))
+        monkeypatch.setattr(waiting, "monotonic", lambda: float(next(clock)))
         y, c = sample(20, 0)
         cal.interval("bs", y, c, n_resamples=50, rng=0, method="basic")
         return stream.getvalue()

@@ -62,6 +62,7 @@ Report findings=statements
 TemperatureSweep readings=means
 calibrary.diagnostics RatioInterval=calibrary.diagnostics.ratio.RatioInterval
 calibrary.inference ConsistencyBand=ExpectedByChance ReadingBand=ExpectedByChance
+calibrary.inference.verbs.interval Way=calibrary.inference.methods.choice.Way
 calibrary.metrics.cumulative brownian_abs_max_log_sf=calibrary.numerics.laws.brownian.brownian_abs_max_log_sf
 calibrary.metrics.cumulative brownian_abs_max_sf=calibrary.numerics.laws.brownian.brownian_abs_max_sf
 calibrary.metrics.cumulative brownian_range_log_sf=calibrary.numerics.laws.brownian.brownian_range_log_sf

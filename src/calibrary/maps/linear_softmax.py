@@ -36,8 +36,8 @@ class VectorScaling(VectorMap):
     >>> import calibrary as cal
     >>> from calibrary.maps import as_map
     >>> y, p, _ = cal.datasets.digits()
-    >>> as_map("vector").fit(y, p)(p[:1]).round(2).max()
-    np.float64(0.99)
+    >>> float(p[5].max()), round(float(as_map("vector").fit(y, p)(p[5:6]).max()), 2)
+    (0.423906, 0.54)
     """
 
     full: ClassVar[bool] = False

@@ -93,7 +93,7 @@ class EnsembleTemperature(VectorMap):
     >>> from calibrary.maps import as_map
     >>> y, p, _ = cal.datasets.digits()
     >>> as_map("ensemble_temperature").fit(y, p).shares_.round(2).tolist()
-    [0.8, 0.15, 0.05]
+    [1.0, 0.0, 0.0]
     """
 
     def _learn(self, view: Predictions) -> None:

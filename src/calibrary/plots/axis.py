@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.numbers import percent
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, automatic_bins, group
 from calibrary.grouping.events import event_edges
@@ -178,13 +178,11 @@ def together(axes: Iterable[Axis]) -> Axis:
 
 
 def _between(ends: Any) -> Axis:
-    try:
-        low, high = (float(end) for end in ends)
-    except (TypeError, ValueError):
-        low = high = np.nan
+    pair = as_floats(ends, "axis")
+    low, high = pair if pair.shape == (2,) else (1.0, 0.0)
     if not 0.0 <= low < high <= 1.0:
         raise RefusedError(f"axis={ends!r} is not a part of 0 to 1: pass two increasing probabilities, or 'log odds'")
-    return Axis("zoomed", low, high)
+    return Axis("zoomed", float(low), float(high))
 
 
 def _in_a_corner(view: Predictions, some: float, many: float) -> bool:

@@ -191,8 +191,10 @@ def _bins(view: Predictions, axis: Axis, options: dict[str, Any]) -> tuple[Group
 
 def _ece_bins(options: dict[str, Any], bins: Groups, binned: str) -> str:
     """The bins of the ECE in words, if others are drawn."""
+    if binned == "edges":
+        return ""
     used, kind = options.get("n_bins", 15), options.get("binning") or "width"
-    if binned == "edges" or (used == bins.n_bins and kind == binned) or kind not in ("width", "mass"):
+    if (used == bins.n_bins and kind == binned) or kind not in ("width", "mass"):
         return ""
     return f"{used} {BINS[kind]}"
 

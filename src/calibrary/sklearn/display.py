@@ -39,7 +39,7 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
     >>> y, p, _ = cal.datasets.breast_cancer()
     >>> display = CalibrationDisplay.from_predictions(y, p, n_bins=4, error="wilson")
     >>> display.prob_true.round(2).tolist(), display.high.round(2).tolist()
-    ([0.06, 0.0, 0.5, 0.95], [0.09, 0.66, 0.85, 0.97])
+    ([0.06, 0.0, 0.5, 0.95], [0.09, 0.78, 0.85, 0.97])
     """
 
     low: Array | None = None

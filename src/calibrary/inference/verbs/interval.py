@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.moved import old_names
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.resampling import check_level
@@ -16,6 +17,8 @@ from calibrary.inference.methods.choice import METHODS, choice_of
 from calibrary.inference.methods.drawn import interval_of
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
+
+__getattr__ = old_names(__name__)
 
 
 @takes_table
