@@ -40,7 +40,8 @@ def log_report(report: Report, *, run: Any = None, prefix: str = "calibration", 
 
     Examples
     --------
-    >>> import wandb, calibrary as cal  # doctest: +SKIP
+    >>> import calibrary as cal
+    >>> import wandb  # doctest: +SKIP
     >>> with wandb.init(project="calibration") as run:  # doctest: +SKIP
     ...     cal.wandb.log_report(cal.report(y, p))
     """
