@@ -254,6 +254,11 @@ def test_objects_hold_their_settings_and_seeds_repeat():
     assert tuple(one) == tuple(cal.interval("ece", y, c, method="inversion", n_resamples=39, rng=3, workers=2))
     two = cal.interval("ece", y, c, method=cal.Triangle(n_resamples=39, rng=3))
     assert tuple(two) == tuple(cal.interval("ece", y, c, method="triangle", n_resamples=39, rng=3))
+    units = np.arange(len(y)) // 4
+    of_units = cal.interval("ece", y, c, method=cal.Triangle(n_resamples=39, rng=3), units=units)
+    assert tuple(of_units) == tuple(cal.interval("ece", y, c, method="triangle", n_resamples=39, rng=3, units=units))
+    with pytest.raises(ValueError, match="n_resamples= is a setting of the method object"):
+        cal.interval("ece", y, c, method=cal.Triangle(n_resamples=39), n_resamples=99)
     rng = np.random.default_rng(0)
     first = cal.interval("ece", y, c, method="inversion", n_resamples=39, rng=rng)
     second = cal.interval("ece", y, c, method="inversion", n_resamples=39, rng=rng)

@@ -21,8 +21,7 @@ from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
 from calibrary.inference.methods.studentized import Studentized
-from calibrary.inference.methods.triangle import Triangle
-from calibrary.inference.methods.units import Units, unit_way
+from calibrary.inference.methods.units import JACKKNIFE, unit_way
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator
@@ -85,7 +84,8 @@ def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False
         return Choice(drawn, *chosen(drawn, brief=brief), table is not None)
     if isinstance(method, str) and method == "triangle" and not drawn.sample.grouped:
         triangle.check(drawn)
-    return Choice(drawn, method, celled=table is not None)
+    jackknifed = drawn.sample.grouped and isinstance(method, str) and method == "studentized"
+    return Choice(drawn, method, JACKKNIFE if jackknifed else "", celled=table is not None)
 
 
 def _in_single_labels(statistic: Statistic) -> Statistic:
@@ -109,7 +109,7 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
     """The method from its name, or as an object with its own settings."""
     grouped = statistic.sample.grouped
     if hasattr(method, "interval"):
-        if grouped and not isinstance(method, Bootstrap | Units):
+        if grouped and not isinstance(method, Bootstrap):
             raise RefusedError(f"{type(method).__name__} draws rows one by one: with units or blocks use method='auto'")
         refuse_settings_beside(method, settings)
         return method  # type: ignore[no-any-return]
@@ -121,11 +121,8 @@ def as_way(method: Any, statistic: Statistic, **settings: Any) -> Way:
             )
         if method == "asymptotic":
             raise RefusedError("method='asymptotic' assumes independent rows: with units or blocks use 'auto'")
-        return Units(kind=method, **settings)
     if method == "inversion":
         return Inversion(**settings)
-    if method == "triangle":
-        return Triangle(**settings)
     if method in ("studentized", "asymptotic"):
         generator(settings.get("rng"), "rows")  # nothing is drawn, but an invalid seed is refused as everywhere
     if method == "studentized":

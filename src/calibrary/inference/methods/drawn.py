@@ -76,7 +76,7 @@ class Drawn:
     """
 
     def __init__(self, question: Question, intervals: bool, tests: bool, alone: bool = False) -> None:
-        self.alone = alone
+        self.question, self.alone = question, alone
         self.streams = _Streams(question.rng)
         self.draws: dict[str, Any] = {"n_resamples": question.n_resamples, "workers": question.workers}
         self.intervals, self.tests = intervals, tests
@@ -204,12 +204,14 @@ class Drawn:
     def result(self, statistic: Statistic, level: float, clip: bool = True) -> IntervalResult:
         """The interval of one metric, for the statistic in the form that was drawn."""
         choice = self.choices[statistic.name]
+        if choice.celled and choice.method == "triangle":  # the table of cells has draws of its own
+            return interval_of(choice.statistic, replace(choice, celled=False), self.question, level, clip)
+        if statistic.sample.grouped:
+            widest(laws_of(statistic)).say_few()
         if not choice.drawn_together:
             seed = self.streams.labels if choice.method == "inversion" else self.streams.rng
             way = as_way(choice.method, choice.statistic, **{**self.draws, "rng": seed})
             return way.interval(choice.statistic, level, clip, choice.note)
-        if statistic.sample.grouped:
-            widest(laws_of(statistic)).say_few()
         observed, rows = self.rows[statistic.name]
         if choice.method == "basic":
             return bootstrap_result(statistic, observed, rows, "basic", level, clip, choice.note)

@@ -18,7 +18,7 @@ import scipy
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.lines import rare_truths
-from calibrary.inference.draw.null import MonteCarlo, pvalues
+from calibrary.inference.draw.null import pvalues
 from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
     Replicated,
@@ -32,7 +32,6 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.draw.unit_law import UnitLaw
-from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.result import IntervalResult
 
 #: The fewest resamples for a standard error.
@@ -56,16 +55,6 @@ class Triangle:
     n_resamples: int = 999
     rng: Any = None
     workers: int | None = None
-
-    def interval(
-        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
-    ) -> IntervalResult:
-        """The interval of one metric."""
-        check(statistic)
-        observed, null = MonteCarlo(self.n_resamples, self.rng, workers=self.workers).redraw([statistic.when_redrawn()])
-        draws = draws_for_an_error(self.n_resamples)
-        _, drawn = Bootstrap("normal", draws, self.rng, self.workers).resample([statistic])
-        return triangle_result(statistic, observed, null, drawn, confidence_level, clip, note=note)
 
 
 def draws_for_an_error(n_resamples: int) -> int:

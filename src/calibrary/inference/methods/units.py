@@ -9,7 +9,6 @@ given in ``draw/unit_law.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,8 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.draw.unit_law import laws_of, unit_signs, widest
-from calibrary.inference.methods.bootstrap import Bootstrap
-from calibrary.inference.methods.studentized import Studentized
 from calibrary.inference.methods.studentized import why_not as studentized_refuses
-from calibrary.inference.methods.triangle import draws_for_an_error, triangle_result
+from calibrary.inference.methods.triangle import Triangle, triangle_result
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
@@ -104,38 +101,7 @@ def _labeled(view: Predictions, y: Any) -> Predictions:
     return child
 
 
-@dataclass(frozen=True)
-class Units:
-    """Interval with units: the triangle method with flipped residuals and a bootstrap of whole units.
-
-    Other metrics than errors that grow from a perfect value get Student's t with one unit left out at a time.
-    """
-
-    n_resamples: int = 999
-    rng: Any = None
-    workers: int | None = None
-    kind: str = "auto"
-
-    def interval(
-        self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
-    ) -> IntervalResult:
-        """The interval of one metric."""
-        kind, why = unit_way(statistic) if self.kind == "auto" else (self.kind, note)
-        law = widest(laws_of(statistic))
-        if kind == "triangle":
-            return self._triangle(statistic, confidence_level, clip, why or _FLIPPED)
-        law.say_few()
-        if kind == "studentized":
-            return Studentized().interval(statistic, confidence_level, clip, why or _JACKKNIFE)
-        return Bootstrap(kind, self.n_resamples, self.rng, self.workers).interval(
-            statistic, confidence_level, clip, why
-        )
-
-    def _triangle(self, statistic: Statistic, confidence_level: float, clip: bool, note: str) -> IntervalResult:
-        null = flips(statistic, self.n_resamples, self.rng)
-        draws = draws_for_an_error(self.n_resamples)
-        _, drawn = Bootstrap("basic", draws, self.rng, self.workers).resample([statistic])
-        return units_result(statistic, null, drawn, confidence_level, clip, note)
+Units = Triangle  # the name in version 0.2, which pickles and imports may use
 
 
 def units_result(
@@ -149,14 +115,14 @@ def units_result(
 
 
 _FLIPPED = "the residuals of whole units change sign at random, and units are resampled"
-_JACKKNIFE = "one unit at a time is left out (jackknife)"
+JACKKNIFE = "one unit at a time is left out (jackknife)"
 
 
 def unit_way(statistic: Statistic) -> tuple[str, str]:
     """The method that "auto" selects for a metric with units, and why."""
     why = "whole units are resampled"
     if not statistic.one_sided:
-        return ("studentized", _JACKKNIFE) if not studentized_refuses(statistic) else ("basic", why)
+        return ("studentized", JACKKNIFE) if not studentized_refuses(statistic) else ("basic", why)
     if statistic.entry is not None and statistic.entry.residual_only:
         return "triangle", _FLIPPED
     why += "; the metric is not a function of residuals, so the interval may miss a true value near perfect"

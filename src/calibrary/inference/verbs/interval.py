@@ -15,8 +15,10 @@ from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.choice import METHODS, choice_of
 from calibrary.inference.methods.drawn import interval_of
+from calibrary.inference.methods.triangle import Triangle
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
+from calibrary.metrics.machinery.declare import refuse_settings_beside
 
 __getattr__ = old_names(__name__)
 
@@ -136,6 +138,9 @@ def interval(
     if isinstance(method, str):
         _not_of_simulated_values(method)
         one_of("method", method, METHODS)
+    elif isinstance(method, Triangle):
+        refuse_settings_beside(method, settings)
+        method, settings = "triangle", vars(method)
     options |= {"units": units, "blocks": blocks}
     if imputations is not None:
         refuse_beside_imputations({"method": None if method == "auto" else method, "perfect": perfect})
