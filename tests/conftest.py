@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import collections
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import calibrary.inference  # noqa: F401 - the catalogue is complete, whatever a test imports first
 import skips
+from calibrary.metrics.machinery.entry import FUNCTIONS
 from golden import arrays
+from paths import ROOT
 
 _SKIPPED = pytest.StashKey()
 #: What --quick leaves out: rooms and files that take minutes.
@@ -50,7 +55,8 @@ def figures_closed():
 
 def pytest_addoption(parser):
     text = (
-        "leave out what takes minutes, and of every test keep at most two of its parameter sets: the first and the last"
+        "leave out what takes minutes, and of every test keep at most two of its parameter sets, the first and the "
+        "last; of a metric whose file or card has changed keep all"
     )
     parser.addoption("--quick", action="store_true", help=text)
 
@@ -61,6 +67,23 @@ def pytest_ignore_collect(collection_path, config):
     return None  # as pytest decides
 
 
+def _changed_metrics():
+    """The ids of the metrics whose file or card differs from the last commit."""
+    told = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=all"], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    changed = {ROOT / line[3:] for line in told.stdout.splitlines()}
+    homes = {id: sys.modules[function.__module__].__file__ for id, function in FUNCTIONS.items()}
+    cards = ROOT / "src" / "calibrary" / "cards"
+    return {id for id, home in homes.items() if {Path(home), cards / f"{id}.toml"} & changed}
+
+
+def _words(item):
+    """What the parameters of a test name: ids of metrics among others."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {str(getattr(value, "id", value)) for value in given} | set(re.findall(r"\w+", item.path.stem))
+
+
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--quick"):
         return
@@ -68,6 +91,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         of_one_test[item.path, getattr(item, "originalname", item.name)].append(item)
     kept = {item for same in of_one_test.values() for item in (same[0], same[-1])}
+    changed = _changed_metrics()
+    kept |= {item for item in items if changed & _words(item)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

@@ -562,7 +562,8 @@ def _refuse_unused(options: Mapping[str, Any], chosen: list[Entry]) -> None:
     known = {name for entry in chosen for name in entry.options}
     for name, value in options.items():
         if name not in known:
-            raise RefusedCallError(f"no metric here takes {name!r}: {suggest(name, known)}")
+            meant = known.union(*(entry.front.common for entry in chosen))
+            raise RefusedCallError(f"no metric here takes {name!r}: {suggest(name, meant)}")
         _refuse_everywhere(name, value, [entry for entry in chosen if name in entry.options])
 
 

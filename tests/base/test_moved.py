@@ -14,6 +14,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.moved import MOVED, OLD_NAMES, RenamedFields
+from each import each
 from paths import REFERENCE
 from pickled import told
 from same import assert_same
@@ -42,13 +43,13 @@ def imported(path):
             pytest.skip(f"could not import {path!r}: {error}")
 
 
-@pytest.mark.parametrize("path", sorted(MODULES))
+@each(sorted(MODULES))
 def test_every_old_module_path_finds_the_classes_it_had(path):
     module = imported(path)
     assert [name for name in MODULES[path] if not hasattr(module, name)] == []
 
 
-@pytest.mark.parametrize("old", sorted(MOVED))
+@each(sorted(MOVED))
 def test_a_module_is_one_object_under_both_paths(old):
     assert old in MODULES or old in SINCE_0_3
     module = imported(old)
@@ -69,7 +70,7 @@ def _with_old_attributes(cls=RenamedFields):
     return {cls.__name__: cls} | {k: v for sub in cls.__subclasses__() for k, v in _with_old_attributes(sub).items()}
 
 
-@pytest.mark.parametrize("owner", sorted(OLD_NAMES))
+@each(sorted(OLD_NAMES))
 def test_an_owner_of_old_names_has_the_new_ones_and_not_the_old(owner):
     functions = {**vars(cal.kernels), "d_ece_map": cal.d_ece_map, "verdict": cal.verdict}
     for name in ("plot_reliability", "plot_d_ece_map", "d_ece_map_data", "MapData", "recalibration_data"):
@@ -95,7 +96,7 @@ def test_old_paths_are_opened_only_when_asked_for():
     assert shown.strip() == str([f"calibrary.inference.{name}" for name in ("interval", "power", "test", "verdict")])
 
 
-@pytest.mark.parametrize("name", sorted(TOLD))
+@each(sorted(TOLD))
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 def test_an_old_pickle_loads_with_the_same_content(name):
     thing = pickle.loads((PICKLES / f"{name}.pkl").read_bytes())

@@ -11,6 +11,7 @@ import pytest
 import calibrary as cal
 from calibrary.base.errors import RefusedError
 from calibrary.metrics.machinery.entry import ENTRIES
+from each import each
 
 WARNING = "y_prob contains only 0 and 1"
 Y = np.arange(60) % 3 == 0
@@ -25,7 +26,7 @@ def warned(call, *data):
     return [str(w.message) for w in caught if WARNING in str(w.message)]
 
 
-@pytest.mark.parametrize("id", [id for id, entry in ENTRIES.items() if entry.data_type == "predictions"])
+@each([id for id, entry in ENTRIES.items() if entry.data_type == "predictions"])
 def test_every_metric_warns_of_classes(id):
     found = warned(ENTRIES[id].function, Y, CLASSES)
     assert len(found) >= 1

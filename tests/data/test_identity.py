@@ -16,6 +16,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.public import PUBLIC
+from each import each
 from metric_cases import ENTRIES, binary, detections, extra, multi, quiet
 
 pd = pytest.importorskip("pandas")
@@ -224,26 +225,26 @@ def called(name, **changed):
     return call.function(**{**call.arrays, **changed}, **call.others)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each(CALLS)
 def test_one_index_for_all_arrays_changes_nothing(name):
     indexed = called(name, **{k: named(v) for k, v in CALLS[name].arrays.items()})
     assert shown(indexed) == shown(called(name))
 
 
-@pytest.mark.parametrize(("name", "argument"), MET)
+@each(MET)
 def test_another_index_is_refused(name, argument):
     arrays = {k: named(v, OTHER if k == argument else INDEX) for k, v in CALLS[name].arrays.items()}
     with pytest.raises(cal.RefusedError, match="different indexes"):
         called(name, **arrays)
 
 
-@pytest.mark.parametrize(("name", "argument"), GIVEN)
+@each(GIVEN)
 def test_a_masked_value_is_refused(name, argument):
     with pytest.raises(cal.RefusedError, match="is masked"):
         called(name, **{argument: masked(CALLS[name].arrays[argument])})
 
 
-@pytest.mark.parametrize(("name", "argument"), GIVEN)
+@each(GIVEN)
 def test_one_row_more_is_refused(name, argument):
     values = CALLS[name].arrays[argument]
     with pytest.raises(cal.RefusedError):

@@ -6,24 +6,23 @@ import inspect
 import re
 from collections import defaultdict
 
-import pytest
-
 import calibrary as cal
 from calibrary.metrics.machinery.cards import subfamilies, works
+from each import each
 
 ENTRIES = list(cal.catalogue.values())
 LITERATURE, SUBFAMILIES = works(), subfamilies()
 TABLE_2 = {e.row: e.table2 for e in ENTRIES if e.row is not None}
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+@each(ENTRIES)
 def test_every_entry_cites_works_of_the_bibliography(entry):
     printed = {str(work) for work in LITERATURE.values()}
     assert entry.references, f"{entry.id} has no reference"
     assert set(entry.references) <= printed, entry.references
 
 
-@pytest.mark.parametrize("key", LITERATURE)
+@each(LITERATURE)
 def test_a_work_has_author_year_title_and_place(key):
     work = LITERATURE[key]
     assert re.match(r"(de |van |Van |Paes )?[A-ZÀ-Ž]", work.authors)
@@ -87,7 +86,7 @@ SECTIONS = {
 STABLE = [e for e in ENTRIES if e.status == "stable"]
 
 
-@pytest.mark.parametrize("entry", STABLE, ids=lambda e: e.id)
+@each(STABLE)
 def test_equations_are_those_of_the_section(entry):
     assert entry.subfamily == SUBFAMILIES[entry.section]
     assert entry.equation, f"{entry.id}: an equation, or 'in words'"
@@ -107,7 +106,7 @@ def test_numbers_that_were_once_wrong():
     assert cal.catalogue["bs"].place == "section 3.3, equation (5)"
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+@each(ENTRIES)
 def test_status_and_since_are_known(entry):
     assert entry.status in ("stable", "emerging")
     assert re.fullmatch(r"0\.\d+", entry.since)
@@ -115,7 +114,7 @@ def test_status_and_since_are_known(entry):
     assert entry.to_dict()["subfamily"] == entry.subfamily
 
 
-@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.row], ids=lambda e: e.id)
+@each([e for e in ENTRIES if e.row])
 def test_what_differs_from_table_2_is_said(entry):
     row, said = entry.table2, {c.fact: c for c in entry.corrections}
     family = "detection" if row.type.startswith("Object") else row.type.lower()
@@ -161,7 +160,7 @@ def _range(printed: str) -> tuple[float, float]:
 # -- what the entries say ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+@each(ENTRIES)
 def test_options_named_in_advice_and_corrections_exist(entry):
     test = cal.metrics.machinery.declare.TESTS.get(entry.id)
     known = {*entry.options, *entry.front.common}
@@ -171,7 +170,7 @@ def test_options_named_in_advice_and_corrections_exist(entry):
     assert named <= known, named - known
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+@each(ENTRIES)
 def test_the_short_form_of_a_sign_is_a_whole_clause(entry):
     assert entry.short_sign
     assert entry.sign.startswith(entry.short_sign)
@@ -180,7 +179,7 @@ def test_the_short_form_of_a_sign_is_a_whole_clause(entry):
     assert set(entry.in_short) <= numbers
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
+@each(ENTRIES)
 def test_a_correction_gives_the_words_of_the_review_and_ours(entry):
     for c in entry.corrections:
         assert c.fact
@@ -206,7 +205,7 @@ QUOTED = {
 }
 
 
-@pytest.mark.parametrize(("id", "fact"), QUOTED)
+@each(QUOTED)
 def test_quotations_that_were_once_wrong(id, fact):
     said = {c.fact: c.review for c in cal.catalogue[id].corrections}
     assert QUOTED[id, fact] in said[fact]

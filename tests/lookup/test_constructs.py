@@ -28,6 +28,7 @@ from calibrary.data.lens import as_lens, lens_name
 from calibrary.maps import as_map
 from calibrary.maps.base import CalibrationMap
 from calibrary.metrics.machinery.entry import FUNCTIONS, Entry
+from each import each
 from metric_cases import extra
 from paths import TESTS
 from review_names import QUICK
@@ -105,7 +106,7 @@ def test_the_list_is_whole_and_in_order():
 
 
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
-@pytest.mark.parametrize("answer", ANSWERS)
+@each(ANSWERS)
 def test_what_answers_a_construct_exists(answer):
     assert resolve(answer) is not None
 
@@ -530,7 +531,7 @@ def test_every_construct_is_computed():
 
 
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
-@pytest.mark.parametrize("answer", COMPUTED)
+@each(COMPUTED)
 def test_what_answers_a_construct_computes(answer):
     check(answer)
 

@@ -17,6 +17,7 @@ import pytest
 from scipy import special
 
 import calibrary as cal
+from each import each
 from paths import TESTS
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -119,7 +120,7 @@ def test_every_correction_has_its_proof():
     assert sorted([*PROVED, *ELSEWHERE, *WORDS]) == sorted(places)
 
 
-@pytest.mark.parametrize("proof", sorted(set(ELSEWHERE.values())))
+@each(sorted(set(ELSEWHERE.values())))
 def test_a_proof_in_another_file_exists(proof):
     file, _, name = proof.partition("::")
     assert name in _test_names(next(TESTS.rglob(file)))

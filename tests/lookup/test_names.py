@@ -20,6 +20,7 @@ from calibrary.lookup import by_name
 from calibrary.metrics.machinery.entry import ENTRIES, FUNCTIONS
 from calibrary.metrics.machinery.facts import Alias
 from calibrary.question import Question
+from each import each
 from review_names import QUICK, data, explicit, inputs, numbers, rows
 
 NAMES = rows()
@@ -54,14 +55,14 @@ def test_the_list_holds_the_names_of_the_review():
     assert {e.id for e in cal.catalogue.values() if e.row} <= {row["id"] for row in NAMES}
 
 
-@pytest.mark.parametrize("row", MEANT, ids=lambda row: row["name"])
+@each(MEANT, name=lambda row: row["name"])
 def test_a_name_finds_its_metric_and_its_settings(row):
     for name in read_carefully(row["name"]):
         entry = cal.catalogue[name]
         assert (entry.id, dict(entry.settings)) == (row["id"], settings(row)), name
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
+@each(REFUSED, name=lambda row: row["name"])
 def test_a_name_of_several_metrics_is_one_of_them_and_says_the_others_once(row):
     for name in sorted(read_carefully(row["name"]) - set(ENTRIES)):  # an exact id has one meaning
         by_name._warn_of_other_meanings.cache_clear()
@@ -82,7 +83,7 @@ GIVEN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@each(GIVEN)
 def test_names_with_two_meanings_follow_one_rule(name):
     by_name._warn_of_other_meanings.cache_clear()
     with pytest.warns(cal.CalibrationWarning, match="it may also mean"):
@@ -121,7 +122,7 @@ def test_multinomial_logistic_loss_has_the_reviews_factor():
 
 
 @quiet
-@pytest.mark.parametrize("row", ONE_EACH, ids=lambda row: row["name"])
+@each(ONE_EACH, name=lambda row: row["name"])
 def test_a_name_gives_the_value_of_the_explicit_call(row):
     """The stored value, the metric's own function with the settings spelled out, and the name agree."""
     given = {**inputs(row["id"]), **QUICK.get(row["id"], {})}
@@ -296,7 +297,7 @@ def test_an_entry_under_a_name_travels():
     json.dumps(entry.to_dict()["presets"])
 
 
-@pytest.mark.parametrize("entry", cal.catalogue.values(), ids=lambda e: e.id)
+@each(cal.catalogue.values())
 def test_what_a_name_carries_exists_on_its_metric(entry):
     for alias in entry.aliases:
         if isinstance(alias, Alias):
@@ -360,7 +361,7 @@ def test_a_word_the_review_uses_twice_means_the_metric_of_that_id_and_names_the_
     assert other in cal.catalogue
 
 
-@pytest.mark.parametrize("entry", cal.catalogue.values(), ids=lambda e: e.id)
+@each(cal.catalogue.values())
 def test_a_homonym_is_one_of_the_metric_s_own_names(entry):
     for name in entry.homonyms:
         assert cal.catalogue[name].id == entry.id

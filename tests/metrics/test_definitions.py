@@ -13,6 +13,7 @@ import calibrary as cal
 import definitions
 from calibrary.numerics.draw import generator
 from definitions import DEFINITIONS
+from each import each
 from golden import arrays, assert_close, entries, keywords, number
 
 ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
@@ -143,7 +144,7 @@ def test_every_metric_has_a_definition_and_every_definition_a_metric():
     assert set(DEFINITIONS) == set(cal.catalogue)
 
 
-@pytest.mark.parametrize("id", DEFINITIONS)
+@each(DEFINITIONS)
 def test_the_docstring_names_the_definition(id):
     doc = inspect.getdoc(cal.catalogue[id].function)
     notes = doc[doc.index("Notes\n-----\n") : doc.index("Examples\n--------\n")]
@@ -151,7 +152,7 @@ def test_the_docstring_names_the_definition(id):
     assert doc.count("Notes\n-----\n") == 1
 
 
-@pytest.mark.parametrize("id", DEFINITIONS)
+@each(DEFINITIONS)
 def test_a_definition_honours_options_that_the_metric_has(id):
     entry = cal.catalogue[id]
     known = {*inspect.signature(entry.function).parameters, "w"}
@@ -531,7 +532,7 @@ def golden_cases():
                 yield entry
 
 
-@pytest.mark.parametrize("entry", list(golden_cases()), ids=lambda e: f"{e['id']}-{e['params']}"[:60])
+@each(list(golden_cases()), name=lambda e: f"{e['id']}-{e['params']}"[:60])
 def test_the_definition_gives_the_golden_value(entry):
     definition, options = DEFINITIONS[entry["id"]], keywords(entry)
     y, p, _ = arrays(entry["data"])

@@ -20,6 +20,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.lookup import by_name
 from calibrary.metrics.machinery.cards import table2
 from calibrary.metrics.machinery.declare import TESTS
+from each import each, turn
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, rows_for_classes, same
 
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
@@ -56,7 +57,7 @@ def test_no_two_metrics_share_an_id_or_function():
     assert len(functions) == len(set(map(id, functions)))
 
 
-@every_metric
+@each(ENTRIES)
 def test_facts_are_complete(entry):
     assert entry.meaning
     assert len(entry.meaning) < 160
@@ -88,7 +89,7 @@ def test_the_docstring_teaches_and_its_example_runs(entry):
     assert failed == 0
 
 
-@every_metric
+@each(ENTRIES)
 def test_every_alias_finds_the_metric_or_says_which_ones_it_may_mean(entry):
     for alias in (entry.id, entry.id.upper(), entry.id.replace("_", "-"), *entry.aliases):
         with warnings.catch_warnings():
@@ -113,7 +114,7 @@ def test_ambiguous_names_say_the_other_candidates(name, candidates):
     assert all(f"'{id}': " in said for id in candidates if id != found.id)
 
 
-@every_metric
+@each(ENTRIES)
 def test_the_name_of_its_function_finds_the_metric(entry):
     assert cal.catalogue[entry.function.__name__].id == entry.id
 
@@ -199,22 +200,29 @@ def _float32_exact(p):
     return p.astype(np.float32).astype(np.float64)
 
 
-def _containers():
-    yield "list", lambda x: x.tolist()
-    yield "pandas", lambda x: pytest.importorskip("pandas").Series(x, index=np.arange(len(x))[::-1])
-    yield "polars", lambda x: pytest.importorskip("polars").Series(x)
-    yield "pyarrow", lambda x: pytest.importorskip("pyarrow").array(x)
-    yield "torch", lambda x: pytest.importorskip("torch").tensor(x)
+CONTAINERS = {
+    "list": lambda x: x.tolist(),
+    "pandas": lambda x: pytest.importorskip("pandas").Series(x, index=np.arange(len(x))[::-1]),
+    "polars": lambda x: pytest.importorskip("polars").Series(x),
+    "pyarrow": lambda x: pytest.importorskip("pyarrow").array(x),
+    "torch": lambda x: pytest.importorskip("torch").tensor(x),
+}
 
 
 @quiet
-@every_metric
-@pytest.mark.parametrize("container", ["list", "pandas", "polars", "pyarrow", "torch"])
-def test_every_container_gives_the_same_number(entry, container):
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_gives_the_same_number(container):
+    # all of them with one metric of each kind of data, and with every other metric one, which its id chooses
     y, c = binary(60)
-    make = dict(_containers())[container]
-    kw = extra(entry, len(y))
-    same(entry(make(y), make(c), **kw), entry(y, c, **kw))
+    make = CONTAINERS[container]
+    given = make(y), make(c)
+
+    @each([e for e in ENTRIES if e.id in ("bs", "ece", "d_ece") or turn(e.id, CONTAINERS) == container])
+    def take(entry):
+        kw = extra(entry, len(y))
+        same(entry(*given, **kw), entry(y, c, **kw))
+
+    take()
 
 
 @quiet
@@ -284,25 +292,23 @@ def test_the_value_stays_in_its_range(entry, problem):
     assert math.isnan(result) or low - slack <= result <= high + slack
 
 
-@every_metric
-@pytest.mark.parametrize(
-    ("y", "c"),
-    [
-        ([1], [0.7]),
-        ([0], [0.0]),
-        ([1, 0], [0.7, 0.2]),
-        ([1, 1], [0.3, 0.3]),
-        ([1] * 40, [i / 41 for i in range(1, 41)]),
-        ([0] * 40, [i / 41 for i in range(1, 41)]),
-        ([0, 1] * 20, [0.5] * 40),
-        ([0, 1] * 20, [0.0, 1.0] * 20),
-        ([1, 0] * 20, [0.0, 1.0] * 20),
-        ([0, 1, 0, 1] * 10, [0.0, 1.0, 0.3, 0.6] * 10),
-    ],
-    ids=["one-row", "one-sure-row", "two-rows", "two-equal", "all-positive", "all-negative", "constant", "perfect",
-         "all-wrong", "ends"],
-)  # fmt: skip
-def test_edge_cases_give_a_value_a_warning_or_a_sentence(entry, y, c):
+EDGES = {
+    "one row": ([1], [0.7]),
+    "one sure row": ([0], [0.0]),
+    "two rows": ([1, 0], [0.7, 0.2]),
+    "two equal": ([1, 1], [0.3, 0.3]),
+    "all positive": ([1] * 40, [i / 41 for i in range(1, 41)]),
+    "all negative": ([0] * 40, [i / 41 for i in range(1, 41)]),
+    "constant": ([0, 1] * 20, [0.5] * 40),
+    "perfect": ([0, 1] * 20, [0.0, 1.0] * 20),
+    "all wrong": ([1, 0] * 20, [0.0, 1.0] * 20),
+    "ends": ([0, 1, 0, 1] * 10, [0.0, 1.0, 0.3, 0.6] * 10),
+}
+
+
+@each([(entry, case) for entry in ENTRIES for case in EDGES])
+def test_edge_cases_give_a_value_a_warning_or_a_sentence(entry, case):
+    y, c = EDGES[case]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -345,20 +351,47 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-@every_classifier
-def test_bad_input_is_refused_with_a_sentence(entry, case):
+def refused(entry, case, function=None):
     data, kw, sentence = BAD[case]
     if case == "label that is a score" and entry.fractional != "no":
-        pytest.skip("does not apply: takes shares between 0 and 1 as labels")
+        return  # it takes shares between 0 and 1 as labels
     with pytest.raises((ValueError, TypeError), match=sentence):
-        entry(*data, **kw, **extra(entry, 30))
+        (function or entry)(*data, **kw, **extra(entry, 30))
+
+
+#: Every metric reads its data through the same door: all cases with one metric for each way through it.
+ALL_CASES = [e for e in CLASSIFIERS if e.id in ("bs", "ece", "ice", "hl", "skce_ul", "cis", "gl", "piece", "msc")]
+
+
+@each([(entry, case) for entry in ALL_CASES for case in BAD])
+def test_bad_input_is_refused_with_a_sentence(entry, case):
+    refused(entry, case)
+
+
+@each(CLASSIFIERS)
+def test_every_metric_refuses_the_bad_input_that_its_id_chooses(entry):
+    refused(entry, turn(entry.id, BAD))
+
+
+#: Other fronts than the metric's function: they refuse with the same sentences.
+FRONTS = {
+    "compute": lambda y, p=None, **kw: cal.compute("bs", *([y] if p is None else [y, p]), **kw),
+    "test": lambda y, p=None, **kw: cal.test("ece", *([y] if p is None else [y, p]), n_resamples=9, rng=0, **kw),
+    "interval": lambda y, p=None, **kw: cal.interval("bs", *([y] if p is None else [y, p]), n_resamples=9, **kw),
+    "table": lambda y, p=None, **kw: cal.evaluate(*([y] if p is None else [y, p]), metrics=["bs"], **kw),
+    "report": lambda y, p=None, **kw: cal.report(*([y] if p is None else [y, p]), n_resamples=0, **kw),
+}
+
+
+@each([(front, case) for front in FRONTS for case in BAD])
+def test_other_fronts_refuse_bad_input_with_the_same_sentence(front, case):
+    refused(cal.catalogue["bs"], case, FRONTS[front])
 
 
 REFUSED = [(e, name) for e in ENTRIES for name in sorted(set(ALL_LENSES) - set(e.lenses) - {"partition", "code"})]
 
 
-@pytest.mark.parametrize(("entry", "name"), REFUSED, ids=lambda v: getattr(v, "id", v))
+@each(REFUSED)
 def test_a_lens_it_is_not_defined_through_is_refused_by_name(entry, name):
     y, p = multi(30) if entry.data_type == "predictions" else binary(30)
     rank = {"r": 1} if name in ("rth", "within-top-r", "ranked") else {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import warnings
 
-import pytest
-
 import calibrary as cal
+from each import each
 from golden import assert_close, call, entries
 
 FAMILIES = ("point", "cumulative", "bins_a", "bins_b", "kernel", "curve", "detection")
@@ -23,11 +22,11 @@ def _cases():
         run = [e for e in entries(family) if e["kind"] != "part"]
         key = lambda e: (e["id"], e["kind"], _name(e))  # noqa: E731
         for (id, kind, data), group in itertools.groupby(sorted(run, key=key), key):
-            yield pytest.param(list(group), id=f"{family}-{id}-{kind}-{data}")
+            yield f"{family}-{id}-{kind}-{data}", list(group)
 
 
-@pytest.mark.parametrize("group", _cases())
-def test_value_equals_the_golden_one(group):
+@each(_cases(), name=lambda case: case[0])
+def test_value_equals_the_golden_one(name, group):
     for entry in group:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cal.CalibrationWarning)

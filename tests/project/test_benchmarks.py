@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from each import each
 from paths import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
@@ -32,9 +33,7 @@ import data  # noqa: E402
 
 TASKS = (*calls.TASKS, *calls.SURPRISES)
 OUR_CALLS = [
-    pytest.param(task.data, text, id=f"{task.id}-{i}")
-    for task in TASKS
-    for i, text in enumerate(dict.fromkeys([task.ours, *(p.same for p in task.peers if p.same)]))
+    (task.data, text) for task in TASKS for text in dict.fromkeys([task.ours, *(p.same for p in task.peers if p.same)])
 ]
 
 
@@ -45,7 +44,7 @@ def run(kind: str, text: str, n: int = 200) -> Any:
         return eval(text, names)
 
 
-@pytest.mark.parametrize(("kind", "text"), OUR_CALLS)
+@each(OUR_CALLS)
 def test_our_side_of_every_call_gives_a_number_or_refuses_bad_input(kind: str, text: str) -> None:
     if kind in ("out of range", "a gap") and "sigmoid" not in text:
         with pytest.raises(ValueError, match="y_prob"):
@@ -63,7 +62,7 @@ def test_calls_have_ids_of_their_own_and_known_parts() -> None:
         assert task.peers
 
 
-@pytest.mark.parametrize("peer", [p for task in TASKS for p in task.peers], ids=lambda p: f"{p.package}: {p.call}")
+@each([p for task in TASKS for p in task.peers], name=lambda p: f"{p.package}: {p.call}")
 def test_calls_of_others_are_well_formed(peer: calls.Peer) -> None:
     assert peer.package in calls.PACKAGES
     compile(peer.setup, "<setup>", "exec")
@@ -75,7 +74,7 @@ def test_every_package_is_called() -> None:
     assert {p.package for task in TASKS for p in task.peers} == set(calls.PACKAGES)
 
 
-@pytest.mark.parametrize(("kind", "text"), OUR_CALLS)
+@each(OUR_CALLS)
 def test_keywords_named_in_our_calls_exist(kind: str, text: str) -> None:
     for node in ast.walk(ast.parse(text, mode="eval")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -201,7 +200,7 @@ def test_growth_exponent_is_the_slope_of_log_time() -> None:
     assert limits.exponent({"100": {"error": "memory"}}) is None
 
 
-@pytest.mark.parametrize("id", limits.binary_metrics())
+@each(limits.binary_metrics())
 def test_the_call_that_measures_growth_gives_one_number(id: str) -> None:
     assert math.isfinite(float(run("binary", limits.call_of(id))))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
+from each import each
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -152,7 +153,7 @@ def _call_of(function):
     pytest.fail(f"no data for {function.__name__}")
 
 
-@pytest.mark.parametrize("id", sorted(cal.catalogue))
+@each(sorted(cal.catalogue))
 def test_a_metric_checks_what_has_no_effect_on_two_classes(id):
     function = cal.catalogue[id].function
     taken = inspect.signature(function).parameters

@@ -19,6 +19,7 @@ from calibrary.base.moved import MOVED
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS
 from calibrary.public import FAMILIAR, INSTEAD, KNOWN, NEEDS, PUBLIC, WITHDRAWN
+from each import each
 from paths import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -39,7 +40,7 @@ def test_the_stub_files_are_fresh():
     assert make_stubs.RESULTS.read_text() == make_stubs.results(), "run python scripts/make_stubs.py"
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
+@each(sorted(PUBLIC))
 def test_a_public_name_is_what_the_table_says(name):
     row = PUBLIC[name]
     if row.name in NEEDS and not installed(NEEDS[row.name]):
@@ -96,7 +97,7 @@ def test_results_stand_in_a_module_of_their_own():
         cal.results.Predictions  # noqa: B018
 
 
-@pytest.mark.parametrize("name", sorted(WITHDRAWN))
+@each(sorted(WITHDRAWN))
 def test_a_name_that_was_never_listed_leads_to_its_module(name):
     with pytest.warns(DeprecationWarning, match=rf"use {WITHDRAWN[name]}\.{name}$"):
         thing = getattr(cal, name)
@@ -104,7 +105,7 @@ def test_a_name_that_was_never_listed_leads_to_its_module(name):
     assert name not in dir(cal)
 
 
-@pytest.mark.parametrize("name", sorted(DECLARED))
+@each(sorted(DECLARED))
 def test_every_keyword_of_the_signature_has_a_declared_type_and_no_other(name):
     function = DECLARED[name]
     keywords = {n for n, v in inspect.signature(function).parameters.items() if v.kind is v.KEYWORD_ONLY}

@@ -1,0 +1,53 @@
+"""One test for many cases that are quick and alike, so that a suite of thousands of facts is a few hundred tests."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+Test = Callable[..., None]
+
+
+def _name(case: Any) -> str:
+    parts = case if type(case) is tuple else (case,)
+    return "-".join(str(getattr(part, "id", part))[:80] for part in parts)
+
+
+def each(
+    cases: Iterable[Any], name: Callable[[Any], str] = _name
+) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Call the test with every case (a plain tuple is several arguments); a failure names all cases that failed."""
+    cases = list(cases)
+    assert cases
+
+    def decorate(function: Test) -> Callable[[], None]:
+        @functools.wraps(function)
+        def together() -> None:
+            failed, skipped = {}, ""
+            for case in cases:
+                try:
+                    function(*(case if type(case) is tuple else (case,)))
+                except pytest.skip.Exception as skip:
+                    skipped = skipped if str(skip).startswith("does not apply") else str(skip)
+                except (Exception, pytest.fail.Exception) as error:
+                    failed[name(case)] = error
+            if failed:
+                told = "\n\n".join(f"{key}: {type(error).__name__}: {error}" for key, error in failed.items())
+                raise AssertionError(f"{len(failed)} of {len(cases)} cases\n\n{told}") from next(iter(failed.values()))
+            if skipped:
+                pytest.skip(skipped)  # the other cases were run
+
+        del together.__wrapped__  # type: ignore[attr-defined]  # pytest would ask for the arguments
+        return together
+
+    return decorate
+
+
+def turn(id: str, cases: Iterable[str]) -> str:
+    """The one of these cases that is tried with the metric of this id, always the same."""
+    cases = list(cases)
+    return cases[zlib.crc32(id.encode()) % len(cases)]
