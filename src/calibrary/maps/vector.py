@@ -66,7 +66,7 @@ class BiasTemperature(VectorMap):
         refuse_absent_classes(view, "temperature with class biases")
         start = np.zeros(view.k)
         start[0] = 1.0
-        theta = minimize(_loss(view), start).x
+        theta = minimize(bias_loss(view), start).x
         self.inverse_ = float(theta[0])
         bias = np.append(theta[1:], 0.0)
         self.bias_ = bias - bias.mean()
@@ -127,7 +127,7 @@ def logs(p: Array) -> Array:
     return result
 
 
-def _loss(view: Predictions) -> Callable[[Array], Evaluated]:
+def bias_loss(view: Predictions) -> Callable[[Array], Evaluated]:
     """Mean log loss as a function of 1/T and the biases of all classes but the last."""
     x = logs(view.p)
     hit = x[np.arange(view.n), view.y]

@@ -13,6 +13,7 @@ from scipy.special import chdtrc, expit, log_expit
 from calibrary.base.errors import RefusedError, suggest
 from calibrary.data.checks import Array, Indices
 from calibrary.maps.base import logit
+from calibrary.numerics.solve.newton import losses_of_groups, minimize_each
 
 #: The candidate standard deviations of segments around the common map, of which the most likely is used.
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -20,8 +21,8 @@ SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 MOST_SEGMENTS = 500
 #: The smallest slope of a segment relative to the common map, so that its map is increasing.
 _LEAST_SLOPE = 0.05
-#: Newton's method: the largest step, the number of steps, and the tolerance.
-_LONGEST, _STEPS, _TOLERANCE = 1.0, 50, 1e-9
+#: Newton's method: the largest step, and the number of steps.
+_LONGEST, _STEPS = 1.0, 50
 #: A segment whose number of events would have a smaller variance under calibration is too small for a test.
 LEAST_VARIANCE = 3.0
 
@@ -141,19 +142,11 @@ class _SegmentRows(NamedTuple):
 
     def penalized(self, spread: float, start: Array) -> Array:
         """The penalized maximum likelihood offsets and slopes for this spread, by Newton's method."""
-        theta, stiff = start.copy(), 1.0 / spread**2
-        for _ in range(_STEPS):
-            p = expit(self._log_odds(theta))
-            r = self.w * (self.y - p)
-            g0, g1 = self._sums(r) - stiff * theta[0], self._sums(r * self.x) - stiff * theta[1]
-            a, b, d = self._hessian(p)
-            a, d = a + stiff, d + stiff
-            det = a * d - b * b
-            step = np.clip(np.array([d * g0 - b * g1, a * g1 - b * g0]) / det, -_LONGEST, _LONGEST)
-            theta += step
-            if np.abs(step).max() < _TOLERANCE:
-                break
-        return theta
+        losses = losses_of_groups(
+            (np.ones_like(self.x), self.x), self.w * self.y, self.w, self.z, self.level, self.n_levels, 1.0 / spread**2
+        )
+        found = minimize_each(losses, start.T, longest=_LONGEST, max_iter=_STEPS).T
+        return np.where(np.isnan(found), start, found)
 
     def evidence(self, spread: float, theta: Array) -> float:
         """The approximate marginal log likelihood, with offsets and slopes integrated out."""

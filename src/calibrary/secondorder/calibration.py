@@ -22,6 +22,7 @@ from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator, shuffled
+from calibrary.numerics.solve.newton import logistic_loss, minimize
 from calibrary.question import Question
 from calibrary.secondorder.given import Members
 
@@ -228,17 +229,10 @@ class _Cox:
 def cox(c: Array, y: Array, w: Array) -> _Cox:
     """Logistic regression of the outcome on the log odds, with the influence of each row."""
     design = np.column_stack([np.ones(len(c)), logit(np.clip(c, 1e-6, 1.0 - 1e-6))])
-    at = np.array([0.0, 1.0])
-    hessian = np.eye(2)
-    for _ in range(50):
-        fitted = scipy.special.expit(design @ at)
-        hessian = (design * (w * fitted * (1.0 - fitted))[:, None]).T @ design
-        if not np.isfinite(hessian).all() or np.linalg.cond(hessian) > 1e12 or np.abs(at).max() > 50.0:
-            return _Cox(np.full(2, np.nan), np.full((len(c), 2), np.nan))
-        step = np.linalg.solve(hessian, design.T @ (w * (y - fitted)))
-        at = at + np.clip(step, -1.0, 1.0)
-        if np.abs(step).max() < 1e-9:
-            break
+    found = minimize(logistic_loss(design.T, w * y, w), np.array([0.0, 1.0]))
+    at, hessian = found.x, found.hessian
+    if not np.isfinite(hessian).all() or np.linalg.cond(hessian) > 1e12 or np.abs(at).max() > 50.0:
+        return _Cox(np.full(2, np.nan), np.full((len(c), 2), np.nan))
     score = design * (w * (y - scipy.special.expit(design @ at)))[:, None]
     each: Array = len(c) * np.linalg.solve(hessian, score.T).T
     return _Cox(at, each)

@@ -12,6 +12,7 @@ import scipy
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, Indices
 from calibrary.metrics.machinery.declare import Result
+from calibrary.numerics.solve.newton import losses_of_groups, minimize_each
 
 #: Nodes of the quadrature in each dimension, and the most numbers in one evaluation (fewer nodes are used above it).
 _NODES = 5
@@ -108,20 +109,13 @@ class _RowsOfCentres:
 
     def _modes(self, fixed: Array, z: Array) -> tuple[Array, Array]:
         """The mode of each centre's effects by Newton's method, to rounding, and the curvature there."""
-        b = np.zeros((len(self.starts), 2))
-        for _ in range(100):
-            eta = fixed + z[0] * b[self.of, 0] + z[1] * b[self.of, 1]
-            p = scipy.special.expit(eta)
-            gradient = np.stack([self._summed(z[k] * (self.y - p)) for k in (0, 1)], axis=1) - b
-            w = p * (1.0 - p)
-            corner = self._summed(w * z[0] * z[1])
-            rows = [[1.0 + self._summed(w * z[0] ** 2), corner], [corner, 1.0 + self._summed(w * z[1] ** 2)]]
-            hessian = np.moveaxis(np.array(rows), -1, 0)
-            step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-            longest = np.abs(step).max(axis=1, keepdims=True)
-            b = b + step / np.maximum(1.0, longest / 2.0)  # long steps are shortened
-            if longest.max() < 1e-9:
-                return b, hessian
+        losses = losses_of_groups(
+            (z[0], z[1]), self.y, np.ones_like(self.y), fixed, self.of, len(self.starts), ridge=1.0
+        )
+        mode = minimize_each(losses, np.zeros((len(self.starts), 2)), longest=2.0, max_iter=100)
+        if not np.isnan(mode).any():
+            _, a, _, corner, d = losses(mode, np.arange(len(mode)))
+            return mode, np.moveaxis(np.array([[a, corner], [corner, d]]), -1, 0)
         raise RefusedError("one_stage=True: the mode of a centre's random effects was not found; use one_stage=False")
 
 

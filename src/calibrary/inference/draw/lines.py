@@ -27,8 +27,9 @@ from calibrary.grouping import Edges, EqualMass, EqualWidth, Grouping, as_groupi
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.maps.base import EPS, logit
 from calibrary.maps.likelihood import Platt, Temperature
+from calibrary.maps.vector import bias_loss
 from calibrary.metrics.machinery.measure import views_of
-from calibrary.numerics.solve.newton import Evaluated, minimize
+from calibrary.numerics.solve.newton import minimize
 
 #: The number of equal-mass bins whose gaps define a direction.
 _BINS = 15
@@ -325,27 +326,5 @@ def _softmax_map(view: Predictions) -> Array:
     if view.k > _FEW_CLASSES:
         slope = Temperature().fit(Predictions(view.y, view.p, view.w)).inverse_
         return softmax(slope * z)
-    best = minimize(_softmax_loss(z, view), np.append(1.0, np.zeros(view.k)), tolerance=1e-6, max_iter=50).x
-    return softmax(best[0] * z + best[1:])
-
-
-def _softmax_loss(z: Array, view: Predictions) -> Callable[[Array], Evaluated]:
-    """Mean log loss of softmax(a z + b), with a ridge penalty that makes b unique."""
-    share, ridge, hot = view.weight / view.total, 1e-6, view.one_hot
-    pull = np.append(1.0, np.zeros(view.k))
-
-    def evaluate(theta: Array) -> Evaluated:
-        q = softmax(theta[0] * z + theta[1:])
-        loss = -float(np.sum(share * np.log(np.maximum(q[np.arange(view.n), view.y], 1e-300))))
-        gap = (q - hot) * share[:, None]
-        gradient = np.append(np.sum(gap * z), gap.sum(axis=0)) + ridge * (theta - pull)
-        mean = np.sum(q * z, axis=1)
-        weighted = q * share[:, None]
-        hessian = np.empty((view.k + 1, view.k + 1))
-        hessian[0, 0] = np.sum(share * (np.sum(q * z * z, axis=1) - mean**2))
-        hessian[0, 1:] = hessian[1:, 0] = np.sum(weighted * (z - mean[:, None]), axis=0)
-        hessian[1:, 1:] = np.diag(weighted.sum(axis=0)) - weighted.T @ q
-        hessian[np.diag_indices(view.k + 1)] += ridge
-        return loss + 0.5 * ridge * float((theta - pull) @ (theta - pull)), gradient, hessian
-
-    return evaluate
+    best = minimize(bias_loss(view), np.append(1.0, np.zeros(view.k - 1)), tolerance=1e-6, max_iter=50).x
+    return softmax(best[0] * z + np.append(best[1:], 0.0))

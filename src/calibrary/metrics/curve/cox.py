@@ -25,10 +25,12 @@ from calibrary.metrics.machinery.declare import (
 )
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
 from calibrary.numerics.solve.newton import (
+    Derivatives,
     Minimum,
     logistic_loss,
     loss_difference,
     minimize,
+    minimize_each,
     multinomial_loss,
 )
 
@@ -37,8 +39,6 @@ _NAN = float("nan")
 _SAME = 1e-10
 #: Largest number of rows for which many replicates are fitted together.
 _MOST_TOGETHER = 20_000
-#: The most full Newton steps, and the relative length of a step after which the fit is exact.
-_MOST_STEPS, _SMALL = 25, 1e-9
 
 
 @dataclass(frozen=True)
@@ -145,70 +145,22 @@ def _estimates(z: Array, w: Array, wy: Array, wanted: Collection[str]) -> dict[s
 def _newton(z: Array, w: Array, wy: Array, *, slope: bool) -> Array:
     """Intercept and slope of the logistic regression on z of each row of weights and weighted labels.
 
-    Without ``slope`` the slope stays 1. Full Newton steps; NaN where the steps do not shrink quickly, for example if
-    the classes are separated.
+    Without ``slope`` the slope stays 1. NaN where no minimum is found, for example if the classes are separated.
     """
-    found = np.full((len(wy), 2), np.nan)
-    some, b = np.arange(len(wy)), np.tile([0.0, 1.0], (len(wy), 1))
-    before = np.full(len(wy), np.inf)
-    for _ in range(_MOST_STEPS):
-        eta = b[:, :1] + b[:, 1:] * z
+
+    def derivatives(b: Array, which: NDArray[np.intp]) -> Derivatives:
+        some = slice(None) if len(which) == len(wy) else which
+        weight = w if len(w) == 1 else w[some]
+        eta = b[:, :1] + b[:, 1:] * z if slope else b + z
         e = np.exp(-np.abs(eta))
         inverse = 1.0 / (1.0 + e)
         unlikely = e * inverse
-        curve = w * (unlikely * inverse)
-        residual = w * np.where(eta > 0.0, inverse, unlikely) - wy
-        g0, h0 = residual.sum(axis=1), curve.sum(axis=1)
-        more = (residual @ z, curve @ z, curve @ (z * z)) if slope else ()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step, drop, distinguishable = _step(g0, h0, *more)
-        b = b + np.stack(step, axis=1)
-        done = distinguishable & (np.abs(step) <= _SMALL * (1.0 + np.abs(b.T))).all(axis=0)
-        found[some[done]] = b[done]
-        left = ~done & distinguishable & (drop <= 0.5 * before)
-        if not left.any():
-            break
-        some, b, before, wy = some[left], b[left], drop[left], wy[left]
-        w = w if len(w) == 1 else w[left]
-    return found
+        curve = weight * (unlikely * inverse)
+        residual = weight * np.where(eta > 0.0, inverse, unlikely) - wy[some]
+        first = residual.sum(axis=1), curve.sum(axis=1)
+        return (*first, residual @ z, curve @ z, curve @ (z * z)) if slope else first
 
-
-def _newton_of_one(z: Array, w: Array, wy: Array, *, slope: bool) -> Array | None:
-    """As :func:`_newton` for one row of weights, with less work for small data; None where the steps do not shrink."""
-    a, b, before = 0.0, 1.0, np.inf
-    for _ in range(_MOST_STEPS):
-        q = scipy.special.expit(a + b * z)
-        curve = w * q
-        residual = curve - wy
-        curve *= 1.0 - q
-        g0, h0 = float(residual.sum()), float(curve.sum())
-        curved = curve * z if slope else curve
-        more = (float(residual @ z), float(curved.sum()), float(curved @ z)) if slope else ()
-        try:
-            (to_a, to_b), drop, distinguishable = _step(g0, h0, *more)
-        except ZeroDivisionError:
-            return None
-        a, b = a + to_a, b + to_b
-        if not distinguishable or drop > 0.5 * before:
-            return None
-        if abs(to_a) <= _SMALL * (1.0 + abs(a)) and abs(to_b) <= _SMALL * (1.0 + abs(b)):
-            return np.array([a, b] if slope else [a])
-        before = drop
-    return None
-
-
-def _step(g0: Any, h0: Any, g1: Any = 0.0, h1: Any = 0.0, h2: Any = None) -> tuple[tuple[Any, Any], Any, Any]:
-    """Newton's step for intercept and slope, the decrease that it predicts (twice), and whether it is determined.
-
-    ``g0`` and ``g1`` are the gradient, ``h0``, ``h1`` and ``h2`` the information; without ``h2`` the slope is fixed.
-    """
-    if h2 is None:
-        step = -g0 / h0
-        return (step, 0.0 * step), -g0 * step, h0 > 0.0
-    det = h0 * h2 - h1 * h1
-    step, slope = (h1 * g1 - h2 * g0) / det, (h1 * g0 - h0 * g1) / det
-    # otherwise one value of the log odds has all the weight, and a slope would be rounding error
-    return (step, slope), -(g0 * step + g1 * slope), det > 1e-10 * h0 * h2
+    return minimize_each(derivatives, np.tile([0.0, 1.0] if slope else [0.0], (len(wy), 1)))
 
 
 @metric("cis", combine=one_per_view, lenses=(*BINARY_LENSES, "full"), replicate=_fits_side_by_side())
@@ -353,15 +305,6 @@ class _Fit(NamedTuple):
 
 def _fit(z: Array, w: Array, wy: Array, *, slope: bool) -> _Fit:
     """The intercept, and the slope if it is free."""
-    x = _newton_of_one(z, w, wy, slope=slope) if len(z) <= _MOST_TOGETHER else None
-    if x is not None:
-        eta = x[0] + (x[1] * z if slope else z)
-        curve = w * scipy.special.expit(eta) * scipy.special.expit(-eta)
-        if not slope:
-            return _Fit(x, np.array([[curve.sum()]]))
-        curved = curve * z
-        across = curved.sum()
-        return _Fit(x, np.array([[curve.sum(), across], [across, curved @ z]]))
     ones = np.ones((1, len(z)))
     loss = logistic_loss(np.stack([ones[0], z]), wy, w) if slope else logistic_loss(ones, wy, w, offset=z)
     x = minimize(loss, np.array([0.0, 1.0]) if slope else np.zeros(1)).x

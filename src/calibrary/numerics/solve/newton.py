@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Evaluated = tuple[float, Array, Array]
 
 #: Number of rows handled at once: small enough for temporaries to fit the cache and for BLAS not to start threads.
@@ -206,6 +208,76 @@ def _solve_few(hessian: Array, gradient: Array) -> list[float] | None:
     return [(g - b * second) / a, second]
 
 
+#: For many losses of one unknown their gradients and curvatures; with a second unknown also its gradients, the mixed
+#: curvatures and its own.
+Derivatives = tuple[Array, ...]
+
+
+def minimize_each(
+    derivatives: Callable[[Array, Indices], Derivatives],
+    start: Array,
+    *,
+    tolerance: float = 1e-9,
+    longest: float = np.inf,
+    max_iter: int = 25,
+) -> Array:
+    """Minimise many convex losses of one or two unknowns at once, each from its row of ``start``, by Newton's method.
+
+    ``derivatives(x, which)`` are those of the losses ``which`` at the rows of x. Steps longer than ``longest`` are
+    shortened. The result is NaN where the data do not determine a minimum, or none is found.
+    """
+    found = np.full(start.shape, np.nan)
+    which, x = np.arange(len(start)), start
+    for _ in range(max_iter):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step, determined = _steps(*derivatives(x, which))
+            step /= np.maximum(np.abs(step).max(axis=1, keepdims=True) / longest, 1.0)
+        x = x + step
+        done = determined & (np.abs(step) <= tolerance * (1.0 + np.abs(x))).all(axis=1)
+        found[which[done]] = x[done]
+        left = ~done & determined
+        if not left.any():
+            break
+        which, x = which[left], x[left]
+    return found
+
+
+def _steps(g0: Array, h0: Array, g1: Any = None, h1: Any = 0.0, h2: Any = 0.0) -> tuple[Array, NDArray[np.bool_]]:
+    """Newton's step for each loss, and whether it is determined."""
+    if g1 is None:
+        return (-g0 / h0)[:, None], h0 > 0.0
+    det = h0 * h2 - h1 * h1
+    # otherwise one value of the second column has all the weight, and its coefficient would be rounding error
+    return np.stack([h1 * g1 - h2 * g0, h1 * g0 - h0 * g1], axis=1) / det[:, None], det > 1e-10 * h0 * h2
+
+
+def losses_of_groups(
+    design: tuple[Array, Array],
+    positive: Array,
+    weight: Array,
+    offset: Array,
+    group: Indices,
+    n_groups: int,
+    ridge: float = 0.0,
+) -> Callable[[Array, Indices], Derivatives]:
+    """Log losses of ``logit q = offset + b @ design``, one for each group of rows, for :func:`minimize_each`.
+
+    ``ridge / 2 * |b|^2`` is added to each.
+    """
+    first, second = design
+
+    def derivatives(b: Array, which: Indices) -> Derivatives:
+        every = np.zeros((n_groups, 2))
+        every[which] = b
+        q = scipy.special.expit(offset + every[group, 0] * first + every[group, 1] * second)
+        residual, curve = weight * q - positive, weight * q * (1.0 - q)
+        parts = (residual * first, curve * first**2, residual * second, curve * first * second, curve * second**2)
+        g0, h0, g1, h1, h2 = (np.bincount(group, part, minlength=n_groups)[which] for part in parts)
+        return g0 + ridge * b[:, 0], h0 + ridge, g1 + ridge * b[:, 1], h1, h2 + ridge
+
+    return derivatives
+
+
 def logistic_loss(
     columns: Array,
     positive: Array,
@@ -248,10 +320,11 @@ def logistic_loss(
             value -= float(positive[rows] @ eta)
             gradient += x @ np.where(eta > 0.0, negative[rows] - unlikely, unlikely - positive[rows])
             hessian += (x * curve) @ x.T
-        away = theta - center
-        value += 0.5 * ridge * float(away @ away)
-        gradient += ridge * away
-        hessian[np.diag_indices(len(theta))] += ridge
+        if ridge:
+            away = theta - center
+            value += 0.5 * ridge * float(away @ away)
+            gradient += ridge * away
+            hessian[np.diag_indices(len(theta))] += ridge
         return value, gradient, hessian
 
     return evaluate
