@@ -78,7 +78,7 @@ print(page.headline)
 
 # %% [markdown]
 # The page has the answer in words, the figures, every metric, the segments and what would help, in one file that can be sent. A page
-# draws fewer resamples than `interval` does, so its interval is wider here; pass `n_resamples=999` to get the
+# draws fewer resamples than `interval` does, so the ends of its interval can differ in the third digit; `n_resamples=999` gives the
 # interval above. The same from a terminal, with a file that has the columns `outcome`, `risk` and `site`; the second command makes a build
 # fail if the ECE is above 0.05:
 #

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from calibrary.reporting.verdict import (
     status_of,
     tolerance_of,
 )
+from calibrary.reporting.words import verdict
 
 FAST = {"metrics": ["ece", "bs"], "n_resamples": 99}
 
@@ -168,10 +170,39 @@ def test_an_advice_follows_from_the_defect():
     marked = [row[0] for row in helping.tables[0].rows if row[-1]]
     assert marked == ["a prevalence offset"]  # the table, the figure and the live figures show the same map
     assert helping.figures[0].caption.startswith("Before and after a prevalence offset. ")
+    large = cal.report(y, p, **FAST | {"metrics": ["ece", "citl"]}, units=np.arange(2000) // 4)
+    factor = next(s for s in large.sections if s.key == "help").sentences[0]
+    citl = next(row for row in large.evaluation.rows if row.id == "citl")
+    ends = f"{math.exp(citl.low):.2g} to {math.exp(citl.high):.2g}"  # of the same table, which allows for the units
+    assert f"(95% interval {ends})" in factor
     assert made.live.views[1].name == "after a prevalence offset"
     calm = cal.report(*world(2000), **FAST)
     assert "advice" not in calm.sections[0].tables[0].head
     assert calm.sections[0].sentences[0].startswith("No evidence that recalibration would help")
+
+
+def test_a_map_that_helps_has_the_factor_beside_it_for_what_the_headline_says():
+    """The mean is what the headline names, and temperature scaling, which does not touch it, is advised."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.4, 0.8, 4000)
+    log_odds = 0.6 * np.log(p / (1.0 - p)) + 0.6
+    y = (rng.random(4000) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int)
+    made = cal.report(y, p, **FAST)
+    helping = next(s for s in made.sections if s.key == "help")
+    said = helping.sentences[0]
+    assert made.decision.defect in ("direction", "spread")
+    what = "multiply the odds by" if made.decision.defect == "direction" else "multiply the log odds by"
+    assert "would lower the log loss" in said
+    assert re.search(rf"(That is: |To correct [a-z ]+, ){what} [\d.]+ \(95% interval [\d.]+ to [\d.]+\)", said)
+
+
+def test_a_score_that_is_off_by_itself_is_not_as_its_probabilities_imply():
+    y, p = world(1500, 0.8, (2.0, 2.0), seed=1)
+    table = cal.report(y, p, metrics=["bs", "ece"], n_resamples=199).evaluation
+    row = next(row for row in table.rows if row.id == "bs")
+    alone = replace(row, pvalue=0.01, pvalue_adjusted=0.4)
+    assert verdict(alone, table).startswith("not significant after adjustment")
+    assert verdict(replace(row, pvalue=0.3, pvalue_adjusted=0.9), table) == "as its own probabilities imply"
 
 
 def test_no_range_holds_nearly_all_rows_of_rare_events():

@@ -129,11 +129,10 @@ def tables_of(report):
     found = [("rows", f"{report.facts['rows']}", "facts"), ("rows", f"{report.data['rows']}", "data")]
     for section in report.sections:
         for table in section.tables if section.key == "help" else ():
-            # through another lens the table has the log loss of single classes, and the maps that of whole vectors
             found += [
                 (STATED[head], cal.base.numbers.number(value), "maps")
                 for head, value in zip(table.head, table.rows[0], strict=True)
-                if head in STATED and (head != "log loss" or report.settings["lens"] == "auto")
+                if head in STATED
             ]
     return found
 

@@ -85,6 +85,18 @@ class SegmentGain:
 
     @property
     def sentence(self) -> Sentence:
+        """Whether a map for each segment improves the score, and in how many segments calibration is rejected."""
+        if not self.worth:
+            return self.effect
+        clear = [self.n_clear(when) for when in ("before", "common", "after")]
+        text = (
+            f" Of {counted(len(self.rows), 'segment')}, {clear[0]} are significantly miscalibrated without a map, "
+            f"{clear[1]} with one map for all and {clear[2]} with a map for each (test of intercept and slope, Holm)."
+        )
+        return Sentence(self.effect + text, *self.effect.claims)
+
+    @property
+    def effect(self) -> Sentence:
         """Whether a map for each segment improves the score, and by how much, in words."""
         spoken = spoken_score(self.score)
         values = {f"gain by {self.by}": self.gain}
@@ -95,12 +107,9 @@ class SegmentGain:
                 f"(se {number(self.se)})."
             )
             return Sentence(text, measured(text, **values))
-        many = counted(len(self.rows), "segment")
         text = (
             f"A map for each segment of {self.by}, shrunk towards the common one, would lower the {spoken} by "
-            f"{number(self.gain)} (se {number(self.se)}) compared with one map for all. Of {many}, "
-            f"{self.n_clear('before')} are significantly miscalibrated without a map, {self.n_clear('common')} with "
-            f"one map for all and {self.n_clear('after')} with a map for each (test of intercept and slope, Holm)."
+            f"{number(self.gain)} (se {number(self.se)}) compared with one map for all."
         )
         return Sentence(text, Claim(text, "segments differ", by=self.by), measured(text, **values))
 

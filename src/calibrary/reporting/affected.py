@@ -73,7 +73,7 @@ def affected(context: Context) -> Section | None:
     sentences = [
         *([segments_words(parts)] if test is None else [worst_words(test, context.data.noun, alpha, stated)]),
         *([] if not reason else [f"No test of the worst segment was made: {reason}"]),
-        *(gain.sentence for gain in own),
+        *(gain.effect for gain in own),
         *(f"The column {column} {c.done}." for column, c in columns.items() if c.done),
         *chosen.left_out,
         *([f"Too small to judge: {counted(small, 'segment')}."] if small and test is not None else []),
@@ -108,7 +108,7 @@ def _remedy(
         float(view.mean(view.c * (1.0 - view.c))) / view.total
     ):  # the mean is right; what is wrong is the spread or a range
         return Sentence("")
-    return odds_words(view, context.question.confidence_level, (f"{name} confidence", f"{name} outcome"))
+    return odds_words(context, view, name)
 
 
 def tested_segments(context: Context) -> tuple[dict[str, Levels], SegmentsTestResult | None, str]:
@@ -246,11 +246,12 @@ def _segments(columns: dict[str, Levels], context: Context, test: SegmentsTestRe
     by_name = {s.name: s for s in found}
     ranked = [by_name[str(name)] for name in test.table["segment"] if str(name) in by_name]
     kept = ranked if len(ranked) <= MOST_SEGMENTS else [*ranked[: MOST_SEGMENTS - N_BEST], *ranked[-N_BEST:]]
-    said = (
-        f"The table shows the {MOST_SEGMENTS - N_BEST} worst and the {N_BEST} best of "
-        f"{counted(len(ranked), 'segment')} with {LEAST_ROWS} or more rows; "
-        f"{counted(len(found) - len(ranked), 'segment')} of fewer rows cannot be judged."
+    said, small = (
+        f"The table shows the {MOST_SEGMENTS - N_BEST} worst and the {N_BEST} best of ",
+        len(found) - len(ranked),
     )
+    said += f"{counted(len(ranked), 'segment')} with {LEAST_ROWS} or more rows"
+    said += f"; {counted(small, 'segment')} of fewer rows cannot be judged." if small else "."
     return Chosen(kept, [said], len(ranked))
 
 

@@ -64,5 +64,6 @@ def remedy_words(worst: str, own_maps: Iterable[Mapping[str, Any]], change: str 
             f"would change it to {percent(row['common'])}."
         )
         numbers = {f"{name} confidence": row["stated"], f"{name} outcome": row["frequency"]}
-        return [Sentence(said, measured(said, **numbers))]
-    return []
+        alone = f" To correct the mean of {worst} alone, {change.partition(': ')[0]}." if change else ""
+        return [Sentence(said + alone, measured(said, **numbers))]
+    return [Sentence(f"Remedy for {worst}: {change}.", *claims_of(change))] if change else []

@@ -24,7 +24,7 @@ from calibrary.recalibrate import MapGain, RecalibrationGain, recalibration_gain
 from calibrary.recalibrate.gain import at_shares
 from calibrary.recalibrate.scores import spoken_score
 from calibrary.reporting.phrases import metric_words
-from calibrary.reporting.remedy import odds_words, remedy_of
+from calibrary.reporting.remedy import effect_words, remedy_of
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import main_defect
 
@@ -202,19 +202,17 @@ def _remedy(context: Context, gain: RecalibrationGain) -> tuple[str, Sentence]:
 
 
 def _what_helps(context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter) -> Sentence:
-    """The advice, with the effect of an offset in the user's units; where no map is worth it, what is wrong."""
+    """The advice, with its effect in the user's units; where no map is worth it, what is wrong."""
     said, decision = advice(gain, row, errors), context.asked.decision
     segments: list[str] = context.kept.get("miscalibrated", [])
-    if gain.advice is None and segments and decision is not None and not decision.rejected:
-        more = f" What is wrong is in {segments[0]}: a remedy for it stands there."
-        return Sentence(_NONE_FOR_ALL + said.partition(": ")[2] + more, *said.claims)
-    if decision is None or not decision.rejected or context.asked.prevalence is not None:
+    if decision is None or context.asked.prevalence is not None:
         return said
-    if gain.advice is None:
-        return Sentence(_NOT_SHOWN + said.partition(": ")[2], *said.claims)
-    if gain.advice == "prevalence" and (effect := odds_words(context.view, context.question.confidence_level)):
-        return Sentence.joined(" ", [said, Sentence(f"That is: {effect}.", *effect.claims)])
-    return said
+    wrong = Sentence(f"What is wrong is in {segments[0]}." if segments and not decision.rejected else "")
+    if gain.advice is None and (wrong or decision.rejected):
+        said = Sentence((_NONE_FOR_ALL if wrong else _NOT_SHOWN) + said.partition(": ")[2], *said.claims)
+    elif decision.rejected:
+        wrong = effect_words(context, main_defect(context), gain.advice or "")
+    return Sentence.joined(" ", [said, wrong]) if wrong else said
 
 
 def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
@@ -234,7 +232,12 @@ def _notes(context: Context, gain: RecalibrationGain) -> list[str]:
 
 def _table(context: Context, gain: RecalibrationGain, error: PageError | None, remedy: str) -> Table:
     """One row for the predictions before recalibration and one for every map."""
-    spoken = spoken_score(gain.score)
+    spoken, more = spoken_score(gain.score), ""
+    if context.p.k > 2 and context.question.lens not in ("auto", "full"):  # the table has the loss through its own lens
+        spoken, more = (
+            f"{spoken} of all classes",
+            f" The {spoken} is that of all classes together, which a map changes.",
+        )
     named = {gain.advice: "use this", remedy: "the remedy above"} if gain.advice or remedy else {}
     rows: list[tuple[Any, ...]] = [
         (
@@ -251,7 +254,7 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None, r
         rows.append((m.name, m.after, m.gain, m.se, *_read_after(context, gain, m, error), *advised))
     errors = () if error is None else (error.name,)
     head = ("map", spoken, "gain", "standard error", *errors, *(("advice",) if named else ()))
-    return Table(head, tuple(rows), _CAPTION)
+    return Table(head, tuple(rows), _CAPTION + more)
 
 
 def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: PageError | None) -> tuple[float, ...]:

@@ -108,10 +108,7 @@ def _refitted(found: Validation, thresholds: Sequence[float]) -> list[Section]:
         return [Section("curve", "Calibration curve and instability", (why,))]
     away = number(found.curve.mean_absolute_error)
     curve = f"Mean distance: the corrected curve lies {away} from the diagonal on average."
-    said = [
-        f"Mean change: a refit changes a predicted probability by {number(found.instability.overall)} on average.",
-        *(found.instability.sentence_at(threshold) for threshold in thresholds),
-    ]
+    said = [found.instability.sentence_at(threshold) for threshold in thresholds]
     shown = [_figure(found, "prediction"), _figure(found, "calibration")]
     shown += [_figure(found, "classification", threshold) for threshold in thresholds]
     return [

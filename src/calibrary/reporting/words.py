@@ -581,14 +581,15 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     least = 2.0 / (draws + 1.0)  # of two-sided ranks
     if least > alpha_for(evaluation) and row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
         return "too few draws to tell"
-    if not catalogue[row.id].judges:
-        return "as its own probabilities imply" if p > alpha_for(evaluation) else _off_its_own(row)
+    judged, alone = catalogue[row.id].judges, row.pvalue is not None and row.pvalue <= alpha_for(evaluation)
+    if not judged and (p <= alpha_for(evaluation) or not alone):
+        return _off_its_own(row) if p <= alpha_for(evaluation) else "as its own probabilities imply"
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else f"miscalibrated ({pvalue(p, draws)})"
     if stands == UNCLEAR:
         but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test is not significant"
         return f"unclear: {pvalue(p, draws)}, but {but}"
-    if row.pvalue is not None and row.pvalue <= alpha_for(evaluation):
+    if alone:
         numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"
         return f"not significant after adjustment for {numbers} (alone {pvalue(row.pvalue, draws)})"
     if leaves_out_ideal(row):
