@@ -172,10 +172,7 @@ def text() -> str:
     own = [name for name, row in PUBLIC.items() if row.kind in ("metric", "test")]
     imports: dict[str, str] = {}
     stubs = [stub(functions[name], imports) for name in sorted(own)]
-    # these collect their settings in one object, whose fields are keywords for whoever writes a call
-    collecting = [name for name, row in PUBLIC.items() if row.kind == "verb" and _collects(_thing(row))]
-    stubs += [_collecting(_thing(PUBLIC[name])) for name in collecting]
-    others = {_line_of(row) for name, row in PUBLIC.items() if name not in (*own, *collecting)}
+    others = {_line_of(row) for name, row in PUBLIC.items() if name not in own}
     used = {f"from {module} import {name}" for name, module in imports.items() if name not in PUBLIC}
     used |= {
         f"from {module} import {today} as {path.removeprefix('calibrary.')}"
@@ -184,29 +181,6 @@ def text() -> str:
     }
     body = "\n".join(sorted(others | used)) + "\n\n__version__: str\n\n" + "\n".join(stubs) + "\n"
     return _HEAD + body
-
-
-def _thing(row: Name) -> Any:
-    return getattr(importlib.import_module(row.module), row.name)
-
-
-def _collects(function: Callable[..., Any]) -> bool:
-    """Is its signature made of an object's fields? A function that is wrapped keeps the types of its module."""
-    return hasattr(function, "__signature__") and not hasattr(function, "__wrapped__")
-
-
-def _collecting(function: Callable[..., Any]) -> str:
-    """The declaration of a function that collects its keywords in one object."""
-    signature = inspect.signature(function)
-    parts = {name: f"{name}: {p.annotation}" for name, p in signature.parameters.items()}
-    for name, p in signature.parameters.items():
-        if p.default is not inspect.Parameter.empty:
-            parts[name] += f" = {_default(p.default)}"
-        elif p.kind is inspect.Parameter.VAR_KEYWORD:
-            parts[name] = f"**{parts[name]}"
-    names = list(parts)
-    data, keywords = [parts[n] for n in names[:2]], [parts[n] for n in names[2:]]
-    return _line(function.__name__, data, keywords, str(signature.return_annotation))
 
 
 def results() -> str:

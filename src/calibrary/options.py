@@ -1,8 +1,7 @@
 """The table of options: everything that can be asked of a command or a report, each said once, in ``options.toml``.
 
-The commands, their ``--help`` and completion are made from it, and the values of a report's settings are checked
-against it. A new option of a command is one entry of that file; a new setting of a report is an entry there, and a
-field and a sentence in :class:`calibrary.ReportSettings` and in the documentation of ``report``, written by hand.
+The commands, their ``--help`` and completion are made from it, as are the settings of a report, their documentation
+and the checks of their values. A new option of a command or a report is one entry of that file.
 
 A field of an entry that has the name of a command (or of several) holds what differs there, and gives the option to
 that command. The other fields are those of :class:`Option`.
@@ -10,12 +9,14 @@ that command. The other fields are those of :class:`Option`.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Any
 
 from calibrary.base.errors import RefusedError, suggest
@@ -40,6 +41,7 @@ class Option:
     commands : the commands that take it
     reads : it says how a file is read
     settings : the type that the documentation of ``report`` states; empty if it is no setting of a report
+    doc : what the documentation of ``report`` says, where this is not the help text
     rare : a setting that ``report`` takes and does not show in its signature
     about : it is one of the entries of ``about=``
     app : what the page of the app calls it; empty if the app does not have it
@@ -61,6 +63,7 @@ class Option:
     commands: str = ""
     reads: bool = False
     settings: str = ""
+    doc: str = ""
     rare: bool = False
     about: bool = False
     app: str = ""
@@ -115,7 +118,7 @@ class Option:
         if self.kind == "flag":
             if not isinstance(value, bool) and type(value).__name__ != "bool":
                 raise RefusedError(f"{named}{in_sentence(value)} is neither True nor False")
-        elif self.kind == "choice":
+        elif self.values and (self.kind == "choice" or isinstance(value, str)):
             if not isinstance(value, str) or value not in self.values:
                 raise RefusedError(f"{named}{in_sentence(value)} is not known: {suggest(value, self.values)}")
         elif self.what == "metric":
@@ -186,6 +189,23 @@ def fields_of(command: str) -> Any:
         for o in options_of(command)
     ]
     return make_dataclass(f"OptionsOf{command.title()}", made, frozen=True)
+
+
+@cache
+def fields_of_settings() -> Any:
+    """A frozen dataclass with a field for every setting of a report, to be inherited by the class of settings."""
+    made = [(name, Any, field(default=option.initial)) for name, option in settings().items()]
+    return make_dataclass("OptionsOfReports", made, frozen=True, kw_only=True)
+
+
+def documented(text: str | None, rare: bool = True) -> str:
+    """A docstring with the settings of a report, ``rare`` ones or not, in place of its line of three dots."""
+    told = (o for o in settings().values() if rare or not o.rare)
+    entries = [f"{o.keyword} : {o.settings}\n{fill(o.doc or o.help, 112, **_INDENTED)}" for o in told]
+    return re.sub(r"^( *)\.\.\.$", lambda line: indent("\n".join(entries), line[1]), text or "", flags=re.M)
+
+
+_INDENTED: Any = {"initial_indent": "    ", "subsequent_indent": "    ", "break_long_words": False}
 
 
 def help_of(name: str, command: str = "") -> str:

@@ -43,7 +43,7 @@ def test_any_number_of_processes_gives_the_same_numbers(data, monkeypatch):
     monkeypatch.setattr(os, "fork", lambda: copies.append(1) or fork())
     monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
     monkeypatch.setattr(resampling, "_WORTH_COPIES", 0.0)
-    one, three = (cal.report(*data, metrics=METRICS, n_resamples=99, jobs=jobs) for jobs in (None, 3))
+    one, three = (cal.report(*data, metrics=METRICS, n_resamples=99, workers=n) for n in (None, 3))
     assert copies
     np.testing.assert_array_equal(numbers(one), numbers(three))
     assert one.headline == three.headline
@@ -81,7 +81,7 @@ def test_the_answer_is_printed_once(file, tmp_path):
 def test_slow_metrics_and_figures_are_shared_between_processes(data, monkeypatch, tmp_path):
     monkeypatch.setattr(forked.threading, "active_count", lambda: 1)
     y, p = data[0][:60], data[1][:60]
-    one, two = (cal.report(y, p, n_resamples=20, rng=0, jobs=jobs) for jobs in (None, 2))
+    one, two = (cal.report(y, p, n_resamples=20, rng=0, workers=n) for n in (None, 2))
     assert [(r.id, r.part, r.note) for r in one.evaluation.rows] == [
         (r.id, r.part, r.note) for r in two.evaluation.rows
     ]

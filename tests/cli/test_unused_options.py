@@ -331,7 +331,7 @@ def test_a_saved_report_is_printed_as_json(saved, command, tmp_path):
         (("--primary", "bs", "--family", "bin"), "--family and --primary are"),
         (("--label", "y", "--prob", "p", "--weight", "w"), "--label, --prob and --weight are"),
         (("--resamples", 0), "--resamples is"),
-        (("--seed", 3, "--bins", 5, "--jobs", 2), "--bins, --seed and --jobs are"),
+        (("--seed", 3, "--bins", 5, "--workers", 2), "--bins, --seed and --workers are"),
         (("--by", "site", "--unit", "u", "--lens", "full"), "--lens, --unit and --by are"),
         (("--judge", "j", "--level", 0.9), "--level and --judge are"),
     ],

@@ -102,6 +102,12 @@ def test_an_old_command_becomes_the_new_one_and_says_so(old, new):
     assert renewed(today) == (today, "")
 
 
+def test_jobs_is_an_old_option():
+    said = "--jobs is an old option: use --workers"
+    assert renewed(["validate", "f.csv", "--jobs", "2"]) == (["validate", "f.csv", "--workers", "2"], said)
+    assert renewed(["report", "f.csv", "--jobs=2"]) == (["report", "f.csv", "--workers=2"], said)
+
+
 def test_an_old_command_works_and_says_the_new_one_once():
     typed = [sys.executable, "-m", "calibrary", "list", "--family", "cumulative"]
     done = subprocess.run(typed, capture_output=True, text=True, check=True)
@@ -131,7 +137,7 @@ def test_values_are_checked_before_the_file_is_read(words, said):
     [
         ("thresholds", [0.5, 20], r"thresholds\[1\]=20: pass a number between 0 and 1"),
         ("thresholds", "0.5", "thresholds='0.5': pass a number"),
-        ("jobs", "two", "jobs='two': pass a whole number of at least 1"),
+        ("workers", "two", "workers='two': pass a whole number of at least 1"),
         ("n_bins", 2.5, "n_bins=2.5: pass a whole number"),
         ("n_bins", True, "n_bins=True: pass a whole number"),
         ("ordinal", "yes", "ordinal='yes' is neither True nor False"),
@@ -149,7 +155,7 @@ def test_the_defaults_and_what_a_range_contains_are_never_refused():
     import numpy as np
 
     options.checked({name: option.initial for name, option in options.settings().items()})
-    options.checked({"thresholds": np.array([0.1, 0.9]), "n_bins": np.int64(3), "jobs": 1, "ordinal": np.True_})
+    options.checked({"thresholds": np.array([0.1, 0.9]), "n_bins": np.int64(3), "workers": 1, "ordinal": np.True_})
     options.checked(
         {"confidence_level": np.float64(0.9), "thresholds": (0.5,), "n_resamples": 0, "weight_type": "importance"}
     )

@@ -48,13 +48,14 @@ def test_a_keyword_beside_the_object_changes_that_setting_alone():
 @pytest.mark.parametrize(
     ("asked", "error", "said"),
     [
-        ({"n_resample": 3}, TypeError, "no metric here takes 'n_resample': choose from "),
-        ({"options": {}}, TypeError, "no metric here takes 'options': choose from "),
+        ({"n_resample": 3}, TypeError, "report takes no 'n_resample': did you mean 'n_resamples'"),
+        ({"tolerence": 3}, TypeError, "report takes no 'tolerence': did you mean 'tolerance'"),
+        ({"options": {}}, TypeError, "no metric here takes 'options'"),
         ({"settings": {"n_bins": 3}}, TypeError, "pass calibrary.ReportSettings"),
         ({"primary": "eec"}, LookupError, "eec"),
         ({"thresholds": [20]}, cal.RefusedError, r"thresholds\[0\]=20: pass a number between 0 and 1, such as 0.2"),
         ({"thresholds": "0.5"}, cal.RefusedError, "thresholds='0.5': pass a number between 0 and 1"),
-        ({"jobs": "two"}, cal.RefusedError, "jobs='two': pass a whole number of at least 1"),
+        ({"workers": "two"}, cal.RefusedError, "workers='two': pass a whole number of at least 1"),
         ({"ordinal": "zzz"}, cal.RefusedError, "ordinal='zzz' is neither True nor False"),
         (
             {"confidence_level": 95},
@@ -129,6 +130,77 @@ RESULTS = {
     "ensemble": lambda: cal.ensemble(Y, np.column_stack([P, P * 0.9 + 0.05]), n_resamples=19, rng=0),
     "sampled": lambda: cal.sampled_answers([list("aab"), list("abb")] * 30, [[1, 1, 0], [1, 0, 0]] * 30, rng=0),
 }
+#: The rows of the page, where they are not all.
+PAGE_OF = {"outside": (Y[1:], P[1:]), "sampled": (Y[:60], P[:60])}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_about_other_rows_is_refused(name):
+    found, quick = RESULTS[name](), {"metrics": ["bs"], "n_resamples": 0}
+    n = len(PAGE_OF.get(name, (Y, P))[0])
+    with pytest.raises(
+        cal.RefusedError, match=rf"sections\[0\] is about {n} rows and the page about 400: pass a result"
+    ):
+        cal.report(Y[-400:], P[-400:], **quick, sections=[found])
+    if name != "sampled":  # it has no labels of the rows
+        other = np.roll(PAGE_OF.get(name, (Y, P))[0], 1)
+        with pytest.raises(
+            cal.RefusedError, match=r"sections\[0\] has other labels than the page \(row \d+: [01] and [01]"
+        ):
+            cal.report(other, P[-n:], **quick, sections=[found])
+
+
+def test_a_result_with_an_index_is_for_a_page_with_this_index():
+    pd = pytest.importorskip("pandas")
+    y, p, groups = pd.Series(Y), pd.Series(P), np.arange(N) % 3
+    human = y.where(y.index % 2 == 0)
+    found = [cal.judged("bs", human, p, judge=Y, n_resamples=19, rng=0)]
+    kept = human.notna()
+    page = cal.report(y[kept], p[kept], metrics=["bs"], n_resamples=0, sections=found)
+    assert page.sections[0].key == "judge"
+    moved = y[kept].set_axis(np.flatnonzero(kept) + 1)
+    with pytest.raises(
+        cal.RefusedError, match=r"sections\[0\] and y_true have different indexes \(row 0 is 0 in sections"
+    ):
+        cal.report(moved, P[kept], metrics=["bs"], n_resamples=0, sections=found)
+    curve = cal.shift_curve("bs", y, p, groups=groups, n_resamples=99, rng=0)
+    assert cal.report(cal.predictions(y, p), metrics=["bs"], n_resamples=0, sections=[curve]).sections[0].key == "shift"
+
+
+def test_jobs_is_the_old_name_of_workers():
+    quick = {"metrics": ["bs"], "n_resamples": 0}
+    with pytest.warns(DeprecationWarning, match="^jobs= of report is an old name: use workers=...$"):
+        old = cal.report(Y, P, **quick, jobs=1)
+    assert old.question.workers == 1
+    with pytest.warns(DeprecationWarning, match="^ReportSettings.jobs is an old name"):
+        assert cal.ReportSettings(workers=3).jobs == 3
+
+
+def test_the_axis_of_the_diagrams_is_a_setting():
+    asked = {"metrics": ["ece"], "n_resamples": 19}
+    usual, odds, part = (cal.report(Y, P, **asked, axis=a) for a in ("auto", "log odds", (0.2, 0.5)))
+    captions = [page.figures[0].caption for page in (usual, odds, part)]
+    assert [page.live.axis for page in (usual, odds, part)] == ["probability", "log odds", "probability"]
+    assert ["log-odds axes" in caption for caption in captions] == [False, True, False]
+    assert "20%" in captions[2]
+    helped = [
+        f.caption for page in (usual, odds) for s in page.sections for f in s.figures if f.name.startswith("Before")
+    ]
+    assert ["log-odds axes" in caption for caption in helped] == [False, True]
+    for wrong, said in (
+        ("zzz", "'zzz' is not known: choose from"),
+        ((0.5, 0.2), "not a part of 0 to 1"),
+        (object(), ""),
+    ):
+        with pytest.raises(cal.RefusedError, match=f"^axis(=.*)?{said}"):
+            cal.ReportSettings(axis=wrong)
+
+
+def test_several_models_in_a_dict_are_refused_with_what_to_do():
+    with pytest.raises(
+        cal.RefusedError, match=r"y_prob is a dict with the keys \['a', 'b'\]: pass an array .*compare\("
+    ):
+        cal.report(Y, {"a": P, "b": P})
 
 
 @pytest.mark.parametrize(
@@ -152,10 +224,11 @@ def test_what_stands_on_the_page_is_also_taken_as_a_keyword_of_0_3(name, value):
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_makes_its_own_section_and_is_also_taken_as_a_keyword_of_0_3(name):
     found, quick = RESULTS[name](), {"metrics": ["bs"], "n_resamples": 0}
-    page = cal.report(Y, P, **quick, sections=[found])
+    y, p = PAGE_OF.get(name, (Y, P))
+    page = cal.report(y, p, **quick, sections=[found])
     assert page.sections[0].key == name
     with pytest.warns(DeprecationWarning, match=rf"^{name}= of report is an old name: use sections=\[calibrary"):
-        old = cal.report(Y, P, **quick, **{name: found})
+        old = cal.report(y, p, **quick, **{name: found})
     assert json.dumps(old.to_dict(), default=str) == json.dumps(page.to_dict(), default=str)
     with pytest.warns(DeprecationWarning, match="old name"):
         assert getattr(cal.ReportSettings(sections=[found]), name) is found

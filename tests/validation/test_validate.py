@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -220,7 +221,7 @@ def test_the_model_given_is_never_changed_and_jobs_change_nothing():
     model = LogisticRegression()
     alone = cal.validate(model, XS, YS, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=7)
     assert not hasattr(model, "coef_")
-    both = cal.validate(model, XS, YS, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=7, n_jobs=2)
+    both = cal.validate(model, XS, YS, metrics=["bs", "ece"], n_resamples=4, folds=3, repeats=1, rng=7, workers=2)
     assert repr(alone.table) == repr(both.table)
 
 
@@ -404,7 +405,7 @@ HOLED = np.where(np.arange(120).reshape(60, 2) == 7, np.nan, XS)
         (newton, XS, YS, {"metrics": "bs", "n_resamples": 1}, r"n_resamples=1 must be a whole number of at least 2"),
         (newton, XS, YS, {"metrics": "ece", "folds": 61}, r"folds=61 needs at least 61 rows"),
         (newton, XS, YS, {"units": [1, 2]}, r"units has shape \(2,\)"),
-        (newton, XS, YS, {"n_jobs": 0}, r"n_jobs=0"),
+        (newton, XS, YS, {"workers": 0}, r"workers=0"),
         (newton, XS, YS, {"method": "holdout", "holdout": 3}, r"holdout=3 must be a share"),
         (newton, XS, YS, {"confidence_level": 95}, r"confidence_level=95 is outside"),
         (lambda X, y: newton(X, y), XS, YS, {"sample_weight": np.ones(60)}, r"takes no sample_weight"),
@@ -414,3 +415,27 @@ def test_bad_input_is_one_sentence(model, X, y, options, said):
     with pytest.raises((ValueError, TypeError), match=said) as error:
         cal.validate(model, X, y, **options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "unused"),
+    [
+        ("holdout", "n_resamples folds repeats"),
+        ("cv", "n_resamples"),
+        ("632", "folds repeats"),
+        ("632+", "folds repeats"),
+    ],
+)
+def test_a_number_of_refits_that_a_method_does_not_use_is_refused(method, unused):
+    for name in unused.split():
+        with pytest.raises(
+            TypeError, match=rf"^{name}=3 has no effect with method='{re.escape(method)}': leave it out"
+        ):
+            cal.validate(newton, XS, YS, metrics="bs", method=method, **{name: 3})
+
+
+def test_n_jobs_is_the_old_name_of_workers():
+    asked = {"metrics": "bs", "method": "holdout", "rng": 0}
+    with pytest.warns(DeprecationWarning, match="^n_jobs= of validate is an old name: use workers=$"):
+        old = cal.validate(newton, XS, YS, n_jobs=-1, **asked)
+    assert old["bs"].corrected == cal.validate(newton, XS, YS, **asked)["bs"].corrected

@@ -22,6 +22,12 @@ Y = (RNG.uniform(size=300) < 1 / (1 + np.exp(3 - X[:, 0]))).astype(int)
 FAST = {"metrics": ["bs"], "n_resamples": 4, "rng": 0, "progress": False}
 
 
+def fast(method):
+    """The few refits that a method uses."""
+    used = {"optimism": {"folds": 3, "repeats": 1, "n_resamples": 4}, "cv": {"folds": 3, "repeats": 1}, "holdout": {}}
+    return {"metrics": ["bs"], "rng": 0, "progress": False, "method": method, **used.get(method, {"n_resamples": 4})}
+
+
 def plain():
     return LogisticRegression(C=1e6)
 
@@ -33,7 +39,7 @@ def plain():
 @pytest.mark.parametrize("method", ["optimism", "cv", "holdout"])
 def test_a_model_that_changes_its_x_gets_copies(table, method):
     found, mine = [], pd.DataFrame(X) if table else X.copy()
-    options = FAST | {"method": method, "folds": 3, "repeats": 1}
+    options = fast(method)
     for copy in (True, False):
         model = make_pipeline(StandardScaler(copy=copy), plain())
         found.append(cal.validate(model, mine, Y, **options)["bs"])
@@ -138,14 +144,14 @@ def test_other_classes_than_those_of_y_are_refused(classes):
 @pytest.mark.parametrize("method", ["optimism", "632", "632+", "cv", "holdout"])
 def test_one_unit_is_refused(method):
     with pytest.raises(RefusedError, match="units has one value only"):
-        cal.validate(plain(), X, Y, units=[1] * 300, **FAST | {"method": method})
+        cal.validate(plain(), X, Y, units=[1] * 300, **fast(method))
 
 
 @pytest.mark.parametrize(("method", "n"), [("optimism", 29), ("cv", 29), ("holdout", 14)])
 def test_few_units_are_said_with_their_number(method, n):
     """Half of the units are held out."""
     half = {"holdout": 0.5} if method == "holdout" else {}
-    options = FAST | {"method": method, "folds": 3, "repeats": 1} | half
+    options = fast(method) | half
     with pytest.warns(CalibrationWarning, match=f"there are only {n} units: with fewer than 30"):
         cal.validate(plain(), X, Y, units=np.arange(300) % 29, **options)
 

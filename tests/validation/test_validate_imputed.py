@@ -96,9 +96,11 @@ def test_the_default_leaves_out_what_cannot_be_pooled():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["cv", "632", "holdout"])
-def test_every_method_takes_imputations_with_units_and_weights(method):
-    names = {"metrics": ["bs", "auroc"], "method": method, "rng": 3, "n_resamples": 10, "folds": 4, "repeats": 1}
+@pytest.mark.parametrize(
+    ("method", "used"), [("cv", {"folds": 4, "repeats": 1}), ("632", {"n_resamples": 10}), ("holdout", {})]
+)
+def test_every_method_takes_imputations_with_units_and_weights(method, used):
+    names = {"metrics": ["bs", "auroc"], "method": method, "rng": 3, **used}
     columns = {"units": np.tile(np.arange(N) // 2, M), "sample_weight": np.ones(N * M)}
     found = cal.validate(MODEL, STACKED, Y, imputations=IDS, **names, **columns)
     one = [

@@ -39,6 +39,25 @@ def test_a_table_is_validated_from_the_command_line(tmp_path):
     assert saved["bs"].apparent == pytest.approx(cal.brier_score(Y, newton(X, Y)(X)), abs=1e-6)
 
 
+def test_the_command_line_takes_completed_data_sets(tmp_path):
+    stacked = tmp_path / "stacked.csv"
+    rows = [f"{k},{y},{','.join(f'{x + k / 100:.4f}' for x in X[i])}" for k in (1, 2) for i, y in enumerate(Y)]
+    stacked.write_text("\n".join([",".join(["m", "y", *(f"x{j}" for j in range(X.shape[1]))]), *rows]))
+    few = ["--resamples", "4", "--metrics", "bs,auroc"]
+    path = tmp_path / "found.json"
+    done = run(str(stacked), "--label", "y", "--imputations", "m", *few, "-o", str(path))
+    assert done.exit_code == 0, done.output
+    saved = cal.results.Validation.load(path)
+    assert (saved.imputations, saved.n, saved.n_features) == (2, len(Y), X.shape[1])
+    alone = run(str(stacked), "--label", "y", *few, "--features", "x0,m", "-o", str(path))
+    assert (alone.exit_code, cal.results.Validation.load(path).n) == (0, 2 * len(Y))
+
+
+def test_a_number_of_refits_that_the_method_does_not_use_is_refused():
+    done = run(TABLE, "--label", "y", "--method", "holdout", "--folds", "3")
+    assert "folds=3 has no effect with method='holdout'" in str(done.exception)
+
+
 def test_the_command_line_writes_the_page(tmp_path):
     path = tmp_path / "found.html"
     done = run(TABLE, "--label", "y", *FEW, "-o", str(path), "--threshold", "0.2", "--threshold", "0.4")

@@ -77,6 +77,7 @@ dirichlet_log_kernel centres=centers
 plot_d_ece_map min_samples=min_count
 plot_reliability colour=color
 recalibration_data window=axis
+validate n_jobs=workers
 verdict on_undecided=undecided
 """
 #: A class, a module or a function: its old names, each with the new one.

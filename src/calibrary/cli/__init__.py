@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -67,6 +68,9 @@ _OLD_OPTIONS = {"--sampled": "answers", "--members": "ensemble", "--outside": "o
 def renewed(words: list[str]) -> tuple[list[str], str]:
     """The words of a command as they are typed today, and a sentence about an old command; empty if it is not old."""
     said = "calibrary {} is an old command: use calibrary {}".format
+    today = [re.sub("^--jobs(?==|$)", "--workers", word) for word in words]
+    if today != words:
+        return renewed(today)[0], "--jobs is an old option: use --workers"
     if words[:1] == ["report"]:
         given = [word.partition("=")[0] for word in words]
         for option, new in _OLD_OPTIONS.items():

@@ -175,7 +175,7 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         reports: list[Any] = []
         several = len(found.models) > 1 and draws > 0
         # a progress bar has its own thread, and a process with threads cannot be forked safely
-        no_bar = self.quiet or (self.jobs or 1) > 1
+        no_bar = self.quiet or (self.workers or 1) > 1
         with (
             waiting("computing every metric that applies", found, draws, no_bar, len(found.models) + several) as work,
             self._printed_early(work, len(found.models)),

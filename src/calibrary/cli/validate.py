@@ -36,21 +36,21 @@ def validate(given: Any) -> None:
         check_writable(output)
     table = open_table(given.file)
     names = list(table.names)
-    chosen = listed(given.features) or [n for n in names if n not in (label, given.weight, given.unit)]
-    wanted = [*chosen, *(name for name in (label, given.weight, given.unit) if name is not None)]
-    for name in wanted:
+    beside = {"sample_weight": given.weight, "units": given.unit, "imputations": given.imputations}
+    others = [label, *(name for name in beside.values() if name is not None)]
+    chosen = listed(given.features) or [n for n in names if n not in others]
+    for name in (*chosen, *others):
         if name not in names:
             raise InputError(f"no column is called {name!r}: {suggest(name, names)}")
     if label in chosen:
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
-    columns = table.columns(wanted)
+    columns = table.columns([*chosen, *others])
     X = np.column_stack([_numbers(columns[name], name) for name in chosen])
     say(f"refitting {estimator} to {len(X):,} rows", given.quiet)
     found = run_validation(
         model_named(estimator, given.seed), X, columns[label], metrics=listed(given.metrics), method=given.method,
-        n_resamples=given.resamples,
-        folds=given.folds, repeats=given.repeats, units=None if given.unit is None else columns[given.unit],
-        sample_weight=None if given.weight is None else columns[given.weight], rng=given.seed, n_jobs=given.jobs,
+        n_resamples=given.resamples, folds=given.folds, repeats=given.repeats, rng=given.seed, workers=given.workers,
+        **{name: None if column is None else columns[column] for name, column in beside.items()},
     )  # fmt: skip
     _show(found, given.tripod, given.quiet)
     if output is not None:

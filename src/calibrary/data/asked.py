@@ -45,6 +45,11 @@ def _whole(least: int, otherwise: str = "") -> Callable[[str, Any], None]:
     return check
 
 
+def _workers(name: str, value: Any) -> None:
+    if type(value) is not int or value != -1:
+        _whole(1, ", -1 for all cores, or None")(name, value)
+
+
 def share(name: str, value: Any) -> None:
     """Refuse what is no number between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
@@ -64,7 +69,7 @@ def _average(name: str, value: Any) -> None:
 #: Settings that mean the same in every function that has them: the check of a value that is not None.
 SHARED: Mapping[str, Callable[[str, Any], None]] = {
     "n_resamples": _whole(0),
-    "workers": _whole(1, ", or None"),
+    "workers": _workers,
     "repeats": _whole(1),
     "confidence_level": share,
     "rng": lambda _, value: None if isinstance(value, np.random.Generator) else (seed_of(value), None)[1],

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, first_line, warn
+from calibrary.base.text import in_sentence
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -105,6 +106,11 @@ def as_numbers(values: Any, name: str) -> NDArray[Any]:
     gone = missing(given.ravel().tolist())
     if gone is not None:
         raise RefusedError(f"{name}[{gone}] is missing: drop or fill missing values first")
+    if given.ndim == 0 and isinstance(given.item(), dict):
+        raise RefusedError(
+            f"{name} is a dict with the keys {in_sentence(list(given.item()))}: pass an array or a table of one model; "
+            "calibrary.compare(metric, y_true, a, b) compares two, and calibrary report a.csv b.csv shows several"
+        )
     try:
         return given.astype(np.float64)
     except (ValueError, TypeError, OverflowError) as error:

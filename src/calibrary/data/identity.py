@@ -7,18 +7,23 @@ meets others by position and length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
+from calibrary.data.checks import as_array
 
 if TYPE_CHECKING:
     from calibrary.data import Data
+
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 
 def index_of(values: Any) -> Any:
@@ -46,6 +51,66 @@ def refuse_misaligned(**given: Any) -> None:
                 f"{in_sentence(b)} in {first}): align them ({name}.loc[{first}.index]), or pass "
                 f"{name}.to_numpy() if the rows are in the same order"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which rows a result or a page is about: how many and, where they are known, their index and their labels."""
+
+    n: int
+    index: Any = None
+    labels: Any = None
+
+    @classmethod
+    def of(cls, y_true: Any, y_prob: Any = None, outside: Any = None) -> Rows | None:
+        """The rows that have a label; None where a row may have several."""
+        if hasattr(y_true, "identity"):
+            of, names = getattr(y_true, "y", None), getattr(y_true, "classes", None)
+            known = names is not None and of is not None and of.ndim == 1 and not y_true.fractional
+            return cls(y_true.n_places, index_of(y_true), np.asarray(names)[of.astype(np.intp)] if known else None)
+        labels = as_array(y_true, "y_true")
+        if labels.ndim != 1:
+            return None
+        there = np.array([label is not None and label == label for label in labels.tolist()], dtype=bool)
+        if outside is not None:
+            there &= ~as_array(outside, "outside").astype(bool)
+        index = next((index for given in (y_true, y_prob) if (index := index_of(given)) is not None), None)
+        return cls(int(there.sum()), None if index is None else index[there], labels[there])
+
+    def refuse_unless(self, other: Rows, name: str) -> None:
+        """Refuse a result, which is about ``other`` rows, on a page about these."""
+        mine = "pass a result of the page's own rows"
+        if self.n != other.n:
+            raise RefusedError(f"{name} is about {other.n:,} rows and the page about {self.n:,}: {mine}")
+        refuse_misaligned(y_true=self, **{name: other})
+        if self.labels is None or other.labels is None or not set(other.labels.tolist()) <= set(self.labels.tolist()):
+            return
+        if len(differing := np.flatnonzero(self.labels != other.labels)):
+            i = int(differing[0])
+            ours, theirs = (in_sentence(np.asarray(rows.labels[i]).item()) for rows in (self, other))
+            raise RefusedError(f"{name} has other labels than the page (row {i}: {theirs} and {ours}): {mine}")
+
+
+def knows_rows(verb: _Verb) -> _Verb:
+    """A public function whose result remembers which rows it is about (:func:`rows_of_result`)."""
+    names = list(inspect.signature(verb).parameters)
+
+    @functools.wraps(verb)
+    def called(*given: Any, **keywords: Any) -> Any:
+        result, named = verb(*given, **keywords), {**dict(zip(names, given, strict=False)), **keywords}
+        if "answers" in named:
+            rows = Rows(len(named["answers"]), index_of(named["answers"]))
+        else:
+            rows = Rows.of(named["y_true"], named.get("y_prob"), named.get("outside"))
+        object.__setattr__(result, "_about_rows", rows)
+        return result
+
+    return called  # type: ignore[return-value]
+
+
+def rows_of_result(result: Any) -> Rows | None:
+    """The rows that a result is about; None if it does not know them."""
+    return getattr(result, "_about_rows", None)
 
 
 def _columns(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

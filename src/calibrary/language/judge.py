@@ -25,6 +25,7 @@ from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
+from calibrary.data.identity import knows_rows
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth
 from calibrary.grouping.named import edges_among
@@ -132,6 +133,7 @@ class JudgedResult(Result):
         return pairs
 
 
+@knows_rows
 @checks_options
 def judged(
     metric: str,

@@ -26,7 +26,7 @@ from calibrary.base.numbers import counted, number, percent, pvalue, with_interv
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_array, missing
-from calibrary.data.identity import refuse_misaligned
+from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.draw.unit_law import UnitLaw
@@ -113,6 +113,7 @@ class SampledResult(Result):
         return plot_sampled(self, ax=ax, caption=caption, theme=theme)
 
 
+@knows_rows
 @checks_options
 def sampled_answers(
     answers: Any,

@@ -18,7 +18,7 @@ from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
 from calibrary.data.columns import takes_table
-from calibrary.data.identity import refuse_misaligned
+from calibrary.data.identity import Rows, refuse_misaligned, rows_of_result
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -68,46 +68,7 @@ def report(
         All that follows in one object, for many reports; a keyword beside it changes that setting alone.
     progress : bool, optional
         ``False`` shows no progress. Default: after two seconds, in a terminal or a notebook.
-    by : column or dict of columns, optional
-        Columns that split the rows: who is affected.
-    time : array-like of shape (N,), optional
-        Dates or order of the rows: calibration over time.
-    centre : array-like of shape (N,), optional
-        Hospital or site of each row: a section with what :func:`calibrary.pooled` says, its forest plots and its curve.
-    thresholds : list of float, optional
-        Probabilities above which someone acts: what miscalibration costs there.
-    units : array-like of shape (N,), optional
-        Rows of one patient, image or prompt, which are drawn together: for the decision, the intervals and the tests.
-    metrics : ids or families, optional
-        What goes into the table; default everything that applies.
-    primary : str
-        The metric of the headline, chosen before looking at the data. The overall test is a fixed set
-        of statistics (:class:`calibrary.Decision`).
-    lens : str or Lens
-        Which events are tested, as in :func:`calibrary.evaluate`; the same for headline, table and figures.
-    n_bins : int, optional
-        Bins of every binned metric and figure; each metric's own number unless given.
-    n_resamples : int, optional
-        Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
-    confidence_level : float
-        Nominal coverage of the intervals.
-    tolerance : float, optional
-        The ECE up to which the verdict calls a model calibrated. Default: 0.05, and of two classes at most a fifth of
-        the share of the rarer one.
-    rng : int
-        Seed; the same seed gives the same report.
-    jobs : int, optional
-        Processes that share the work, one on each core; the numbers are the same up to rounding for any number of them.
-    prevalence : float or sequence, optional
-        Share of the positive class (or of every class) where the model will be used: what would help is judged there.
-    about : dict, optional
-        What stands on the page beside the numbers: its ``title``, ``purpose``, ``author`` (with a line to sign at the
-        end) and ``date``, further sentences as ``notes``, and for the provenance ``source`` and ``command``.
-    sections : list of results, optional
-        Results that have a section of their own, such as ``[cal.judged(...), cal.under_shift(...)]``: of
-        :func:`calibrary.sampled_answers` (then the answer of the page, whose rows are the shares),
-        :func:`calibrary.judged`, :func:`calibrary.under_shift`, :func:`calibrary.shift_curve`,
-        :func:`calibrary.ensemble`, :func:`calibrary.outside_rows` and :func:`calibrary.validate`.
+    ...
     **inputs
         Options of metrics and inputs that some of them need (``features``, ``norm``, ...), and settings that are
         rarely needed, ``average``, ``r``, ``ordinal``, ``weight_type`` and ``blocks``, which
@@ -130,8 +91,21 @@ def report(
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
     refuse_misaligned(y_true=data, by=chosen.by, centre=chosen.centre)
+    chosen = _about_these_rows(chosen, Rows.of(y_true, y_prob))
     with progress_of("report", progress):
         return composed(data, chosen)
+
+
+def _about_these_rows(settings: ReportSettings, page: Rows | None) -> ReportSettings:
+    """The settings, unless a result in ``sections`` is about other rows; a validation may be, and the page says so."""
+    notes = list(settings.about.get("notes", ()))
+    for place, result in enumerate(settings.sections):
+        rows = rows_of_result(result)
+        if type(result).__name__ == "Validation" and page is not None and result.n != page.n:
+            notes.append(f"The validation is about {result.n:,} rows, which are not the {page.n:,} of this page.")
+        elif page is not None and rows is not None:
+            page.refuse_unless(rows, f"sections[{place}]")
+    return settings.with_about(notes=notes) if settings.sections else settings
 
 
 def composed(data: Data, settings: ReportSettings) -> Report:
@@ -188,7 +162,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         classes=class_rows_of(sections),
         groups=group_rows_of(sections, "group"),
         sections=sections,
-        figures=figures_of(data.one_by_one(), question, evaluation),
+        figures=figures_of(data.one_by_one(), question, evaluation, settings.axis),
         curve=curve_of(view),
         live=live_of(context),
     )

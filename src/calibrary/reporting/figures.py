@@ -56,13 +56,13 @@ _MOST_DIAGRAMS = 36
 
 
 @functools.singledispatch
-def figures_of(data: Any, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+def figures_of(data: Any, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
     """The figures for one kind of data, all of the view that the headline is about."""
     raise TypeError(f"{type(data).__name__} has no figures")
 
 
 @figures_of.register
-def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+def _(data: Predictions, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
     from calibrary import plots
     from calibrary.plots.axis import axis_of
     from calibrary.plots.data import direction
@@ -71,8 +71,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
     level = question.confidence_level
     seen: dict[str, Any] = {"lens": lens, "confidence_level": level, "caption": False}
     way = direction(lens, "Above" if view.mean(view.residual) > 0 else "Below")
-    axis = axis_of(view)
-    seen["axis"] = axis
+    seen["axis"] = axis = axis_of(view, axis)
     closer = f" Drawn on {axis.said}." if axis.said else ""
     bins, asked = _bins(view, axis, question)
     drawn = [
@@ -117,7 +116,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation) -> tuple[Fi
 
 
 @figures_of.register
-def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure, ...]:
+def _(data: Matches, question: Question, evaluation: Evaluation, axis: Any = "auto") -> tuple[Figure, ...]:
     from calibrary import plots
 
     drawn = [
@@ -132,7 +131,7 @@ def _(data: Matches, question: Question, evaluation: Evaluation) -> tuple[Figure
             "Smooth reliability diagram",
             f"{quoted(evaluation, 'smece', 'smooth ECE')}Precision against the confidence, without bins; it fades "
             "where there are no detections.",
-            functools.partial(plots.plot_smooth_reliability, data, caption=False),
+            functools.partial(plots.plot_smooth_reliability, data, axis=axis, caption=False),
         ),
         Figure(
             "Cumulative difference",

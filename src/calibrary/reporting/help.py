@@ -280,7 +280,12 @@ def _figure(
 
     level = context.question.confidence_level
     data = recalibration_data(
-        gain, map=row.map, lens=context.headline_view[1], r=context.question.r, confidence_level=level
+        gain,
+        map=row.map,
+        lens=context.headline_view[1],
+        r=context.question.r,
+        confidence_level=level,
+        axis=context.asked.axis,
     )
     data = replace(data, sentence=said, lens=context.data.own_view or data.lens)
     if errors.metric:

@@ -103,7 +103,7 @@ def live_of(context: Context) -> Live | None:
     usual = 10 if named == "detections" else 15  # as in the still figures
     own_bins, own_binning = options.get("n_bins", usual), options.get("binning", "width")
     most = min(max(BINS_OF_ALL, own_bins if isinstance(own_bins, int) else 0), MOST)
-    axis = "log odds" if axis_of(view).kind == "log odds" else "probability"
+    axis = "log odds" if axis_of(view, context.asked.axis).kind == "log odds" else "probability"
     first = Live(
         (cells_of(view, most, importance=_importance(context)),),
         # not the detection ECE of the table, which leaves out bins of few detections

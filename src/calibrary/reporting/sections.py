@@ -98,6 +98,7 @@ class Asked:
     decision : what was decided; None where nothing is resampled
     prevalence : shares of the classes for which it is judged what would help; None: those of the rows
     results : results with a section of their own (:data:`RESULTS`)
+    axis : of the reliability diagrams
     """
 
     by: Any = None
@@ -110,6 +111,7 @@ class Asked:
     decision: Decision | None = None
     prevalence: Any = None
     results: Sequence[Any] = ()
+    axis: Any = "auto"
 
     @property
     def sampled(self) -> bool:

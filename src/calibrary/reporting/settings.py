@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest
@@ -13,7 +14,8 @@ from calibrary.base.text import in_sentence
 from calibrary.data.asked import check_asked
 from calibrary.data.checks import as_array
 from calibrary.inference.overall.decision import Decision
-from calibrary.options import checked, settings
+from calibrary.lookup import catalogue
+from calibrary.options import checked, documented, fields_of_settings, settings
 from calibrary.question import Question
 from calibrary.reporting.sections import RESULTS, Asked
 
@@ -25,6 +27,7 @@ _ABOUT = ("title", "purpose", "author", "date", "notes", "source", "command")
 #: Keywords of 0.3, each with what is passed today.
 _OLD = {
     "groups": "by={'group': ...}",
+    "jobs": "workers=...",
     **{name: f"about={{{name!r}: ...}}" for name in _ABOUT},
     **{key: f"sections=[calibrary.{verb}(...)]" for key, verb in RESULTS.values() if verb != "validate"},
 }
@@ -42,12 +45,13 @@ def _takes_old_keywords(kind: type[Settings]) -> type[Settings]:
         usual(self, **_current(given))
 
     kind.__init__ = called  # type: ignore[assignment]
+    kind.__doc__ = documented(kind.__doc__)
     return kind
 
 
 @_takes_old_keywords
 @dataclass(frozen=True, kw_only=True)
-class ReportSettings:
+class ReportSettings(fields_of_settings()):  # type: ignore[misc]
     """The settings of :func:`calibrary.report`: everything but the data.
 
     ``cal.report(y, p, settings=ReportSettings(lens="class-wise"))`` is ``cal.report(y, p, lens="class-wise")``; one
@@ -55,50 +59,7 @@ class ReportSettings:
 
     Parameters
     ----------
-    by : column or dict of columns, optional
-        Columns that split the rows: who is affected.
-    time : array-like of shape (N,), optional
-        Dates or order of the rows: calibration over time.
-    centre : array-like of shape (N,), optional
-        Hospital or site of each row: a section with what :func:`calibrary.pooled` says.
-    thresholds : list of float, optional
-        Probabilities above which someone acts: what miscalibration costs there.
-    units : array-like of shape (N,), optional
-        Rows of one patient, image or prompt, which are drawn together: for the decision, the intervals and the tests.
-    blocks : int or True, optional
-        Rows are in time order, and runs of this many (True: N^(1/3)) are drawn together.
-    metrics : ids or families, optional
-        What goes into the table; default everything that applies.
-    primary : str
-        The metric of the headline, chosen before looking at the data.
-    lens, average, r, weight_type, ordinal
-        As in :func:`calibrary.evaluate`; the same for the headline, the table and the figures.
-    n_bins : int, optional
-        Bins of every binned metric and figure; each metric's own number unless given.
-    n_resamples : int, optional
-        Bootstrap and Monte Carlo draws; 0 gives point values only. Default: 199.
-    confidence_level : float
-        Nominal coverage of the intervals.
-    tolerance : float, optional
-        The ECE up to which the verdict calls a model calibrated. Default: 0.05, and of two classes at most a fifth of
-        the share of the rarer one.
-    rng : int
-        Seed; the same seed gives the same report.
-    jobs : int, optional
-        Processes that share the work, one on each core; the numbers are the same up to rounding for any number of them.
-    prevalence : float or sequence, optional
-        Share of the positive class (or of every class) where the model will be used: what would help is judged there,
-        under label shift, with :class:`calibrary.recalibrate.PriorShift` among the maps.
-    about : dict
-        What stands on the page beside the numbers: its ``title``, ``purpose``, ``author`` and ``date``, further
-        sentences as ``notes``, and for the provenance the ``source`` of the rows and the ``command``.
-    sections : list of results
-        Results that have a section of their own: of :func:`calibrary.sampled_answers` (then the answer of the page,
-        whose rows are the shares), :func:`calibrary.judged` (the rows are those with a human label),
-        :func:`calibrary.under_shift`, :func:`calibrary.shift_curve`, :func:`calibrary.ensemble` (the rows are those of
-        the mean), :func:`calibrary.outside_rows` (the rows are the others) and :func:`calibrary.validate`.
-    options : dict
-        Options of metrics and the extra inputs that some need (``features``, ``norm``, ...).
+    ...
 
     Examples
     --------
@@ -109,33 +70,14 @@ class ReportSettings:
     'The expected calibration error is 0.058. No test was made, so this shows the size, not the evidence.'
     """
 
-    by: Any = None
-    time: Any = None
-    centre: Any = None
-    thresholds: Any = None
-    units: Any = None
-    blocks: int | bool | None = None
-    metrics: Any = None
-    primary: str = "ece"
-    lens: Any = "auto"
-    average: Any = "auto"
-    r: int | None = None
-    weight_type: str = "frequency"
-    ordinal: bool = False
-    n_bins: int | None = None
-    n_resamples: int | None = None
-    confidence_level: float = 0.95
-    tolerance: float | None = None
-    rng: int | None = 0
-    jobs: int | None = None
-    prevalence: Any = None
-    about: Any = None
-    sections: Any = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
     def __post_init__(self) -> None:
         checked({name: getattr(self, name) for name in SETTINGS})
+        if not isinstance(self.axis, str):
+            from calibrary.plots.axis import axis_of
+
+            axis_of(None, self.axis)  # type: ignore[arg-type]  # two ends need no data
         check_asked({name: getattr(self, name) for name in ("lens", "average", "r", "rng")})
+        object.__setattr__(self, "options", self.options or {})
         object.__setattr__(self, "about", _about(self.about))
         object.__setattr__(self, "sections", _results(self.sections))
 
@@ -149,6 +91,8 @@ class ReportSettings:
 
     def _old(self, name: str) -> Any:
         """The value of a keyword of 0.3; None if it was not given."""
+        if name == "jobs":
+            return self.workers
         if name == "groups":
             return self.by.get("group") if isinstance(self.by, Mapping) else None
         return self.about.get(name) if name in _ABOUT else self.result(name)
@@ -167,7 +111,11 @@ class ReportSettings:
                 )
         own = {name: value for name, value in keywords.items() if name in SETTINGS or name in _OLD}
         options = {name: value for name, value in keywords.items() if name not in own}
-        kept = {"by": start.by, "about": start.about, "sections": start.sections}
+        for name in options:
+            near = get_close_matches(name, SETTINGS, n=1, cutoff=0.8)
+            if near and not any(name in entry.options for entry in catalogue.values()):
+                raise RefusedCallError(f"report takes no {name!r}: did you mean {near[0]!r}?")
+        kept = {"by": start.by, "workers": start.workers, "about": start.about, "sections": start.sections}
         return replace(start, **_current({**kept, **own}), options={**start.options, **options})
 
     def with_about(self, **facts: Any) -> ReportSettings:
@@ -198,7 +146,7 @@ class ReportSettings:
         return Question(
             options={**self.options, **bins}, lens=self.lens, average=self.average, r=self.r,
             weight_type=self.weight_type, confidence_level=self.confidence_level, n_resamples=self.draws or 1,
-            rng=self.rng, workers=self.jobs,
+            rng=self.rng, workers=self.workers,
         )  # fmt: skip
 
     def asked(self, primary: str, decision: Decision | None) -> Asked:
@@ -215,6 +163,7 @@ class ReportSettings:
             decision,
             self.prevalence,
             self.sections,
+            self.axis,
         )
 
 
@@ -255,7 +204,9 @@ def _current(given: dict[str, Any]) -> dict[str, Any]:
     for name in (name for name in _OLD if name in given):
         deprecated(f"{name}= of report", _OLD[name])
         value = given.pop(name)
-        if name == "groups":
+        if name == "jobs":
+            given["workers"] = value
+        elif name == "groups":
             given["by"] = {"group": _as_names(value)} if value is not None else given.get("by")
         elif name in _ABOUT:
             given["about"] = {**(given.get("about") or {}), name: value}
@@ -274,7 +225,7 @@ def _as_names(groups: Any) -> Any:
 
 
 #: The keywords of a report that are its settings.
-SETTINGS = tuple(f.name for f in fields(ReportSettings) if f.name != "options")
+SETTINGS = tuple(name for name in settings() if name != "options")
 
 
 def takes_settings(function: Function) -> Function:
@@ -282,10 +233,11 @@ def takes_settings(function: Function) -> Function:
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     shown = [
-        inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-        for f in fields(ReportSettings)
-        if not settings()[f.name].rare
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.initial, annotation="Any")
+        for name, option in settings().items()
+        if not option.rare
     ]
     more = inspect.Parameter("inputs", inspect.Parameter.VAR_KEYWORD, annotation="Any")
+    function.__doc__ = documented(function.__doc__, rare=False)
     function.__signature__ = signature.replace(parameters=[*own, *shown, more])  # type: ignore[attr-defined]
     return function

@@ -18,6 +18,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
+from calibrary.data.identity import knows_rows
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.verbs.interval import interval
 from calibrary.metrics.machinery.declare import Result
@@ -102,6 +103,7 @@ class OutsideResult(Result):
         return self.sentence
 
 
+@knows_rows
 @checks_options
 def outside_rows(
     y_true: Any,

@@ -7,6 +7,7 @@ from typing import Any
 from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.base.numbers import percent
 from calibrary.data.asked import checks_options
+from calibrary.data.identity import knows_rows
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.numerics.draw import seed_of
 from calibrary.secondorder.calibration import HowAsked, mean_of, members_of, mixture_of
@@ -21,6 +22,7 @@ KINDS = ("draws", "mixture")
 FEW_MEMBERS = 5
 
 
+@knows_rows
 @checks_options
 def ensemble(
     y_true: Any,

@@ -16,7 +16,7 @@ from calibrary.base.markup import html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, missing
-from calibrary.data.identity import refuse_misaligned
+from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.draw.statistic import entry_of, read_call
@@ -116,6 +116,7 @@ class ShiftCurve(Result):
         return plot_shift_curve(self, ax=ax, caption=caption, theme=theme)
 
 
+@knows_rows
 @checks_options
 def shift_curve(
     metric: Any,

@@ -15,7 +15,7 @@ from calibrary.base.numbers import counted, number, percent, pvalue, with_interv
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, as_floats, checked_probabilities
 from calibrary.data.columns import column_names, matched_names
-from calibrary.data.identity import refuse_misaligned
+from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
@@ -128,6 +128,7 @@ class ContradictedError(RefusedError):
         return type(self), (str(self), self.result)
 
 
+@knows_rows
 @checks_options
 def under_shift(
     metric: Any,

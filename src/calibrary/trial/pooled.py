@@ -20,7 +20,7 @@ from calibrary.data import predictions
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import as_array, missing
 from calibrary.data.columns import takes_table
-from calibrary.data.identity import refuse_misaligned
+from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.labels import plain_labels
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level
@@ -270,6 +270,7 @@ def _of(value: float, form: Any) -> tuple[str]:
 
 
 @takes_table
+@knows_rows
 @checks_options
 def pooled(
     y_true: Any,

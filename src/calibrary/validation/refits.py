@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.claims import Sentence, measured
@@ -65,7 +64,7 @@ class Runner:
     procedure: Procedure
     X: Any
     y: NDArray[Any]
-    n_jobs: int | None = None
+    workers: int | None = None
     progress: bool | Callable[[int, int], Any] | None = None
     tally: Tally = field(default_factory=Tally)
 
@@ -82,18 +81,12 @@ class Runner:
             bar.close()
 
     def _made(self, tasks: Iterable[Task]) -> Iterator[Refit]:
-        if self.n_jobs in (None, 1):
+        if self.workers in (None, 1):
             for fit, target in tasks:
                 yield self.procedure.refit(self.X, self.y, fit, target)
             return
         with extra("sklearn", "refitting in several processes"):
             from joblib import Parallel, delayed
         refit = delayed(self.procedure.refit)
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        parallel = Parallel(n_jobs=self.workers, return_as="generator")
         yield from parallel(refit(self.X, self.y, fit, target) for fit, target in tasks)
-
-
-def check_jobs(n_jobs: Any) -> int | None:
-    if n_jobs is None or (isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool) and n_jobs != 0):
-        return None if n_jobs is None else int(n_jobs)
-    raise RefusedError(f"n_jobs={n_jobs!r}: pass a number of processes, -1 for all cores, or None for one")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, flag, one_of, warn, whole
+from calibrary.base.moved import takes_old_keywords
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
 from calibrary.data.identity import refuse_misaligned
@@ -33,15 +34,21 @@ from calibrary.validation.procedure import (
     same_values,
     with_type,
 )
-from calibrary.validation.refits import Runner, check_jobs
+from calibrary.validation.refits import Runner
 from calibrary.validation.resamples import Rows, say_few_units
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
 METHODS = ("optimism", "632", "632+", "cv", "holdout")
+#: The numbers of refits that a method does not use.
+_UNUSED = {
+    "holdout": ("n_resamples", "folds", "repeats"), "cv": ("n_resamples",),
+    "632": ("folds", "repeats"), "632+": ("folds", "repeats"),
+}  # fmt: skip
 #: The largest number of refits' predictions in memory, for the curve and the instability.
 _KEPT = 20_000_000
 
 
+@takes_old_keywords
 @checks_options
 def validate(
     model: Any,
@@ -59,7 +66,7 @@ def validate(
     imputations: Any = None,
     confidence_level: float = 0.95,
     rng: Any = None,
-    n_jobs: int | None = None,
+    workers: int | None = None,
     progress: bool | Callable[[int, int], Any] | None = None,
 ) -> Validation:
     """Estimate a model's performance on new rows of the same population, by refitting it to resamples.
@@ -102,8 +109,8 @@ def validate(
         Level of the intervals.
     rng : int, Generator or None
         Seed of the resamples; a model that uses random numbers needs its own ``random_state``.
-    n_jobs : int, optional
-        Processes for the refits, as in scikit-learn (-1: all cores). The result does not depend on it.
+    workers : int, optional
+        Processes for the refits (-1: all cores). The result does not depend on it.
     progress : bool or function, optional
         ``False`` shows no progress (default: after two seconds, in a terminal or a notebook); or a function of the
         number of finished and of all refits.
@@ -134,6 +141,11 @@ def validate(
     measures = chosen(metrics, method)
     check_level(confidence_level)
     refuse_misaligned(X=X, y=y, units=units, sample_weight=sample_weight, holdout=holdout)
+    asked = {"n_resamples": (n_resamples, 200), "folds": (folds, 10), "repeats": (repeats, 10)}
+    for name in _UNUSED.get(method, ()):
+        value, usual = asked[name]
+        if value != usual:
+            raise RefusedCallError(f"{name}={value} has no effect with method={method!r}: leave it out")
     whole("folds", folds, 2)
     if progress is not None and not callable(progress):
         flag("progress", progress)
@@ -144,12 +156,12 @@ def validate(
         columns = {"units": units, "sample_weight": sample_weight, "holdout": holdout}
         settings: dict[str, Any] = {
             "metrics": metrics, "method": method, "n_resamples": n_resamples, "folds": folds, "repeats": repeats,
-            "confidence_level": confidence_level, "rng": rng, "n_jobs": n_jobs, "progress": progress,
+            "confidence_level": confidence_level, "rng": rng, "workers": workers, "progress": progress,
         }  # fmt: skip
         parts = list(data_sets(X, y, imputations, columns))
         return pooled_validation([validate(model, **part, **settings) for part in parts])
     given = _given(model, X, y, units, sample_weight)
-    runner = Runner(given.procedure, given.X, given.y, check_jobs(n_jobs), progress)
+    runner = Runner(given.procedure, given.X, given.y, workers, progress)
     if method == "holdout":
         return _held_out(given, measures, holdout, confidence_level, rng)
     whole_fit = _fit_to_all(given)

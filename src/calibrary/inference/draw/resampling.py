@@ -102,6 +102,7 @@ def replicate(
     Replicates are drawn one after the other, so that each gets the same random numbers for any number of workers;
     they are evaluated in parallel. A replicate on which the metric raises an error counts as failed.
     """
+    workers = os.cpu_count() if workers == -1 else workers
     path = value if isinstance(value, BlockPath) else BlockPath(value)
     if path.many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
         return _in_blocks(scheme, path.many, n_resamples, rng)
