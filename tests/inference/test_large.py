@@ -135,3 +135,17 @@ def test_cells_are_merged_near_the_ends_only_and_never_across_bins():
         merged = len(np.unique(before[inside])) > 1
         own = np.bincount(before[inside], (p * (1 - p))[inside])
         assert not merged or own.sum() - own.max() <= 1.01 / 1024 * (p * (1 - p)).sum()
+
+
+def test_draws_of_smece_of_very_many_rows_differ_little_from_exact_ones(monkeypatch):
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.8, 0.8, 120_000)
+    y = (rng.random(len(p)) < p**1.02).astype(int)
+    rough = cal.interval("smece", y, p, rng=0, n_resamples=99)
+    monkeypatch.setattr("calibrary.metrics.kernel.residual._ROUGH_FROM", np.inf)
+    exact = cal.interval("smece", y, p, rng=0, n_resamples=99)
+    assert rough.path == exact.path == "cells"
+    assert rough.estimate == exact.estimate and rough.pvalue == exact.pvalue
+    np.testing.assert_allclose(rough.replicates, exact.replicates, rtol=1e-4)
+    assert abs(rough.low - exact.low) + abs(rough.high - exact.high) < 0.01 * exact.standard_error
+    assert not np.array_equal(rough.replicates, exact.replicates)

@@ -179,3 +179,15 @@ def test_the_slope_of_the_absolute_mass_is_its_derivative(s):
     h = 1e-4 * s
     assert slope == pytest.approx((flow.absolute_mass(s + h) - flow.absolute_mass(s - h)) / (2.0 * h), rel=1e-5)
     assert flow.mass_and_slope(1e-6)[1] is None  # no series of cosines resolves this width
+
+
+@pytest.mark.parametrize("s", [0.0016, 0.003, 0.02, 0.3])
+def test_rough_integrals_of_many_masses_are_nearly_exact(s):
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.beta(0.8, 0.8, 900))
+    n = rng.poisson(1000, 900) + 1
+    a = (rng.binomial(n, x, (12, 900)) - n * x) / n.sum()
+    flow, every = Diffusion(x, a[0], ascending=True), list(range(12))
+    rough = flow.carrying_many(a, float(n.sum())).absolute_masses(every, [s] * 12)
+    np.testing.assert_allclose(rough, flow.carrying_many(a).absolute_masses(every, [s] * 12), rtol=5e-5)
+    assert rough != flow.carrying_many(a).absolute_masses(every, [s] * 12)
