@@ -19,7 +19,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
 
-.PHONY: help demo test test-quick test-torch test-plain fuzz engines dbt lint oldest bench study tutorials integrations docs wheel \
+.PHONY: help demo test test-quick test-torch test-plain fuzz engines dbt lint oldest bench study tutorials integrations r docs wheel \
   release-check claims new-metric clean
 
 help:
@@ -35,7 +35,8 @@ help:
 	@echo "make fuzz          attack it with awkward data, files, logs and stores for twenty minutes; goes on where it ended"
 	@echo "make engines       run the query of a state on Postgres, ClickHouse, DataFusion and Spark (needs Java, Postgres)"
 	@echo "make dbt           run the dbt project of examples/dbt; make engines does it too"
-	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, W&B, Inspect and lm-eval"
+	@echo "make integrations  run the tests against Lightning, torchmetrics, evaluate, MLflow, W&B, Inspect, lm-eval and R"
+	@echo "make r             check the R package of r/ (needs R with reticulate, tibble and testthat)"
 	@echo "make tutorials     run the tutorials again and store their outputs in docs/tutorials/"
 	@echo "make wheel         build the archives, install them in empty environments, use them"
 	@echo "make bench         compare with other packages and write benchmarks/RESULTS.md"
@@ -157,7 +158,15 @@ tutorials: $(VENV)-docs/.installed
 # The real packages are large and have opinions about versions.
 integrations: $(VENV)-integrations/.installed
 	$(VENV)-integrations/bin/python -m pip install --quiet "pytest>=8"
-	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,mcp,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py -o -name test_fresh_logs.py -o -name test_mcp.py)
+	$(PYTEST) CALIBRARY_INTEGRATIONS=1 CALIBRARY_MUST_RUN=integrations,mcp,torch $(VENV)-integrations/bin/python -m pytest $(shell find tests -name test_integrations.py -o -name test_fresh_logs.py -o -name test_mcp.py -o -name test_action.py -o -name test_space.py)
+	@if command -v R >/dev/null; then $(MAKE) --no-print-directory r; else echo "R is not installed: r/ was not checked"; fi
+
+# R CMD check with its tests on this Python; a warning or a note is an error too.
+r: $(VENV)/.test
+	rm -rf build/r && mkdir -p build/r
+	cd build/r && R CMD build ../../r && \
+	  CALIBRARY_MUST_RUN=r RETICULATE_PYTHON=$(CURDIR)/$(BIN)/python R CMD check --no-manual calibrary_*.tar.gz && \
+	  tail -n 5 calibrary.Rcheck/00check.log | grep -qx "Status: OK"
 
 # `make wheel PYTHONS=python3.11,python3.13` installs and uses it with each of them.
 wheel:

@@ -31,8 +31,9 @@ def _script(name: str):
 def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     recipe = re.search(r'set version = "(.+)"', (ROOT / "conda/meta.yaml").read_text())[1]
+    in_r = re.search(r"^Version: (.+)$", (ROOT / "r/DESCRIPTION").read_text(), re.MULTILINE)[1]
     newest = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert {citation["version"], recipe, newest[1]} == {cal.__version__}
+    assert {citation["version"], recipe, in_r, newest[1]} == {cal.__version__}
     assert citation["date-released"] == newest[2]
 
 

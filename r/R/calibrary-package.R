@@ -1,0 +1,3 @@
+#' @keywords internal
+#' @importFrom reticulate %as%
+"_PACKAGE"

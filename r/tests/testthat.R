@@ -1,0 +1,4 @@
+library(testthat)
+library(calibrary)
+
+test_check("calibrary")
