@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import zlib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 Test = Callable[..., None]
+#: Whether simulations and drawn examples have their full number, as in `make release-check`.
+FULL = os.environ.get("CALIBRARY_FULL") == "1"
 
 
 def _name(case: Any) -> str:
@@ -51,3 +54,8 @@ def turn(id: str, cases: Iterable[str]) -> str:
     """The one of these cases that is tried with the metric of this id, always the same."""
     cases = list(cases)
     return cases[zlib.crc32(id.encode()) % len(cases)]
+
+
+def amount(quick: int, full: int) -> int:
+    """How often something is simulated, or how many rows it has: few for every change, many before a release."""
+    return full if FULL else quick

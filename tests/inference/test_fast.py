@@ -21,6 +21,7 @@ from calibrary.metrics.machinery.forms import ReplicateForm
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
+from each import amount
 
 DECLARED = {e.id: e.replicate for e in cal.catalogue.values() if e.replicate is not None}
 ROW_MEANS = [
@@ -97,7 +98,7 @@ shapes = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("id", sorted(DECLARED))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(15, 60), deadline=None)
 @given(**shapes, which=st.integers(0, 10))
 def test_a_registered_path_gives_what_the_metric_gives(id, which, seed, n, k, relabels, weighted, lens):
     choices = OPTIONS.get(id, [{}])
@@ -106,7 +107,7 @@ def test_a_registered_path_gives_what_the_metric_gives(id, which, seed, n, k, re
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("id", ROW_MEANS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=amount(5, 15), deadline=None)
 @given(**shapes)
 def test_a_mean_of_rows_is_the_metric(id, seed, n, k, relabels, weighted, lens):
     entry = cal.catalogue[id]

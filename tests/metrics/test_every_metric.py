@@ -20,7 +20,7 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.lookup import by_name
 from calibrary.metrics.machinery.cards import table2
 from calibrary.metrics.machinery.declare import TESTS
-from each import each, turn
+from each import amount, each, turn
 from metric_cases import ENTRIES, binary, extra, multi, numbers, quiet, rows, rows_for_classes, same
 
 every_metric = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.id)
@@ -277,7 +277,7 @@ def small_problem(draw):
 
 @quiet
 @every_metric
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=amount(4, 12), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(problem=small_problem())
 def test_the_value_stays_in_its_range(entry, problem):
     y, c = problem

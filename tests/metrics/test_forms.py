@@ -22,6 +22,7 @@ from calibrary.numerics import compiled
 from calibrary.question import Question
 from calibrary.scale import State
 from calibrary.scale.accuracy import BOUNDS
+from each import amount
 
 
 def having(form):
@@ -50,7 +51,7 @@ shapes = {
     "decimals": st.sampled_from([1, 2, 16]),
     "certain": st.booleans(),
 }
-check = settings(max_examples=25, deadline=None)
+check = settings(max_examples=amount(8, 25), deadline=None)
 quiet = pytest.mark.filterwarnings("ignore")
 
 

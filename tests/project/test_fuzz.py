@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import awkward
 import calibrary as cal
 from awkward import CONTAINERS, LABEL_TYPES, LABELS, ROWS, SHAPES, WEIGHTS, Case
+from each import amount
 
 QUICK = settings(
     deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck), print_blob=False
@@ -36,7 +37,7 @@ cases = st.builds(
 )
 
 
-@settings(QUICK, max_examples=250)
+@settings(QUICK, max_examples=amount(60, 250))
 @given(st.sampled_from(IDS), cases, st.integers(0, 20))
 def test_every_metric_answers_awkward_data(id, case, turn):
     entry = cal.catalogue[id]
@@ -84,13 +85,13 @@ def test_what_the_long_attack_once_broke(id, lens, case):
     awkward.metric_call(cal.catalogue[id], case, lens, {})
 
 
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=amount(4, 12))
 @given(st.sampled_from(("ece", "bs", "smece", "nll", "ecce_mad", "mmce")), st.sampled_from(SHAPES), st.integers(0, 99))
 def test_a_thousand_classes_are_answered(id, shape, seed):
     awkward.metric_call(cal.catalogue[id], Case(shape=shape, rows=8, columns=1000, seed=seed), "auto", {})
 
 
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=amount(12, 40))
 @given(
     st.sampled_from(("ece", "smece", "ecce_mad", "bs", "eo", "mce", "spiegelhalter", "gsb")),
     cases,

@@ -20,6 +20,7 @@ from calibrary.kernels import (
     reflected_gaussian,
 )
 from calibrary.maps import as_map
+from each import amount
 from golden import arrays, assert_close, parts
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -253,9 +254,10 @@ def test_smece_on_a_grid_is_the_plain_mean():
 @pytest.mark.parametrize("h", [2.0, 0.4, 0.01, 1e-4])
 @pytest.mark.parametrize("kernel", ["laplace", "gaussian"])
 def test_mmce_is_the_root_of_the_mean_over_pairs(kernel, h, data):
-    y, c = (a[:120] for a in data)
-    w = 1 + np.arange(120) % 2
-    i = np.repeat(np.arange(120), w)
+    n = amount(50, 120)
+    y, c = (a[:n] for a in data)
+    w = 1 + np.arange(n) % 2
+    i = np.repeat(np.arange(n), w)
     kw = {"kernel": kernel, "bandwidth": h}
     for options in ({"squared": True}, {}, {"weighted": True}):
         want = definitions.mmce(y[i], c[i], **kw, **options)
@@ -318,9 +320,10 @@ def test_bkde_is_unbiased_on_calibrated_predictions():
 
 @pytest.mark.parametrize("kernel", ["triweight", "epanechnikov", "uniform", "gaussian", "laplace"])
 def test_skde_is_the_literal_integral(kernel, data):
-    y, c = (a[:60] for a in data)
-    w = 1 + np.arange(60) % 3
-    i = np.repeat(np.arange(60), w)
+    n = amount(20, 60)
+    y, c = (a[:n] for a in data)
+    w = 1 + np.arange(n) % 3
+    i = np.repeat(np.arange(n), w)
     for p, h, reflect in ((1, 0.2, True), (2, 0.1, True), (1, 0.3, False)):
         kw = {"norm": p, "kernel": kernel, "bandwidth": h, "reflect": reflect}
         want = definitions.skde(y[i], c[i], **kw)
