@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.validation.intervals import of_errors, shifted
+from calibrary.validation.corrections import of_errors, shifted
 
 HERE = Path(__file__).parent
 CELLS = ((300, 5), (300, 20), (1000, 5), (1000, 20))

@@ -50,7 +50,7 @@ def counted() -> Iterator[str]:
 def to_write() -> Iterator[str]:
     """What a person must write, each with its file."""
     import calibrary as cal
-    from calibrary.lookup.measured_coverage import measured_coverage
+    from calibrary.lookup.study_findings import measured_coverage
 
     sys.path.insert(0, str(ROOT / "tests"))
     from definitions import DEFINITIONS

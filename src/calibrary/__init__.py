@@ -83,7 +83,7 @@ def _guessed(name: str) -> _Any:
         if name in catalogue:
             entry = catalogue[name]
             return entry.function if entry.called is None else entry  # a name such as RMSCE implies settings
-        near = _import_module("calibrary.lookup.curve_names").nearest_to(name)
+        near = _import_module("calibrary.lookup.review_tables").nearest_to(name)
         if near and name not in _INSTEAD:
             raise AttributeError(f"no metric is called {name!r}: {near}", name=name, obj=_sys.modules[__name__])
     hint = f": call {_INSTEAD[name]}" if name in _INSTEAD else ""

@@ -81,7 +81,7 @@ _TABLE = {
     """,
     # tables and curves
     "table": """
-        0.1 diagnostics.binomial multiple_binomial_test
+        0.1 diagnostics.grades multiple_binomial_test
         0.2 diagnostics.coverage set_coverage_curve
         0.1 diagnostics.cumulative cumulative_difference
         0.2 diagnostics.decisions decision_curve murphy_curve regret_curve
@@ -90,8 +90,8 @@ _TABLE = {
         0.2 diagnostics.detection_threshold detection_thresholds
         0.2 diagnostics.direction confidence_direction
         0.3 diagnostics.grades grade_tests
-        0.2 diagnostics.honest_band honest_band
-        0.1 diagnostics.neighbors ece_knn_curve
+        0.2 diagnostics.reliability honest_band
+        0.1 diagnostics.reliability ece_knn_curve
         0.1 diagnostics.reliability reliability_bins
         0.1 maps.nadaraya_watson smooth_calibration_curve
         0.4 trial.curves imputed_curve
@@ -154,7 +154,7 @@ _TABLE = {
         0.2 metrics.segments.fields field_relative_calibration_error
         0.2 metrics.segments.grouping_loss grouping_loss
         0.1 metrics.kernel.beta beta_kernel_calibration_error
-        0.1 metrics.kernel.mean_embedding maximum_mean_calibration_error laplace_kernel_calibration_error
+        0.1 metrics.kernel.embedded maximum_mean_calibration_error laplace_kernel_calibration_error
         0.1 metrics.kernel.lipschitz lipschitz_calibration_error
         0.1 metrics.kernel.smooth mean_squared_calibration_error smooth_label_calibration_error
         0.1 metrics.kernel.smooth kernel_density_calibration_error
@@ -261,7 +261,7 @@ _TABLE = {
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
         0.4 data.survival HorizonGroup
-        0.1 diagnostics.binomial MultipleBinomialResult
+        0.1 diagnostics.grades MultipleBinomialResult
         0.2 diagnostics.coverage CoverageCurve
         0.1 diagnostics.cumulative CumulativeDifference
         0.2 diagnostics.decisions DecisionCurve MurphyCurve RegretCurve
@@ -270,8 +270,8 @@ _TABLE = {
         0.2 diagnostics.detection_threshold DetectionThresholds
         0.2 diagnostics.direction ConfidenceDirection
         0.3 diagnostics.grades GradeTests
-        0.2 diagnostics.honest_band HonestBand
-        0.1 diagnostics.neighbors NeighborCurve
+        0.2 diagnostics.reliability HonestBand
+        0.1 diagnostics.reliability NeighborCurve
         0.1 diagnostics.ratio RatioInterval
         0.1 diagnostics.reliability ReliabilityBins
         0.1 evaluation Evaluation
@@ -323,7 +323,7 @@ _TABLE = {
         0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
         0.3 secondorder.detector Detector
         0.3 secondorder.outside ConfidenceSummary DetectorGain OutsideResult RiskWithOutside
-        0.3 secondorder.result EnsembleResult
+        0.3 secondorder.verb EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
         0.4 trial.curves ImputedCurve PooledCurve

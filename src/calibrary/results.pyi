@@ -3,7 +3,6 @@
 from calibrary.application.notebook import AppFrame as AppFrame
 from calibrary.data.segmentation import Pixels as Pixels
 from calibrary.data.survival import HorizonGroup as HorizonGroup
-from calibrary.diagnostics.binomial import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.coverage import CoverageCurve as CoverageCurve
 from calibrary.diagnostics.cumulative import CumulativeDifference as CumulativeDifference
 from calibrary.diagnostics.decisions import DecisionCurve as DecisionCurve
@@ -17,9 +16,10 @@ from calibrary.diagnostics.detection_map import DetectionMap as DetectionMap
 from calibrary.diagnostics.detection_threshold import DetectionThresholds as DetectionThresholds
 from calibrary.diagnostics.direction import ConfidenceDirection as ConfidenceDirection
 from calibrary.diagnostics.grades import GradeTests as GradeTests
-from calibrary.diagnostics.honest_band import HonestBand as HonestBand
-from calibrary.diagnostics.neighbors import NeighborCurve as NeighborCurve
+from calibrary.diagnostics.grades import MultipleBinomialResult as MultipleBinomialResult
 from calibrary.diagnostics.ratio import RatioInterval as RatioInterval
+from calibrary.diagnostics.reliability import HonestBand as HonestBand
+from calibrary.diagnostics.reliability import NeighborCurve as NeighborCurve
 from calibrary.diagnostics.reliability import ReliabilityBins as ReliabilityBins
 from calibrary.evaluation import Evaluation as Evaluation
 from calibrary.evaluation import Row as Row
@@ -85,10 +85,10 @@ from calibrary.secondorder.outside import ConfidenceSummary as ConfidenceSummary
 from calibrary.secondorder.outside import DetectorGain as DetectorGain
 from calibrary.secondorder.outside import OutsideResult as OutsideResult
 from calibrary.secondorder.outside import RiskWithOutside as RiskWithOutside
-from calibrary.secondorder.result import EnsembleResult as EnsembleResult
 from calibrary.secondorder.spread import EnsembleSpread as EnsembleSpread
 from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleDecomposition
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
+from calibrary.secondorder.verb import EnsembleResult as EnsembleResult
 from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.trial.curves import ImputedCurve as ImputedCurve

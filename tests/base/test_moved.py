@@ -26,6 +26,19 @@ SINCE_0_3 = {
     "calibrary.inference.verbs.band", "calibrary.inference.verbs.gate", "calibrary.metrics.machinery.literature",
     "calibrary.metrics.machinery.table2", "calibrary.study.chance", "calibrary.cli.arrow_sizes",
     "calibrary.cli.sources", "calibrary.language.stream",
+    "calibrary.maps.cumulative_spline",
+    "calibrary.maps.prevalence",
+    "calibrary.numerics.compiled.sliding",
+    "calibrary.numerics.sums.segment_sums",
+    "calibrary.numerics.splitmix",
+    "calibrary.diagnostics.neighbors",
+    "calibrary.inference.overall.drift",
+    "calibrary.lookup.measured_coverage",
+    "calibrary.lookup.curve_names",
+    "calibrary.recalibrate.inverse",
+    "calibrary.secondorder.result",
+    "calibrary.shift.assumption",
+    "calibrary.validation.intervals",
 }  # fmt: skip
 PICKLES = REFERENCE / "pickles_0_2"
 TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))

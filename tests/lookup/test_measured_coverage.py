@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import calibrary as cal
-from calibrary.lookup.measured_coverage import coverage_words, measured_coverage
+from calibrary.lookup.study_findings import coverage_words, measured_coverage
 
 ROOT = Path(__file__).parents[2]
 

@@ -21,8 +21,7 @@ import definitions
 from calibrary.base.claims import Claim, Sentence
 from calibrary.base.numbers import number, percent
 from calibrary.cli import catalogue as explained
-from calibrary.lookup.measured_coverage import coverage_words
-from calibrary.lookup.study_findings import finding, numbers_by_size, remarks
+from calibrary.lookup.study_findings import coverage_words, finding, numbers_by_size, remarks
 from calibrary.metrics.machinery.declare import Alias
 from definitions import DEFINITIONS
 from truths import KnownTruth, holds

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import calibrary as cal
 from calibrary.cli.main import app
-from calibrary.lookup.curve_names import curve_named, known_curves
+from calibrary.lookup.review_tables import curve_named, known_curves
 from calibrary.metrics.machinery.cards import nearest
 from golden import arrays, assert_close, call, entries
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import calibrary as cal
 from calibrary.base.numbers import number
 from calibrary.cli.main import app
-from calibrary.lookup.curve_names import curve_named
+from calibrary.lookup.review_tables import curve_named
 from calibrary.lookup.study_findings import finding, lines, shown, stored, target_of
 from calibrary.metrics.machinery.cards import works
 from calibrary.reporting.parts import Part

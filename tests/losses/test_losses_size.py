@@ -12,7 +12,7 @@ import calibrary as cal
 torch = pytest.importorskip("torch")
 
 from calibrary import losses  # noqa: E402
-from calibrary.losses import blocks, curves, line, pairs  # noqa: E402
+from calibrary.losses import blocks, curves, nodes, pairs  # noqa: E402
 from calibrary.losses.nodes import Nodes  # noqa: E402
 from calibrary.losses.residuals import absolute_integral  # noqa: E402
 from loss_cases import CASES, binary, multi, named  # noqa: E402
@@ -134,7 +134,7 @@ def test_total_variation_in_a_loop_equals_cdist():
 
 @pytest.mark.parametrize(("metric", "options"), [case for case in CASES if case[0] != "pce"], ids=named)
 def test_blocks_change_neither_value_nor_gradient(metric, options, monkeypatch):
-    monkeypatch.setattr(line, "FEW_ROWS", 0)
+    monkeypatch.setattr(nodes, "FEW_ROWS", 0)
     monkeypatch.setattr(curves, "FEW_ROWS", 0)
     for y, p in (binary(), multi()):
         if p.ndim == 2 and metric == "general_ls":

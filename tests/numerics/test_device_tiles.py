@@ -10,7 +10,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
-from calibrary.numerics.sums.tile_median import middle_distances
+from calibrary.numerics.sums.pair_median import middle_distances
 from calibrary.numerics.sums.tiles import TiledMatrix, pair_tiles
 
 torch = pytest.importorskip("torch")

@@ -17,7 +17,7 @@ from calibrary.scale.store_watch import _peaks
 from calibrary.secondorder.detector import Scored, auroc
 from calibrary.shift.shares import LabelWeighting
 from calibrary.shift.trend import PairSums
-from calibrary.validation.intervals import _tails
+from calibrary.validation.corrections import _tails
 
 
 def test_an_end_is_the_order_statistic_of_its_rank():

@@ -29,7 +29,7 @@ RANDOM_BY_DEFINITION = (
     "metrics/point/consistency.py",  # predictions on noisy inputs
     "metrics/bins/interval.py",  # bins at random places, method="monte-carlo"
     "metrics/kernel/residual.py",  # an integral at random points, with n_samples
-    "numerics/sums/tile_median.py",  # pairs that bracket a median, which is then found exactly
+    "numerics/sums/pair_median.py",  # pairs that bracket a median, which is then found exactly
     "models/leave_one_out.py",  # the first vector of an iteration
     "plots/style.py",  # which points are shown
     "plots/reliability.py",  # where labels are shown

@@ -20,7 +20,7 @@ CHOICES = (
     "gallery.py",
     "inference/methods/scales.py",  # for which metrics there is a scale and a variance
     "inspect_ai.py",
-    "lookup/curve_names.py",
+    "lookup/review_tables.py",
     "plots/",
     "recalibrate/scores.py",
     "reporting/",

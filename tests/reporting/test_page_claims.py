@@ -164,7 +164,7 @@ RESULTS = {
     "shift/target.py": "test_under_shift.py: a target whose truth is known, and a violated assumption",
     "secondorder/calibration.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
     "secondorder/outside.py": "test_outside.py: rows outside by hand",
-    "secondorder/result.py": "test_ensemble.py: all of them joined",
+    "secondorder/verb.py": "test_ensemble.py: all of them joined",
     "secondorder/spread.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
     "secondorder/uncertainty.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",
     "trial/plan.py": "test_precision.py: rows by the formulas solved independently",

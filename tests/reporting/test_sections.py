@@ -22,8 +22,7 @@ from calibrary.base.numbers import number, percent
 from calibrary.data.belonging import as_times
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
-from calibrary.inference.overall.drift import drift
-from calibrary.inference.overall.sequential import ALTERNATIVES, log_ratios
+from calibrary.inference.overall.sequential import ALTERNATIVES, drift, log_ratios
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain

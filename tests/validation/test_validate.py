@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import calibrary as cal
 import validation_definitions as literal
 from calibrary.base.saved import SavedFileError
-from calibrary.maps.lowess import Lowess
+from calibrary.maps.loess import Lowess
 from calibrary.numerics.draw import generator
 from calibrary.validation.resamples import Rows
 from paths import REFERENCE

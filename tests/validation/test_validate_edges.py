@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
-from calibrary.validation.intervals import of_errors
+from calibrary.validation.corrections import of_errors
 from calibrary.validation.procedure import same_values
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from test_validate import X, Y, newton
 
 import calibrary as cal
 from calibrary import plots
-from calibrary.validation.intervals import of_errors, shifted
+from calibrary.validation.corrections import of_errors, shifted
 from paths import ROOT
 
 

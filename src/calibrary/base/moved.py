@@ -17,7 +17,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 #: Old package, new package, and the modules that moved; "options=option_checks" means that the module was also renamed.
 _ROOMS = """
 calibrary calibrary.base _errors=errors _text=text _numbers=numbers _files=files _once=once
-calibrary calibrary.lookup findings=study_findings recommendation=recommend curves=curve_names
+calibrary calibrary.lookup findings=study_findings recommendation=recommend
+calibrary calibrary.lookup curves=review_tables
 calibrary.metrics calibrary.metrics.machinery declare entry facts measure one_pass by literature=cards table2=cards
 calibrary.metrics.machinery calibrary.metrics.machinery literature=cards table2=cards
 calibrary.metrics calibrary.metrics.machinery options=option_checks
@@ -32,10 +33,12 @@ calibrary.inference calibrary.inference.draw fast large=cells lines look null po
 calibrary.inference calibrary.inference.methods asymptotic bootstrap inversion multiplicity triangle units
 calibrary.inference calibrary.inference.verbs band=chance comparison gate=superseded interval power test verdict
 calibrary.inference.verbs calibrary.inference.verbs band=chance gate=superseded
-calibrary.inference calibrary.inference.overall decision drift many sequential simultaneous
-calibrary.diagnostics calibrary.diagnostics neighbours=neighbors
-calibrary.recalibrate calibrary.recalibrate rows=fitted_rows
-calibrary.recalibrate calibrary.maps isotonic=shrunk_isotonic
+calibrary.inference calibrary.inference.overall decision many sequential simultaneous
+calibrary.inference calibrary.inference.overall drift=sequential
+calibrary.diagnostics calibrary.diagnostics binomial=grades honest_band=reliability neighbors=reliability
+calibrary.diagnostics calibrary.diagnostics neighbours=reliability
+calibrary.recalibrate calibrary.recalibrate rows=fitted_rows inverse=recalibrator
+calibrary.recalibrate calibrary.maps isotonic
 calibrary.reporting calibrary.reporting rows=metric_table
 calibrary.scale calibrary.scale rows=cell_rows
 calibrary.cli calibrary.cli options=shared
@@ -43,7 +46,22 @@ calibrary.cli calibrary.tables arrow_sizes files sources stream=rewrite
 calibrary.language calibrary.tables stream=json_stream
 calibrary.scale calibrary.tables pieces
 calibrary.study calibrary.inference.verbs chance reading=chance
-calibrary.numerics.sums calibrary.numerics.sums segments=segment_sums
+calibrary.numerics.sums calibrary.numerics.sums tile_median=pair_median called=pair_matrix
+calibrary.numerics.sums calibrary.numerics segments=runs segment_sums=runs
+calibrary.maps calibrary.maps given=base free_beta=likelihood lowess=loess local_linear=loess
+calibrary.maps calibrary.maps parabola=spline cumulative_spline=spline shrunk_isotonic=isotonic prevalence=prior_shift
+calibrary.numerics.smooth calibrary.numerics.smooth lowess=loess
+calibrary.numerics.compiled calibrary.numerics.compiled sliding=nearest
+calibrary.numerics.laws calibrary.numerics.laws folded=noncentral
+calibrary.numerics calibrary.numerics splitmix=draw
+calibrary.inference.overall calibrary.inference.overall drift=sequential
+calibrary.lookup calibrary.lookup measured_coverage=study_findings curve_names=review_tables
+calibrary.secondorder calibrary.secondorder result=verb
+calibrary.shift calibrary.shift assumption=target
+calibrary.validation calibrary.validation intervals=corrections
+calibrary.study calibrary.study laws=curves
+calibrary.metrics.kernel calibrary.metrics.kernel mean_embedding=embedded
+calibrary.losses calibrary.losses targets=scores line=nodes finite=blocks
 """
 _LINES = [line.split() for line in _ROOMS.strip().splitlines()]
 #: Old path of a module: its path today.

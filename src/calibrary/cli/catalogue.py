@@ -21,8 +21,7 @@ from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:  # a list of metrics is read from the index of the cards alone
     from calibrary.base.claims import Claim
-    from calibrary.lookup.curve_names import Curve
-    from calibrary.lookup.review_tables import ReviewTable
+    from calibrary.lookup.review_tables import Curve, ReviewTable
     from calibrary.metrics.machinery.entry import Entry
 
 #: The width in characters from which the list shows every column.
@@ -89,7 +88,7 @@ def _wanted(e: Listed, given: Any) -> bool:
 def explain(given: Any) -> None:
     """Explain a metric: what it measures, when to use it and how to judge a value: `calibrary explain ece --n 500`."""
     from calibrary.lookup import catalogue
-    from calibrary.lookup.curve_names import curve_named
+    from calibrary.lookup.review_tables import curve_named
 
     curve = None if given.id in catalogue else curve_named(given.id)
     if curve is not None:
@@ -194,7 +193,7 @@ def _named(e: Entry) -> dict[str, str]:
 
 
 def _known(e: Entry) -> dict[str, str]:
-    from calibrary.lookup.measured_coverage import coverage_words
+    from calibrary.lookup.study_findings import coverage_words
 
     return {
         "formula": formula_of(e),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calibrary.base.moved import old_names as _old_names
-from calibrary.diagnostics.binomial import MultipleBinomialResult, multiple_binomial_test
 from calibrary.diagnostics.coverage import CoverageCurve, set_coverage_curve
 from calibrary.diagnostics.cumulative import CumulativeDifference, cumulative_difference
 from calibrary.diagnostics.decisions import (
@@ -24,9 +23,15 @@ from calibrary.diagnostics.decomposition import (
 from calibrary.diagnostics.detection_map import DetectionMap, d_ece_map
 from calibrary.diagnostics.detection_threshold import DetectionThresholds, above_thresholds, detection_thresholds
 from calibrary.diagnostics.direction import ConfidenceDirection, confidence_direction
-from calibrary.diagnostics.honest_band import HonestBand, honest_band
-from calibrary.diagnostics.neighbors import NeighborCurve, ece_knn_curve
-from calibrary.diagnostics.reliability import ReliabilityBins, reliability_bins
+from calibrary.diagnostics.grades import MultipleBinomialResult, multiple_binomial_test
+from calibrary.diagnostics.reliability import (
+    HonestBand,
+    NeighborCurve,
+    ReliabilityBins,
+    ece_knn_curve,
+    honest_band,
+    reliability_bins,
+)
 
 __all__ = [
     "BinnedDecomposition",

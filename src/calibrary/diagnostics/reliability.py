@@ -1,20 +1,28 @@
-"""The data of reliability diagrams."""
+"""The data of reliability diagrams: bins, nearest neighbours, and a band without a choice of bins."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
+from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array, Indices
 from calibrary.data.views import Views
-from calibrary.diagnostics.declare import diagnostic
+from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.grouping import Groups, group
+from calibrary.grouping.edges import whole
 from calibrary.grouping.named import refuse_idle_bins
 from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
-from calibrary.metrics.machinery.declare import Result
+from calibrary.metrics.bins.neighbors import nearest_neighbor_calibration_error
+from calibrary.metrics.curve.honest import honest_bounds, honest_error
+from calibrary.metrics.machinery.declare import Common, Result
+from calibrary.metrics.machinery.entry import Seen
+from calibrary.metrics.machinery.measure import combined, each_view
+from calibrary.question import Question
 
 
 @dataclass(frozen=True)
@@ -100,3 +108,115 @@ def reliability_bins(
     refuse_idle_bins(binning)
     tables = [ReliabilityBins.of(group(view, **binning)) for view in views.views]
     return dict(zip(views.keys, tables, strict=True)) if views.several else tables[0]
+
+
+@dataclass(frozen=True)
+class HonestBand(Result):
+    """A simultaneous confidence band for the calibration curve.
+
+    Attributes
+    ----------
+    scores : distinct confidences, ascending
+    lower, upper : the band at these confidences
+    confidence_level, n : the level, and the number of rows
+    """
+
+    scores: Array
+    lower: Array
+    upper: Array
+    confidence_level: float
+    n: float
+
+    def at(self, c: Any) -> tuple[Array, Array]:
+        """The band at other confidences: a lower bound also holds at higher confidences, an upper bound at lower."""
+        place = np.asarray(c, dtype=np.float64)
+        lower = np.append(0.0, self.lower)[np.searchsorted(self.scores, place, side="right")]
+        upper = np.append(self.upper, 1.0)[np.searchsorted(self.scores, place, side="left")]
+        return lower, upper
+
+    @property
+    def certified(self) -> float:
+        """An upper bound on the error of every stated confidence."""
+        away = np.maximum(np.abs(self.lower - self.scores), np.abs(self.upper - self.scores))
+        return float(away.max())
+
+    @property
+    def words(self) -> str:
+        """The upper bound of the error as a sentence for a report."""
+        return (
+            f"no probability is off by more than {number(self.certified)}, with {percent(self.confidence_level)} "
+            "confidence, if the event is more frequent where its stated probability is higher"
+        )
+
+
+@diagnostic(honest_error)
+def honest_band(
+    views: Views, *, confidence_level: float = 0.95, digits: Any = "auto", **common: Unpack[Common]
+) -> HonestBand:
+    """A band that contains the whole calibration curve with at least the confidence level, for any number of rows.
+
+    The band assumes only that the outcomes are independent and that the event's frequency does not decrease with the
+    confidence; it needs no smoothing, resampling or asymptotics. It combines exact binomial bounds for all runs of
+    adjacent confidences (Bonferroni): the lower bound of a run applies from its end on, the upper bound up to its
+    beginning. Where the diagonal lies outside the band, the predictions are not calibrated.
+
+    Parameters
+    ----------
+    confidence_level, digits
+        As in :func:`calibrary.honest_error`.
+
+    References
+    ----------
+    Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023), Honest calibration assessment for binary outcome predictions.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, c = [0] * 18 + [1] * 2 + [0] * 4 + [1] * 16, [0.1] * 20 + [0.8] * 20
+    >>> band = cal.honest_band(y, c)
+    >>> band.lower.round(3).tolist(), band.upper.round(3).tolist()
+    ([0.007, 0.514], [0.366, 0.959])
+    """
+    view = only_view(views, "a band")
+    lower, upper = honest_bounds(view, confidence_level, digits)
+    return HonestBand(view.ties.c, lower, upper, confidence_level, view.total)
+
+
+class NeighborCurve(NamedTuple):
+    """The nearest-neighbour error for several numbers of neighbours."""
+
+    k: Array
+    error: Array
+
+
+@diagnostic(nearest_neighbor_calibration_error)
+def ece_knn_curve(
+    views: Views, *, ks: Iterable[int] | None = None, average: Any = "uniform", **common: Unpack[Seen]
+) -> NeighborCurve:
+    """Nearest-neighbour error as a function of k, to choose k where the error hardly changes.
+
+    Parameters
+    ----------
+    ks : iterable of int, optional
+        Numbers of neighbours; by default about twenty from 1 to half the rows, evenly spaced in the logarithm.
+
+    Returns
+    -------
+    NeighborCurve
+        With arrays ``k`` and ``error``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> curve = cal.ece_knn_curve([0, 1, 1, 0, 1], [0.2, 0.7, 0.9, 0.6, 0.8], ks=[1, 2, 4])
+    >>> curve.error.round(4)
+    array([0.1867, 0.1267, 0.04  ])
+    """
+    entry = nearest_neighbor_calibration_error.entry
+    if ks is None:
+        rows = max(view.total for view in views.views)
+        ks = np.unique(np.geomspace(1, max(1.0, rows / 2), 20).astype(int)).tolist()
+    chosen = [whole("ks", k) for k in np.atleast_1d(np.asarray(ks, dtype=object)).ravel()]
+    questions = [Question(average=average, options={"n_neighbors": k}) for k in chosen]
+    errors = [combined(entry, each_view(entry.formula, views, q), views, q) for q in questions]
+    return NeighborCurve(np.array(chosen, dtype=np.float64), np.array(errors))

@@ -12,7 +12,7 @@ from calibrary.data.predictions import Predictions, Sorted
 from calibrary.grouping.edges import EqualMass, EqualWidth, Grouping, Intervals
 from calibrary.grouping.groups import Groups
 from calibrary.numerics.draw import shuffled_as_published
-from calibrary.numerics.sums.segment_sums import segment_sums
+from calibrary.numerics.runs import segment_sums
 
 #: The map within a bin.
 ROOFS = ("tilted", "flat", "free")

@@ -14,7 +14,7 @@ from calibrary.data.checks import CHUNK, Array, Indices, slices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, column, inner, ratio
 from calibrary.numerics.compiled import worth_compiling
-from calibrary.numerics.sums.segment_sums import segment_sums
+from calibrary.numerics.runs import segment_sums
 
 #: Largest number of rows for which a compiled loop saves no time.
 FEW = 500

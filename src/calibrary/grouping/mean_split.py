@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, Indices, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import Grouping, Intervals
 from calibrary.grouping.groups import Groups, VectorGroups
-from calibrary.numerics.sums.segment_sums import segment_sums
+from calibrary.numerics.runs import segment_sums
 
 #: Variances this close are equal (the first axis is used), and a value this close to the threshold lies above it:
 #: otherwise rounding would make the tree depend on row order for decimal probabilities.

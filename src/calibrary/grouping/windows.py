@@ -12,8 +12,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.numerics.compiled import compiled, worth_compiling
-from calibrary.numerics.compiled.nearest import nearest_ranges
-from calibrary.numerics.compiled.sliding import sliding_error
+from calibrary.numerics.compiled.nearest import nearest_ranges, sliding_error
 from calibrary.numerics.runs import run_lengths
 
 #: Largest number of copies that are created as rows if no compiled loop counts them.
@@ -142,7 +141,7 @@ class CopyWindows:
     def _fast(self) -> bool:
         few = self.below[-1] <= _MANY_COPIES
         cost = 60.0 + 0.1 * float(self.below[-1]) if few else 10.0 * len(self.c)
-        return worth_compiling("sliding.sliding_error", cost)
+        return worth_compiling("nearest.sliding_error", cost)
 
     def _written_out(self) -> Windows:
         """The same windows for so few copies that each can be a row."""

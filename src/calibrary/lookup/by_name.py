@@ -13,8 +13,7 @@ from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecat
 from calibrary.base.markup import html_table
 from calibrary.base.text import squeezed
 from calibrary.data.columns import takes_table
-from calibrary.lookup.curve_names import curve_named, nearest_to
-from calibrary.lookup.review_tables import ReviewTable, table2
+from calibrary.lookup.review_tables import ReviewTable, curve_named, nearest_to, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
 from calibrary.metrics.machinery.facts import Alias
 from calibrary.public import PUBLIC

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
-from calibrary.losses.finite import at_least_single
+from calibrary.losses.blocks import at_least_single
 
 #: How far rounding may put a probability beyond 0 or 1, in units of its precision.
 _ROUNDING = 16

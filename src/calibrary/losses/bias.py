@@ -9,8 +9,8 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like, visible
+from calibrary.losses.blocks import ratio, safe_root
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import ratio, safe_root
 
 
 @loss("gsb", lens="full", lenses=ROWS)

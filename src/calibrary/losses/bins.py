@@ -11,9 +11,8 @@ from torch import Tensor
 from calibrary.base.errors import RefusedError, one_of, whole
 from calibrary.grouping import norm_order
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import in_blocks, step, summed
+from calibrary.losses.blocks import above, in_blocks, not_negative, ratio, safe_power, safe_root, step, summed
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import above, not_negative, ratio, safe_power, safe_root
 
 
 def _class_norm(default: float) -> Any:

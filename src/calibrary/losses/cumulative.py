@@ -10,9 +10,9 @@ from torch.nn.functional import pad
 
 from calibrary.base.errors import RefusedError
 from calibrary.losses.batch import View
+from calibrary.losses.blocks import safe_power, safe_root
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import safe_power, safe_root
-from calibrary.losses.line import last_of_ties
+from calibrary.losses.nodes import last_of_ties
 
 
 @loss("ecce_mad")

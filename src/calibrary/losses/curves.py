@@ -11,11 +11,9 @@ from torch import Tensor
 
 from calibrary.base.errors import one_of
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import step, summed
+from calibrary.losses.blocks import above, positive, ratio, safe_power, step, summed
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import above, positive, ratio, safe_power
-from calibrary.losses.line import FEW_ROWS
-from calibrary.losses.nodes import ORDER, Nodes
+from calibrary.losses.nodes import FEW_ROWS, ORDER, Nodes
 
 #: Narrower Gaussians than this would need too many nodes; all pairs are summed in blocks instead.
 _NARROW = 1e-5

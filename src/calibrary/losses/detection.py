@@ -15,8 +15,8 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, checked, look, per_row
+from calibrary.losses.blocks import not_negative, positive
 from calibrary.losses.declare import LOSSES
-from calibrary.losses.finite import not_negative, positive
 from calibrary.losses.neighbors import curve_distance, need
 
 F = TypeVar("F", bound=Callable[..., Tensor])

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from calibrary.losses.batch import View
+from calibrary.losses.blocks import positive, ratio, safe_root
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import positive, ratio, safe_root
-from calibrary.losses.line import pair_form
+from calibrary.losses.nodes import pair_form
 
 
 @loss("mmce")

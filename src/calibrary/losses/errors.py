@@ -10,9 +10,9 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like
+from calibrary.losses.blocks import above, not_negative, safe_power, safe_root
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import above, not_negative, safe_power, safe_root
-from calibrary.losses.targets import errors, targets
+from calibrary.losses.scores import errors, targets
 
 
 @loss("mae", lens="full", lenses=ROWS, rows=True)

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError
 from calibrary.losses.batch import View, visible
-from calibrary.losses.blocks import step, summed_over_pairs
+from calibrary.losses.blocks import positive, safe_root, step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import positive, safe_root
 
 #: A denominator below this share of its first term comes from a single neighbour.
 _SINGLE = 1e-12

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.losses.batch import View, like, visible
-from calibrary.losses.blocks import step, summed_over_pairs
+from calibrary.losses.blocks import positive, ratio, safe_root, step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
-from calibrary.losses.finite import positive, ratio, safe_root
-from calibrary.losses.line import pair_form
+from calibrary.losses.nodes import pair_form
 
 _OPERATORS = ("barker", "gibbs", "metropolis", "difference")
 #: Squared distances below this share of the squared lengths are rounding errors.

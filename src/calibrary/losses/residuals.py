@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from calibrary.losses.batch import View
-from calibrary.losses.blocks import step
+from calibrary.losses.blocks import positive, step
 from calibrary.losses.declare import LossKeywords, loss
-from calibrary.losses.finite import positive
 from calibrary.losses.nodes import LEFT, ORDER, REACH, Nodes
 
 #: Number of nodes per standard deviation: enough for integrals between sign changes to 1e-10.

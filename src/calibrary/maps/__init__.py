@@ -18,16 +18,15 @@ from calibrary.base.errors import RefusedCallError, RefusedError, suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
-from calibrary.maps.base import CalibrationMap
-from calibrary.maps.given import Given
+from calibrary.maps.base import CalibrationMap, Given
 
 __all__ = ["CalibrationMap", "Given", "as_map", "fit_map", "map_at", "map_class", "mapped"]
 
 #: The module of each map; modules are imported when a map is first used.
 _MAPS = {
     "loess": "loess.Loess",
-    "lowess": "lowess.Lowess",
-    "local_linear": "local_linear.LocalLinear",
+    "lowess": "loess.Lowess",
+    "local_linear": "loess.LocalLinear",
     "beta": "likelihood.Beta",
     "platt": "likelihood.Platt",
     "temperature": "likelihood.Temperature",
@@ -41,14 +40,14 @@ _MAPS = {
     "multinomial_spline": "spline.MultinomialSpline",
     "pl": "piecewise.PiecewiseLinear",
     "pl3": "piecewise.PiecewiseLinearLogit",
-    "parabola": "parabola.Parabola",
+    "parabola": "spline.Parabola",
     "isotonic": "isotonic.Isotonic",
     "venn_abers": "venn_abers.VennAbers",
     "cross_venn_abers": "venn_abers.CrossVennAbers",
-    "prevalence": "prevalence.PrevalenceOffset",
+    "prevalence": "prior_shift.PrevalenceOffset",
     "bins": "binned.Binned",
     "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
-    "cumulative_spline": "cumulative_spline.CumulativeSpline",
+    "cumulative_spline": "spline.CumulativeSpline",
     "order_preserving": "order_preserving.OrderPreserving",
 }
 #: The classes by name, also imported when first used.

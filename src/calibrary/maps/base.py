@@ -1,8 +1,9 @@
-"""What every calibration map has in common: it is fitted to labels and confidences, and is then callable."""
+"""What every calibration map has in common, and known maps: any function of the confidence."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -78,3 +79,23 @@ def logit(c: Array) -> Array:
     inside = np.clip(c, EPS, 1.0 - EPS)
     result: Array = np.log(inside) - np.log1p(-inside)
     return result
+
+
+class Given(CalibrationMap):
+    """A function of an array of confidences, used as it is: fitting changes nothing."""
+
+    takes_vectors = True
+
+    def __init__(self, function: Callable[[Array], Any]) -> None:
+        self.function = function
+
+    def _learn(self, view: Predictions) -> None:
+        pass
+
+    def _evaluate(self, c: Array) -> Array:
+        value = as_floats(self.function(c), "map")
+        if value.shape != c.shape:
+            raise RefusedError(
+                f"map returned shape {value.shape} for confidences of shape {c.shape}: return the same shape"
+            )
+        return value

@@ -1,4 +1,4 @@
-"""LOESS as in R: local polynomials over a share of the nearest rows."""
+"""Local regression: LOESS as in R, Cleveland's lowess, and local lines of a fixed width."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from calibrary.data.checks import SMALLEST_SPREAD, Array
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap, logit
 from calibrary.numerics.compiled import worth_compiling
+from calibrary.numerics.smooth.local_linear import epanechnikov_lines
 from calibrary.numerics.smooth.loess import (
     cell_vertices,
     fit_weights,
     hermite,
     local_polynomial,
+    lowess,
     nearest_window,
     row_of,
 )
@@ -158,3 +160,91 @@ class Loess(CalibrationMap):
         if len(doubtful):
             value[doubtful] = self._local(targets[doubtful])[0]
         return value
+
+
+@dataclass
+class Lowess(CalibrationMap):
+    """Local lines over the nearest ``span`` of the rows, joined by straight lines: the smoother of rms ``val.prob``.
+
+    Parameters
+    ----------
+    span : share of the rows in a window (Cleveland's f)
+    delta : rows closer than ``delta`` times the range of c to the last fit are interpolated, not fitted
+    clip : clip the curve to [0, 1]
+
+    Outside the fitted confidences the map is NaN. Sample weights multiply the squared errors, while the span counts
+    rows.
+    """
+
+    span: float = 2.0 / 3.0
+    delta: float = 0.01
+    clip: bool = False
+
+    def _learn(self, view: Predictions) -> None:
+        if not 0.0 < self.span <= 1.0:
+            raise RefusedError(f"span={self.span!r} must be above 0 and at most 1")
+        if not self.delta >= 0.0:
+            raise RefusedError(f"delta={self.delta!r} must not be negative")
+        if view.counted:
+            raise RefusedError(
+                "map='lowess' counts rows, but each of these rows represents many predictions: use map='loess'"
+            )
+        rows = view.sorted
+        self.support_ = (float(rows.c[0]), float(rows.c[-1]))
+        self.x_, self.value_ = lowess(rows.c, rows.y, rows.w, self.span, self.delta * (rows.c[-1] - rows.c[0]))
+
+    def at(self, view: Predictions) -> Array:
+        """The map at the distinct confidences of a binary view, which are already checked."""
+        return self._evaluate(view.ties.c)
+
+    def _evaluate(self, c: Array) -> Array:
+        result: Array = np.interp(c, self.x_, self.value_, left=np.nan, right=np.nan)
+        return np.clip(result, 0.0, 1.0) if self.clip else result
+
+
+#: The published map stays this far from 0 and 1.
+LIMIT = 0.001
+
+
+@dataclass
+class LocalLinear(CalibrationMap):
+    """A line fitted around every point with weights 1 - u^2 within ``bandwidth``; clipped to [0.001, 0.999].
+
+    If a window contains one distinct confidence, the value is the mean label there; if it is empty, the mean label of
+    the nearest.
+    """
+
+    bandwidth: float = 0.01
+
+    def _learn(self, view: Predictions) -> None:
+        if not self.bandwidth > 0.0:
+            raise RefusedError(f"bandwidth={self.bandwidth!r} must be positive")
+        groups = view.ties
+        self.x_, self.y_, self.w_ = groups.c, groups.wy / groups.w, groups.w
+
+    def _evaluate(self, c: Array) -> Array:
+        return smooth_line(self.x_, self.y_, self.w_, c, self.bandwidth)
+
+
+def smooth_line(x: Array, y: Array, w: Array, c: Array, bandwidth: float) -> Array:
+    """The local line through values y at distinct ascending x with weights w, at any c, within the limits."""
+    in_order = c.ndim == 1 and bool((c[1:] >= c[:-1]).all())
+    targets, back = (c, None) if in_order else np.unique(c, return_inverse=True)
+    value = epanechnikov_lines(x, y, w, targets, float(bandwidth))
+    empty = np.flatnonzero(np.isnan(value))
+    if len(empty):
+        value[empty] = _nearest_mean(x, y, w, targets[empty])
+    value = np.clip(value, LIMIT, 1.0 - LIMIT)
+    return value if back is None else value[back.reshape(c.shape)]
+
+
+def _nearest_mean(x: Array, y: Array, w: Array, targets: Array) -> Array:
+    right = np.clip(np.searchsorted(x, targets), 1, max(len(x) - 1, 1))
+    left, right = right - 1, np.minimum(right, len(x) - 1)
+    # distances that differ by rounding only are equal: 0.95 from 0.9 and from 1, or from 0.9 and from 0.9 (1 - 1e-16)
+    reach = np.minimum(np.abs(x[right] - targets), np.abs(targets - x[left])) + 1e-12
+    ends = np.searchsorted(x, targets - reach), np.searchsorted(x, targets + reach, side="right")
+    between = np.column_stack(ends).ravel()
+    weight, label = (np.add.reduceat(np.append(a, 0.0), between)[::2] for a in (w, w * y))
+    result: Array = label / weight
+    return result

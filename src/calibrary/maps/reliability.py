@@ -9,7 +9,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, predictions
-from calibrary.maps.local_linear import LIMIT, LocalLinear, smooth_line
+from calibrary.maps.loess import LIMIT, LocalLinear, smooth_line
 
 __all__ = ["ReliabilityMap"]
 

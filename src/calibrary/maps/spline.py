@@ -1,4 +1,4 @@
-"""Restricted (natural) cubic splines of the log odds, for two classes and for several."""
+"""Smooth curves: restricted (natural) cubic splines, the parabola, and the spline of the cumulative difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
@@ -175,3 +175,77 @@ def log_ratios(p: Array, reference: int) -> Array:
     logs = np.log(np.clip(p, EPS, 1.0 - EPS))
     result: Array = np.delete(logs - logs[:, [reference]], reference, axis=1)
     return result
+
+
+@dataclass
+class Parabola(CalibrationMap):
+    """Weighted least squares of the labels on 1, c, c^2. The curve may leave [0, 1] unless ``clip`` is True."""
+
+    clip: bool = False
+
+    def _learn(self, view: Predictions) -> None:
+        groups = view.ties
+        # centred at the mean, where the columns are nearly orthogonal; with few distinct c the smallest coefficients
+        # are used
+        self.centre_ = float(groups.w @ groups.c / view.total)
+        d = groups.c - self.centre_
+        root = np.sqrt(groups.w)
+        design = np.stack([np.ones(len(d)), d, d * d], axis=1) * root[:, None]
+        self.coef_ = np.linalg.lstsq(design, groups.wy / root, rcond=None)[0]
+
+    def _evaluate(self, c: Array) -> Array:
+        d = c - self.centre_
+        curve = self.coef_[0] + d * (self.coef_[1] + d * self.coef_[2])
+        result: Array = np.clip(curve, 0.0, 1.0) if self.clip else curve
+        return result
+
+
+@dataclass
+class CumulativeSpline(CalibrationMap):
+    """``yhat(c) = c + s'(t(c))``, s a natural cubic spline of the cumulative difference of labels and confidences.
+
+    Rows are in order of their confidence; t is the share of rows up to c, and s is fitted by least squares to ``D(t) =
+    sum of (y - c) up to there / N``. Its ``n_knots`` knots lie evenly from 0 to 1, the ends included. Rows of one
+    confidence are one point, so that neither their order nor copies matter. Between confidences the map is linear,
+    beyond them it is constant, and it is clipped to [0, 1].
+
+    Examples
+    --------
+    >>> from calibrary.maps import as_map
+    >>> curve = as_map("cumulative_spline", n_knots=3).fit([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.4, 0.6, 0.7, 0.9])
+    >>> curve([0.1, 0.9]).round(3).tolist()
+    [0.128, 0.944]
+    """
+
+    n_knots: int = 6
+
+    def _learn(self, view: Predictions) -> None:
+        knots = np.linspace(0.0, 1.0, whole("n_knots", self.n_knots, least=2))
+        ties = view.ties
+        if len(ties.c) < len(knots):
+            raise RefusedError(
+                f"n_knots={len(knots)} needs at least as many distinct confidences, and there are {len(ties.c)}: use "
+                "fewer knots"
+            )
+        t = np.cumsum(ties.w) / view.total
+        difference = np.cumsum(ties.wy - ties.w * ties.c) / view.total
+        root = np.sqrt(ties.w)
+        columns, slopes = natural_spline(t, knots)
+        coef = np.linalg.lstsq((columns * root).T, difference * root, rcond=None)[0]
+        self.support_ = (float(ties.c[0]), float(ties.c[-1]))
+        self.knots_, self.values_ = ties.c, np.clip(ties.c + coef @ slopes, 0.0, 1.0)
+
+    def _evaluate(self, c: Array) -> Array:
+        return np.interp(c, self.knots_, self.values_)
+
+
+def natural_spline(t: Array, knots: Array) -> tuple[Array, Array]:
+    """A basis of the natural cubic splines with these knots, at t, and its derivative there."""
+    columns, slopes = [np.ones_like(t), t], [np.zeros_like(t), np.ones_like(t)]
+    last, before = knots[-1], knots[-2]
+    past = [np.maximum(t - knot, 0.0) for knot in knots]
+    for j in range(len(knots) - 2):
+        to_last, to_before = (last - knots[j]) / (last - before), (before - knots[j]) / (last - before)
+        columns.append(past[j] ** 3 - to_last * past[-2] ** 3 + to_before * past[-1] ** 3)
+        slopes.append(3.0 * (past[j] ** 2 - to_last * past[-2] ** 2 + to_before * past[-1] ** 2))
+    return np.stack(columns), np.stack(slopes)

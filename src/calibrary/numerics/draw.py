@@ -191,3 +191,16 @@ def _checked(rng: Any) -> int:
 def _salt(purpose: str) -> tuple[int, int]:
     digest = hashlib.blake2s(purpose.encode(), digest_size=8, person=b"calibrar").digest()
     return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
+
+
+Hashes = NDArray[np.uint64]
+
+#: The increment of splitmix64's state: 2^64 divided by the golden ratio.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def finalized(x: Hashes) -> Hashes:
+    """Every bit of the result depends on every bit of ``x``; products wrap around."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

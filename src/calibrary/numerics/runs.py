@@ -1,4 +1,4 @@
-"""Runs of equal neighbours, such as tied confidences in ascending order."""
+"""Runs of equal neighbours, such as tied confidences in ascending order, and sums of segments."""
 
 from __future__ import annotations
 
@@ -31,3 +31,27 @@ def run_lengths(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     ends[:-1] = starts[1:]
     ends[-1:] = n
     return ends - starts
+
+
+def segment_sums(x: NDArray[Any], bounds: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sum of x[..., bounds[j]:bounds[j+1]] for every j; empty segments give 0 (``reduceat`` alone would not).
+
+    ``bounds`` may have rows of their own for the rows of ``x``; each must then start with 0 and end with the length.
+    """
+    if bounds.ndim > 1:
+        return _of_rows(x, bounds)
+    starts = bounds[:-1]
+    filled = (bounds[1:] > starts).nonzero()[0]
+    if len(filled) == len(starts) > 0:
+        return np.add.reduceat(x[..., : bounds[-1]], starts, axis=-1, dtype=np.float64)
+    total = np.zeros((*x.shape[:-1], len(starts)))
+    if len(filled):
+        total[..., filled] = np.add.reduceat(x[..., : bounds[-1]], starts[filled], axis=-1, dtype=np.float64)
+    return total
+
+
+def _of_rows(x: NDArray[Any], bounds: NDArray[np.intp]) -> NDArray[np.float64]:
+    rows, n = len(bounds), x.shape[-1]
+    starts = bounds[:, :-1] + n * np.arange(rows)[:, None]
+    joined = np.broadcast_to(x, (rows, n)).reshape(-1)
+    return segment_sums(joined, np.append(starts, rows * n)).reshape(starts.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.bands import on_rows, pointwise
-from calibrary.maps.local_linear import smooth_line
+from calibrary.maps.loess import smooth_line
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from calibrary.base.errors import RefusedError, suggest
 from calibrary.maps import as_map, map_key
 from calibrary.maps.base import CalibrationMap
-from calibrary.maps.isotonic import Isotonic
+from calibrary.maps.isotonic import Isotonic, ShrunkIsotonic
 from calibrary.maps.prior_shift import PriorShift
-from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
 
 #: Every map that can be applied to new predictions, simplest first. The other maps of :mod:`calibrary.maps` (local
 #: regressions, which are undefined beyond the fitted data) are for plots only.

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
-from calibrary.numerics.splitmix import STEP, Hashes, finalized
+from calibrary.numerics.draw import STEP, Hashes, finalized
 
 #: The number of stored hash values (the smallest ones), enough to recognise a part of the rows.
 _KEPT = 256

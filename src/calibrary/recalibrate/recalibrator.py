@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import percent
 from calibrary.data import Data, is_data
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, are_probabilities, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import inside
-from calibrary.maps.prevalence import PrevalenceOffset, prior_shift
+from calibrary.maps.prior_shift import PrevalenceOffset, prior_shift
 from calibrary.maps.vector import ClassWise
 from calibrary.maps.venn_abers import VennAbersBounds
 from calibrary.recalibrate import file
@@ -28,11 +29,60 @@ from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, in_units, probabilities, refuse_swapped
-from calibrary.recalibrate.inverse import inverse_of, score_words
 from calibrary.recalibrate.scores import row_score, row_scores
 from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
 from calibrary.recalibrate.segments import SegmentMaps, fit_segments, no_maps, segment_names
 from calibrary.recalibrate.table import MapGain, RecalibrationGain
+
+#: The number of points at which the direction of a map is checked; two more are near 0 and 1.
+_PLACES = np.concatenate(([0.0, 1e-9, 1e-6, 1e-4], np.linspace(0.0, 1.0, 2001)[1:-1], [1 - 1e-4, 1 - 1e-6, 1.0]))
+#: The number of bisections down to adjacent floating-point numbers.
+_HALVINGS = 60
+_ROUNDING = 1e-12
+
+
+def inverse_of(mapped: Callable[[Array], Array], q: Any, word: str) -> Array:
+    """The smallest score that an increasing map maps to at least q (decreasing: the largest); NaN if there is none."""
+    wanted = as_array(q, "q").astype(np.float64)
+    if not are_probabilities(wanted).all():
+        raise RefusedError(f"q={q!r} must hold probabilities: numbers from 0 to 1")
+    if direction(mapped, word) < 0:
+        return 1.0 - _rising(lambda c: mapped(1.0 - c), wanted)
+    return _rising(mapped, wanted)
+
+
+def direction(mapped: Callable[[Array], Array], word: str) -> int:
+    """1 for an increasing map, -1 for a decreasing one; other maps are refused."""
+    step = np.diff(mapped(_PLACES))
+    rises, falls = bool((step > _ROUNDING).any()), bool((step < -_ROUNDING).any())
+    if rises and falls:
+        raise RefusedError(f"the map {word} is not monotone, so that one probability may correspond to two scores")
+    if not rises and not falls:
+        raise RefusedError(f"the map {word} is constant: it has no inverse")
+    return 1 if rises else -1
+
+
+def _rising(mapped: Callable[[Array], Array], wanted: Array) -> Array:
+    low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        reaches = mapped(middle.ravel()).reshape(wanted.shape) >= wanted
+        low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
+    first, last = mapped(np.array([0.0, 1.0]))
+    return np.where(wanted > last, np.nan, np.where(wanted <= first, 0.0, high))
+
+
+def score_words(mapped: Callable[[Array], Array], q: float, word: str) -> str:
+    """The stated probability that corresponds to the recalibrated probability q, in words."""
+    score = float(inverse_of(mapped, [q], word)[0])
+    if np.isnan(score):
+        return f"No stated probability corresponds to {percent(q)} or more: all values of the map {word} are lower."
+    if direction(mapped, word) < 0:
+        return (
+            f"A recalibrated probability of {percent(q)} or more corresponds to a stated probability of "
+            f"{percent(score)} or less."
+        )
+    return f"A recalibrated probability below {percent(q)} corresponds to a stated probability below {percent(score)}."
 
 
 class Recalibrator:

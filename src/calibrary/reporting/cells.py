@@ -19,7 +19,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import EqualMass, EqualWidth
-from calibrary.numerics.sums.segment_sums import segment_sums
+from calibrary.numerics.runs import segment_sums
 
 #: How far the ECE of a page's cells may be from the ECE of the rows: six digits of a confidence up to one half.
 BOUND = 1e-6

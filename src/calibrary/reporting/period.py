@@ -19,8 +19,7 @@ from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.overall.drift import Drift, drift
-from calibrary.inference.overall.sequential import log_ratios
+from calibrary.inference.overall.sequential import Drift, drift, log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_starts
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, split, units_words

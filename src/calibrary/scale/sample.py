@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_array
-from calibrary.numerics.splitmix import STEP, Hashes, finalized
+from calibrary.numerics.draw import STEP, Hashes, finalized
 
 Integers = NDArray[np.int64]
 

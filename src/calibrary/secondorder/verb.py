@@ -1,21 +1,106 @@
-"""``ensemble``: evaluate the calibration and the claimed uncertainty of an ensemble or posterior."""
+"""``ensemble``: evaluate the calibration and the claimed uncertainty of an ensemble or posterior; its result."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
+from calibrary.base.claims import Sentence
 from calibrary.base.errors import RefusedError, one_of, warn
-from calibrary.base.numbers import percent
+from calibrary.base.markup import html_table
+from calibrary.base.numbers import ends, number, percent, pvalue_cell
 from calibrary.data.asked import checks_options
 from calibrary.data.identity import knows_rows
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import seed_of
-from calibrary.secondorder.calibration import HowAsked, mean_of, members_of, mixture_of
+from calibrary.secondorder.calibration import (
+    EnsembleMean,
+    EnsembleMembers,
+    EnsembleMixture,
+    HowAsked,
+    mean_of,
+    members_of,
+    mixture_of,
+)
 from calibrary.secondorder.given import given
-from calibrary.secondorder.outside import outside_of
-from calibrary.secondorder.result import EnsembleResult
-from calibrary.secondorder.spread import spread_of
-from calibrary.secondorder.uncertainty import decomposition_of
+from calibrary.secondorder.outside import OutsideResult, outside_of
+from calibrary.secondorder.spread import EnsembleSpread, spread_of
+from calibrary.secondorder.uncertainty import EnsembleDecomposition, decomposition_of
+
+
+@dataclass(frozen=True)
+class EnsembleResult(Result):
+    """The result of :func:`calibrary.ensemble`. Print it, or use ``sentence``.
+
+    Attributes
+    ----------
+    mean, members, mixture, spread, decomposition : the parts, each with ``estimate``, ``low``, ``high``, ``pvalue``
+        and ``sentence``
+    outside : the result of :func:`calibrary.outside_rows` for the mean; None without rows that belong to no class
+    kind : the interpretation of the members: "draws" or "mixture"
+    n, n_members, n_classes, n_labels : numbers of rows, members, classes and labels
+    confidence_level, n_resamples : the settings
+    sentence : the whole result in words
+    """
+
+    mean: EnsembleMean
+    members: EnsembleMembers
+    mixture: EnsembleMixture
+    spread: EnsembleSpread
+    decomposition: EnsembleDecomposition
+    outside: OutsideResult | None
+    kind: str
+    n: int
+    n_members: int
+    n_classes: int
+    n_labels: int
+    confidence_level: float
+    n_resamples: int
+
+    @property
+    def sentence(self) -> Sentence:
+        """The whole result in words."""
+        said = [part.sentence for part in (self.mean, self.members, self.mixture, self.spread, self.decomposition)]
+        if self.outside is not None:
+            said.append(self.outside.sentence)
+        return Sentence.joined(" ", said)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """The numbers by name, formatted for display: value, interval, p-value."""
+        s, d = self.spread, self.decomposition
+        answers: list[tuple[str, Any]] = [
+            ("calibration error of the mean", self.mean),
+            ("mean slope of the members", self.members),
+            ("calibration error of the best mixture", self.mixture),
+            ("true variance" if s.method != "features" else "smallest true variance", s),
+            ("epistemic uncertainty (entropy), p as a detector of errors", d),
+        ]
+        rows = [
+            (
+                name,
+                "no estimate" if isnan(x.estimate) else number(x.estimate),
+                ends(x.low, x.high),
+                pvalue_cell(x.pvalue),
+            )
+            for name, x in answers
+        ]
+        return [*rows[:3], ("claimed variance", number(s.claimed), "", ""), *rows[3:]]
+
+    def _repr_html_(self) -> str:
+        """The numbers as HTML, for notebooks."""
+        return html_table(("", "estimate", "interval", "p"), self.rows())
+
+    def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+        """Draw the estimated against the claimed spread; returns the matplotlib Axes."""
+        from calibrary.plots.ensembles import plot_spread
+
+        return plot_spread(self, ax=ax, caption=caption, theme=theme)
+
 
 KINDS = ("draws", "mixture")
 #: Below this many draws there is a warning: M of them show (M - 1)/M of the variance of the distribution.

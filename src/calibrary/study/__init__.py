@@ -5,8 +5,7 @@ from __future__ import annotations
 from calibrary.base.moved import old_names as _old_names
 from calibrary.study.classes import ClassWorld
 from calibrary.study.construction import Bias, BiasByConstruction, Candidate
-from calibrary.study.curves import CURVES, CalibrationCurve
-from calibrary.study.laws import LAWS, Law
+from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, Law
 from calibrary.study.mine import Mine, mine
 from calibrary.study.portfolio import PORTFOLIO, DetectorWorld, FeatureWorld, FittedWorld, portfolio
 from calibrary.study.presets import PRESETS, Preset, Size

@@ -1,4 +1,4 @@
-"""Calibration curves: the true probability of the event where the model states c."""
+"""The laws of stated confidences, and calibration curves: the true probability where the model states c."""
 
 from __future__ import annotations
 
@@ -99,3 +99,79 @@ def curve_of_temperature(slope: float) -> CalibrationCurve:
         f"temperature {slope:g}", 1000 + round(1000 * slope), "over-confident" if slope < 1 else "under-confident",
         temperature(slope),
     )  # fmt: skip
+
+
+#: Nine verbal grades of probability, and how often people use them.
+_GRADES = np.array([0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98])
+_SHARES = np.array([0.15, 0.15, 0.1, 0.08, 0.08, 0.08, 0.1, 0.13, 0.13])
+
+
+@dataclass(frozen=True)
+class Law:
+    """A distribution of the confidence.
+
+    Attributes
+    ----------
+    name : the name in tables
+    number : its number in the random stream of a shard, which must stay unique
+    quantile : the quantile function: the confidence below which a share u of the predictions lies
+    words : a description of such a model
+    """
+
+    name: str
+    number: int
+    quantile: Callable[[Array], Array]
+    words: str
+
+
+def beta_law(alpha: float, beta: float) -> Callable[[Array], Array]:
+    """The quantile function of Beta(alpha, beta)."""
+
+    def quantile(u: Array) -> Array:
+        from scipy.special import betaincinv
+
+        return np.asarray(betaincinv(alpha, beta, u))
+
+    return quantile
+
+
+def _logit_normal(mean: float, sd: float) -> Callable[[Array], Array]:
+    def quantile(u: Array) -> Array:
+        from scipy.special import expit, ndtri
+
+        return np.asarray(expit(mean + sd * ndtri(u)))
+
+    return quantile
+
+
+def _top(u: Array) -> Array:
+    return 0.3 + 0.7 * beta_law(2.5, 0.6)(u)
+
+
+def _grades(u: Array) -> Array:
+    return _GRADES[np.searchsorted(np.cumsum(_SHARES)[:-1], u, side="right")]
+
+
+def _two_humps(u: Array) -> Array:
+    low, high = beta_law(4.0, 12.0), beta_law(12.0, 4.0)
+    return np.where(u < 0.5, low(np.minimum(2.0 * u, 1.0)), high(np.maximum(2.0 * u - 1.0, 0.0)))
+
+
+def _sure(u: Array) -> Array:
+    """One prediction in five is exactly 1; the others are uniform."""
+    return np.where(u < 0.8, np.minimum(u / 0.8, 1.0), 1.0)
+
+
+LAWS: dict[str, Law] = {
+    law.name: law
+    for law in (
+        Law("wide", 1, beta_law(0.8, 0.8), "all confidences about equally often"),
+        Law("sharp", 2, _logit_normal(0.0, 2.5), "most confidences near 0 or 1"),
+        Law("rare", 3, _logit_normal(-3.5, 1.2), "5% positives"),
+        Law("top", 4, _top, "the confidence in the predicted class"),
+        Law("ties", 5, _grades, "nine grades, as people state them"),
+        Law("very rare", 6, _logit_normal(-6.0, 1.2), "0.5% positives"),
+        Law("two humps", 7, _two_humps, "two groups of confidences, around 0.25 and 0.75"),
+        Law("ones", 8, _sure, "one prediction in five is exactly 1"),
+    )
+}

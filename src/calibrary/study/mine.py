@@ -13,8 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.study.construction import BiasByConstruction
-from calibrary.study.curves import CalibrationCurve
-from calibrary.study.laws import Law, beta_law
+from calibrary.study.curves import CalibrationCurve, Law, beta_law
 from calibrary.study.panel import binary_panel
 from calibrary.study.presets import Preset, Size
 from calibrary.study.result import StudyResult

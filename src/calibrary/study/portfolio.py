@@ -24,8 +24,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.lookup import catalogue
 from calibrary.models.leave_one_out import jackknife_predictions
 from calibrary.numerics.draw import addressed, generator
-from calibrary.study.curves import CURVES
-from calibrary.study.laws import LAWS
+from calibrary.study.curves import CURVES, LAWS
 from calibrary.study.measures import Field, Readings, portfolio_row
 from calibrary.study.panel import Number
 from calibrary.study.shards import Shard

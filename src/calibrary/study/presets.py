@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from calibrary.base.errors import one_of
 from calibrary.study.classes import ClassWorld
-from calibrary.study.curves import CURVES, curve_of_temperature
-from calibrary.study.laws import LAWS
+from calibrary.study.curves import CURVES, LAWS, curve_of_temperature
 from calibrary.study.world import REPORTS, World
 
 AnyWorld = World | ClassWorld

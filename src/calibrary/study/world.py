@@ -15,8 +15,7 @@ from calibrary.data.predictions import predictions
 from calibrary.metrics.curve.distance import lower_distance
 from calibrary.numerics.draw import generator
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
-from calibrary.study.curves import CURVES, CalibrationCurve
-from calibrary.study.laws import LAWS, Law
+from calibrary.study.curves import CURVES, LAWS, CalibrationCurve, Law
 
 #: The numbers of grid points for the true errors, and for the linear programme, which takes a third of a second.
 _FINE, _COARSE, _PLACES = 20_000, 120, 61

@@ -1,7 +1,8 @@
-"""The formulas that estimate a model's performance on new rows from its refits."""
+"""The formulas that estimate a model's performance on new rows from its refits, and their intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import expit, logit
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.inference.draw.resampling import means
+from calibrary.inference.draw.resampling import alpha_of, means, quantiles
 
 #: The probability that a row is in a bootstrap sample: 1 - 1/e.
 IN_SAMPLE = 1.0 - np.exp(-1.0)
@@ -70,3 +71,94 @@ def logistic_emax(intercept: float, slope: float) -> float:
         return float("nan")
     grid = np.linspace(0.0, 1.0, 2001)[1:-1]
     return float(np.abs(grid - expit(intercept + slope * logit(grid))).max())
+
+
+class IntervalEnds(NamedTuple):
+    """The ends of one interval for each value; NaN if there is none."""
+
+    low: Array
+    high: Array
+
+
+def no_ends(n: int) -> IntervalEnds:
+    return IntervalEnds(np.full(n, np.nan), np.full(n, np.nan))
+
+
+def of_errors(apparent: Array, training: Array, test: Array, level: float, laws: Sequence[str] = ()) -> IntervalEnds:
+    r"""The interval of the value on new rows, from the errors of the refits' apparent values.
+
+    The error of a refit's apparent value is its difference from the refit's value on the original rows. It estimates
+    the error of the model's apparent value, which is its difference from the true value. The quantiles of these errors
+    are subtracted from the apparent value: :math:`[\theta - q_{1-\alpha/2}, \theta - q_{\alpha/2}]`. The errors vary
+    even if the apparent values are constant, such as the slope, intercept and O/E of a maximum likelihood fit.
+
+    For the refits the original sample is the population, and the fitted model is the truth. Its signal is too strong,
+    because it includes the optimism. ``laws`` says for each value how its errors depend on the signal:
+    "logit" (the area under the ROC curve) computes them on the log odds, where they depend on it the least;
+    "signal" (the slope of a maximum likelihood fit) widens them, see :func:`_signal`.
+    """
+    tail = alpha_of(level) / 2.0
+    laws = laws or [""] * len(apparent)
+    found = [
+        _LAWS[law](float(own), mine, other, tail)
+        for law, own, mine, other in zip(laws, apparent, training.T, test.T, strict=True)
+    ]
+    ends = np.array(found).reshape(-1, 2)
+    return IntervalEnds(ends[:, 0], ends[:, 1])
+
+
+def _plain(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
+    low, high = _tails(training - test, tail)
+    return apparent - high, apparent - low
+
+
+def _logit(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
+    """The interval of a share, computed on its log odds; without transformation if a value is 0 or 1."""
+    values = np.concatenate(([apparent], training, test))
+    if np.nanmin(values) <= 0.0 or np.nanmax(values) >= 1.0:
+        return _plain(apparent, training, test, tail)
+    low, high = _plain(float(logit(apparent)), logit(training), logit(test), tail)
+    return float(expit(low)), float(expit(high))
+
+
+def _signal(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
+    r"""The interval of the calibration slope, for the signal without the optimism.
+
+    The variance of a slope is inversely proportional to the signal, the likelihood-ratio statistic of the model. The
+    refits have the signal of the fitted model, of which only the share :math:`c`, the corrected slope, is real (van
+    Houwelingen and le Cessie 1990). The deviations of the refits' errors from their mean are therefore multiplied by
+    :math:`1/\sqrt c`. For a model that was not fitted by maximum likelihood (apparent slope not 1) they are not
+    changed.
+    """
+    errors = training - test
+    mean = float(np.nanmean(errors)) if not np.isnan(errors).all() else np.nan
+    real = min(apparent - mean, 1.0)
+    if not (abs(apparent - 1.0) <= _LIKELIHOOD_FIT and real >= _LEAST_SIGNAL):
+        return _plain(apparent, training, test, tail)
+    low, high = mean + (_tails(errors, tail) - mean) / np.sqrt(real)
+    return apparent - high, apparent - low
+
+
+#: The tolerance for an apparent slope of 1 (maximum likelihood), and the smallest share of real signal.
+_LIKELIHOOD_FIT, _LEAST_SIGNAL = 0.01, 0.2
+_LAWS = {"": _plain, "logit": _logit, "signal": _signal}
+
+
+def _tails(errors: Array, tail: float) -> Array:
+    """The lower and upper quantiles at the ranks tail (B + 1); the extremes if B is small."""
+    known = errors[~np.isnan(errors)]
+    if len(known) < 2:
+        return np.full(2, np.nan)
+    rank = max(tail * (len(known) + 1) - 1.0, 0.0) / (len(known) - 1)
+    return quantiles(known, [rank, 1.0 - rank])
+
+
+def shifted(apparent: Array, training: Array, test: Array, level: float) -> IntervalEnds:
+    """The interval of Noma and others: that of the apparent value, shifted by the optimism.
+
+    Its width is 0 if the apparent values are constant, such as the slope of a maximum likelihood fit.
+    """
+    tail = alpha_of(level) / 2.0
+    move = means(training - test)
+    ends = np.array([quantiles(column, [tail, 1.0 - tail]) for column in training.T]).reshape(-1, 2)
+    return IntervalEnds(ends[:, 0] - move, ends[:, 1] - move)

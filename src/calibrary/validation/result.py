@@ -20,7 +20,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means, quantiles
 from calibrary.lookup import catalogue
-from calibrary.maps.lowess import Lowess
+from calibrary.maps.loess import Lowess
 from calibrary.validation import file
 from calibrary.validation.corrections import logistic_emax
 from calibrary.validation.measures import SPOKEN

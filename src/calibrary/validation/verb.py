@@ -20,9 +20,8 @@ from calibrary.inference.draw.resampling import check_level, means
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.draw import generator
 from calibrary.validation import corrections
-from calibrary.validation.corrections import Corrected
+from calibrary.validation.corrections import Corrected, IntervalEnds, no_ends, of_errors
 from calibrary.validation.imputed import data_sets, poolable_metrics, pooled_validation
-from calibrary.validation.intervals import IntervalEnds, no_ends, of_errors
 from calibrary.validation.measures import Measured, Measures, chosen
 from calibrary.validation.procedure import (
     Procedure,

@@ -11,7 +11,7 @@ import definitions
 from calibrary.kernels import LOO_GRID, median_bandwidth
 from calibrary.metrics.kernel.stein import stein_features
 from calibrary.numerics import compiled
-from calibrary.numerics.sums import pair_matrix, tile_median
+from calibrary.numerics.sums import pair_matrix, pair_median
 from calibrary.numerics.sums import tiles as pair_tiles
 from calibrary.numerics.sums.dirichlet import leave_one_out_shares
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, TiledMatrix
@@ -108,7 +108,7 @@ def test_triangles_by_blocks_of_rows_equal_the_trace(monkeypatch):
 @pytest.mark.parametrize("listed", [True, False])
 def test_the_middle_distances_of_tiles_are_those_of_the_full_list(metric, k, listed, always_compiled, monkeypatch):
     if not listed:
-        monkeypatch.setattr(tile_median, "_LISTED", 0)
+        monkeypatch.setattr(pair_median, "_LISTED", 0)
     rng = np.random.default_rng(k)
     x = np.round(rng.dirichlet(np.ones(k), 160), 2 if k == 3 else 6)
     mass = rng.integers(1, 4, 160).astype(float)
@@ -116,7 +116,7 @@ def test_the_middle_distances_of_tiles_are_those_of_the_full_list(metric, k, lis
     d = pdist(x, "cityblock") / 2 if metric == "tv" else pdist(x)
     every = np.sort(np.repeat(d, (mass[i] * mass[j]).astype(int)))
     for rank in (0, 1, len(every) // 3, len(every) // 2, len(every) - 1):
-        low, high = tile_median.middle_distances(x, metric, mass, rank)
+        low, high = pair_median.middle_distances(x, metric, mass, rank)
         assert high == pytest.approx(every[rank], abs=1e-14)
         if rank:
             assert low == pytest.approx(every[rank - 1], abs=1e-14)

@@ -19,7 +19,7 @@ from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import batches, generator, label_counts, rows_with_labels
-from calibrary.numerics.sums.segment_sums import segment_sums
+from calibrary.numerics.runs import segment_sums
 
 
 @metric(

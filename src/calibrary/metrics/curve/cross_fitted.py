@@ -19,9 +19,8 @@ from calibrary.data.views import Views
 from calibrary.maps import as_map
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted, fixed_folds, mapped_by, rows_of, usual_map
 from calibrary.maps.ends import with_ends
-from calibrary.maps.free_beta import FreeBeta
-from calibrary.maps.isotonic import Isotonic
-from calibrary.maps.shrunk_isotonic import ShrunkIsotonic
+from calibrary.maps.isotonic import Isotonic, ShrunkIsotonic
+from calibrary.maps.likelihood import FreeBeta
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.metrics.point.scoring_functions import ProperScore
 from calibrary.numerics.draw import shuffled

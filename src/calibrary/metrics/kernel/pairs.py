@@ -29,8 +29,7 @@ from calibrary.kernels import (
 )
 from calibrary.metrics.machinery.declare import Common, Options, TestResult, bonferroni
 from calibrary.numerics.draw import redrawn_rows, redrawn_signs
-from calibrary.numerics.sums.called import CalledMatrix
-from calibrary.numerics.sums.pair_matrix import PairMatrix
+from calibrary.numerics.sums.pair_matrix import CalledMatrix, PairMatrix
 from calibrary.numerics.sums.tiles import LineMatrix, MeanMatrix, pair_tiles
 
 #: Largest number of rows for which the matrix is stored.

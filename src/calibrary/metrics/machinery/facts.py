@@ -195,7 +195,7 @@ class Facts:
     smooth : whether the metric is a mean of row scores, a ratio of such means, a rank statistic or a likelihood fit, so
         that repeated rows cause no bias, and a bootstrap can estimate the optimism on a model's own training data
     refit_errors : for the value ("") or a field, how errors of refits depend on the strength of a model: "logit" or
-        "signal", see :mod:`calibrary.validation.intervals`
+        "signal", see :mod:`calibrary.validation.corrections`
     law : the large-sample distribution of the interval: "debiased square", "Brier excess", "observed over expected",
         "expected over observed" or "profile likelihood"; means of row losses are normal and need no entry
     cells : how the metric is computed from a table of cells (:class:`CellFacts`); None: inferred from ``weights`` and

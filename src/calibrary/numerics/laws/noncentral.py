@@ -1,4 +1,4 @@
-"""The noncentral chi-squared distribution: its upper tail with full relative accuracy, and its noncentrality."""
+"""The noncentral chi-squared distribution, and the mean of the absolute value of a normal variable."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 
 def noncentral_sf(x: float, df: float, noncentrality: float) -> float:
@@ -33,3 +34,15 @@ def noncentrality_of(x: float, df: float, tail: float) -> float:
     if float(scipy.special.chdtrc(df, x)) >= tail:
         return 0.0
     return float(scipy.special.chndtrinc(x, df, 1.0 - tail))
+
+
+Array = NDArray[np.float64]
+
+
+def folded_normal_mean(mean: Array, spread: Array) -> Array:
+    """E|X| of a normal X with that mean and standard deviation, which may be zero."""
+    z = mean / np.where(spread > 0, spread * math.sqrt(2.0), 1.0)
+    with np.errstate(over="ignore"):  # many standard deviations from zero the density is zero
+        density = np.exp(-(z**2))
+    folded = spread * math.sqrt(2.0 / math.pi) * density + mean * scipy.special.erf(z)
+    return np.where(spread > 0, folded, np.abs(mean))
