@@ -49,6 +49,8 @@ __all__ = [
 class Row:
     """One value of an evaluation. ``part`` names the value if the metric has several; ``note`` holds warnings.
 
+    ``method`` is that of the interval, and ``reason`` why it was chosen, in the words of :func:`calibrary.interval`.
+
     ``among`` is the number of p-values for which this row's p-value is adjusted, if not all of the table.
     """
 
@@ -72,6 +74,7 @@ class Row:
     primary: bool = False
     among: int | None = None
     note: str = ""
+    reason: str = ""
 
     @property
     def label(self) -> str:
@@ -365,7 +368,7 @@ def evaluate_data(
         return found
 
     # a slow metric that was not named gets its value only, which another process can compute meanwhile
-    slow = [entry for entry in chosen if entry.costly and entry.key not in by_name]
+    slow = [e for e in chosen if (e.costly or sample.p.n >= (e.costly_from or math.inf)) and e.key not in by_name]
     aside = slow if drawn and (question.workers or 1) > 1 and can_fork() else []
     with ExitStack() as open_:
         child = open_.enter_context(Forked(lambda: [measured(e).without_statistic for e in aside])) if aside else None
@@ -376,7 +379,7 @@ def evaluate_data(
             if entry not in aside:
                 found[entry.key] = measured(entry)
         done = [m.statistic for m in found.values() if m.statistic is not None]
-        taken = [s for s in done if s.entry is not None and (not s.entry.costly or s.name in by_name)]
+        taken = [s for s in done if s.entry is not None and s.entry not in slow]
         wanted = {"intervals": intervals, "tests": tests, "named": by_name}
         inferred, failed = _surviving(taken, question, wanted, primary) if taken else ({}, {})
         if child is not None:

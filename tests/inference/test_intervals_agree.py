@@ -167,6 +167,7 @@ def test_interval_evaluate_verdict_and_report_give_the_same_interval(kind, k):
     for id in SAME:
         alone = cal.interval(id, y, p, **draws)
         row = cal.evaluate(y, p, metrics=[id], intervals=True, **draws).row(id)
+        assert (row.method, row.reason) == (table.row(id).method, table.row(id).reason) == (alone.method, alone.note)
         judged = cal.verdict(f"{id}<0.5", y, p, **draws)
         # the last digit may depend on the number of replicates that are computed at once
         for found in (row, table.row(id), judged):

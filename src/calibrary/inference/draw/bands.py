@@ -49,11 +49,18 @@ def on_rows_and_labels(
     """
     source = generator(rng, "rows and labels")
     n, share = max(round(weight.sum()), 1), weight / weight.sum()
+    few = n <= 10 * len(weight) and bool((weight == np.rint(weight)).all())  # drawing each row is faster than counts
+    row = np.repeat(np.arange(len(weight)), weight.astype(np.intp)) if few else np.empty(0, dtype=np.intp)
     curves = []
     for _ in range(bounded("n_resamples", n_resamples, MOST_CURVES)):
-        count = source.multinomial(n, share)
+        drawn = row[source.integers(0, n, n)] if few else row
+        count = np.bincount(drawn, minlength=len(weight)) if few else source.multinomial(n, share)
         used = np.flatnonzero(count)
-        curves.append(reading(used, count[used], source.binomial(count[used], chance[used])))
+        if few:
+            events = np.bincount(drawn[source.random(n) < chance[drawn]], minlength=len(weight))[used]
+        else:
+            events = source.binomial(count[used], chance[used])
+        curves.append(reading(used, count[used], events))
     return np.array(curves)
 
 

@@ -116,15 +116,18 @@ def counts_of(
     first = run_starts(place)
     single = np.flatnonzero(atoms.n == 1)
     several = np.flatnonzero(atoms.n > 1)
-    lean = atoms.weight[:, None] * atoms.lean
     for size in chunks(n_resamples, len(atoms.q)):
-        events = np.empty((size, len(atoms.q)))
-        events[:, single] = rng.random((size, len(single))) < q[single]
-        events[:, several] = rng.binomial(atoms.n[several], q[several], (size, len(several)))
+        events: NDArray[Any] = rng.random((size, len(single))) < q[single]
+        if len(several):
+            every = np.empty((size, len(atoms.q)))
+            every[:, single] = events
+            every[:, several] = rng.binomial(atoms.n[several], q[several], (size, len(several)))
+            events = every
         residual = events - atoms.n * atoms.q
+        residual *= atoms.weight
         places = np.zeros((size, PLACES))
-        places[:, place[first]] = np.add.reduceat(residual * atoms.weight, first, axis=1)
-        yield ResidualSums(places, residual @ lean, None)
+        places[:, place[first]] = np.add.reduceat(residual, first, axis=1)
+        yield ResidualSums(places, residual @ atoms.lean, None)
 
 
 def _labels(look: Look, n_resamples: int, rng: np.random.Generator) -> Iterator[ResidualSums]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,7 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
 
 
 def _area_of_the_walk() -> ReplicateForm:
@@ -26,25 +27,30 @@ def _area_of_the_walk() -> ReplicateForm:
             step = view.residual if new_y is None else new_y - view.c
             weight = view.w if new_w is None else new_w
             step = np.add.reduceat((step if weight is None else step * weight)[order], start)
-            found = area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm)
-            return found ** (1.0 / norm) if root else found
+            return float(area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm, root))
 
         def many(new_y: Any) -> Array:
             step = new_y - view.c if view.w is None else (new_y - view.c) * view.w
             step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
-            below = np.zeros((len(step), len(wide)))
-            np.cumsum(step, axis=1, out=below[:, 1:])
-            below /= view.total
-            above = below[:, -1:] - below
-            found = np.asarray((np.abs(below) ** norm + np.abs(above) ** norm) @ wide)
-            return found ** (1.0 / norm) if root else found
+            return area_of(step, wide, view.total, norm, root)
 
         return InBlocks(value, many)
 
     return ReplicateForm(prepare)
 
 
-@metric("atb", replicate=_area_of_the_walk())
+def _area_of_cells() -> CellForm:
+    """The same error from counts of events in cells, each of which is one step of the walk."""
+
+    def value(cells: CellCounts, options: Mapping[str, Any]) -> Callable[[Array], Array]:
+        expected, total, wide = cells.n * cells.c, float(cells.n.sum()), stretches(cells.c)
+        norm, root = options.get("norm", 2), bool(options.get("root"))
+        return lambda counts: area_of(counts - expected, wide, total, norm, root)
+
+    return CellForm(value, options=("norm", "root"))
+
+
+@metric("atb", replicate=_area_of_the_walk(), cell_value=_area_of_cells())
 def averaged_two_bin_error(
     view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False, **common: Unpack[Common]
 ) -> float:
@@ -79,7 +85,7 @@ def averaged_two_bin_error(
     if debias and norm != 2:
         raise RefusedError(f"debias=True is for norm=2, and norm={norm!r}: leave out one of the two arguments")
     ties = view.ties
-    value = area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm)
+    value = float(area_of(ties.wy - ties.w * ties.c, stretches(ties.c), view.total, norm))
     if debias:
         view.refuse_shares("debias=True")
         value -= float(view.mean(view.residual**2)) / view.total
@@ -110,13 +116,14 @@ def stretches(c: Array) -> Array:
     return wide
 
 
-def area_of(steps: Array, wide: Array, total: float, norm: float) -> float:
-    """Sum over the intervals of |A|^norm + |R - A|^norm, which are constant on each interval."""
-    below = np.empty(len(wide))
-    below[0] = 0.0
-    np.cumsum(steps, out=below[1:])
+def area_of(steps: Array, wide: Array, total: float, norm: float, root: bool = False) -> Array:
+    """Sum over the intervals of |A|^norm + |R - A|^norm, which are constant on each interval, along the last axis."""
+    below = np.zeros((*steps.shape[:-1], len(wide)))
+    np.cumsum(steps, axis=-1, out=below[..., 1:])
     below /= total
-    above = below[-1] - below
+    above = below[..., -1:] - below
     if norm == 2:
-        return float(np.einsum("t,t,t", below, below, wide) + np.einsum("t,t,t", above, above, wide))
-    return float((np.abs(below) ** norm + np.abs(above) ** norm) @ wide)
+        found = np.einsum("...t,...t,t", below, below, wide) + np.einsum("...t,...t,t", above, above, wide)
+    else:
+        found = (np.abs(below) ** norm + np.abs(above) ** norm) @ wide
+    return np.asarray(found ** (1.0 / norm) if root else found)

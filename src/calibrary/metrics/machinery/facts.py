@@ -210,6 +210,7 @@ class Facts:
         one) -> "mean", "slope" or "spiegelhalter"
     costly : whether one value needs a cross-validation, a bandwidth search or all pairs, so that a table of many
         metrics gives no interval and no p-value for it unless it is named
+    costly_from : the number of rows from which the same holds for a metric whose draws are slow on many rows
     differentiable : whether the metric has a gradient in the probabilities, and can be a training loss or penalty
     unbiased : whether its expectation on any number of rows equals that on infinitely many
     imbalance, many_classes : for a rare class, or very many classes: "made" (designed for this) or "keeps" (still
@@ -288,6 +289,7 @@ class Facts:
     inverted_in_tables: bool = False
     overall: Mapping[str, str] = field(default_factory=dict, hash=False)
     costly: bool = False
+    costly_from: int | None = None
     differentiable: bool = False
     unbiased: bool = False
     imbalance: str = ""
