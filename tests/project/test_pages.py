@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 
@@ -250,3 +251,34 @@ def test_the_metrics_whose_weights_are_not_copies_differ_by_what_the_page_says()
             largest[id] = max(largest[id], abs(cal.compute(id, y, p, sample_weight=w) - copies))
     assert largest.pop("ece") < 1e-12
     assert all(said[id] / 2 < found <= said[id] for id, found in largest.items()), largest
+
+
+@pytest.fixture
+def glossary(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return importlib.import_module("glossary")
+
+
+def test_the_first_mention_of_a_word_is_linked_to_the_glossary(glossary):
+    terms = glossary.meanings((ROOT / "docs/glossary.md").read_text(encoding="utf-8"))
+    page = (
+        "<h1>A store</h1><p>The page states it; <code>the store</code>. Each lens, and lenses. "
+        '<a href="x">over-confident</a> and over-confident. A state is added to the state of a day.</p><p>the store</p>'
+    )
+    found = glossary.linked(page, terms, "../glossary.html")
+    words = re.findall(r'<a class="word" href="\.\./glossary\.html#([\w-]+)" title="([^"]+)">([^<]+)</a>', found)
+    assert [(place, shown) for place, _, shown in words] == [
+        ("word-lens", "lens"), ("word-over-confident", "over-confident"), ("word-state", "state"),
+        ("word-store", "store"),
+    ]  # fmt: skip
+    assert words[2][1] == "a small table of counts that stands for any number of predictions"
+    assert re.sub(r'<a class="word"[^>]*>([^<]+)</a>', r"\1", found) == page
+    assert "<p>the <a" in found  # not the heading, not the code
+
+
+def test_every_word_that_is_linked_has_its_place_in_the_glossary(glossary):
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    terms = glossary.meanings(text)
+    assert {"Lens", "State", "Store", "World", "Claimed spread"} <= set(terms)
+    assert all(len(said) > 10 for said in terms.values())
+    assert len({glossary.anchor(term) for term in terms}) == len(terms)
