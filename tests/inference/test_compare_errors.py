@@ -26,19 +26,19 @@ def models(seed, n=200, slope=2.0):
 
 @pytest.mark.parametrize(
     ("id", "method"),
-    [("ece", "inversion"), ("ks", "inversion"), ("ici", "triangle"), ("bs", "bootstrap"), ("ce2_db", "bootstrap")],
+    [("ece", "joint"), ("ks", "joint"), ("ici", "joint"), ("bs", "bootstrap"), ("ce2_db", "bootstrap")],
 )
 def test_the_method_that_auto_chooses(id, method):
     y, a, b = models(0, n=60)
     assert cal.compare(id, y, a, b, n_resamples=39, rng=0).method == method
 
 
-@pytest.mark.parametrize("method", ["inversion", "triangle", "basic", "percentile", "bc", "normal"])
+@pytest.mark.parametrize("method", ["joint", "basic", "percentile", "bc", "normal"])
 def test_the_pvalue_agrees_with_the_interval_at_any_level(method):
     decided = set()
     for seed in range(12):
         y, a, b = models(seed, n=120, slope=1.5 + seed / 3)
-        id = "ece" if method in ("inversion", "triangle") else "bs"
+        id = "ece" if method == "joint" else "bs"
         for level in (0.9, 0.95):
             draws = 59 if id == "ece" else 999
             r = cal.compare(id, y, a, b, method=method, n_resamples=draws, confidence_level=level, rng=seed)
@@ -69,16 +69,56 @@ def test_it_covers_the_difference_where_the_bootstrap_does_not():
     assert basic <= ours - 6
 
 
-def _statistic(y, p):
-    sample, question = cal.inference.draw.statistic.read_call("ece", y, p, {})
-    return cal.inference.draw.statistic.as_statistic("ece", sample, question, redrawn=True)
+@pytest.mark.parametrize("metric", ["ece", "ecce_mad"])
+def test_models_with_errors_of_one_direction_are_told_apart(metric):
+    found = 0
+    for seed in range(20):
+        y, q, _ = models(seed, n=2600)
+        worse, better = (expit(slope * logit(q)) for slope in (1.5, 1.25))
+        r = cal.compare(metric, y, worse, better, n_resamples=199, rng=seed)
+        found += r.low > 0
+        truth = [cal.inference.draw.population.population(_statistic(y, p, metric), q)[0] for p in (worse, better)]
+        assert r.low <= truth[0] - truth[1] <= r.high
+    assert found >= 15
+
+
+def test_equal_and_nearly_equal_models():
+    y, a, _ = models(5)
+    same = cal.compare("ece", y, a, a, n_resamples=99, rng=0)
+    assert (same.difference, same.low, same.high, same.pvalue) == (0, 0, 0, 1)
+    r = cal.compare("ece", y, a, np.clip(a + 1e-9, 0, 1), n_resamples=99, rng=0)
+    assert max(abs(r.low), abs(r.high)) < 1e-4
+
+
+def test_the_old_methods_work_and_name_the_new_one():
+    y, a, b = models(1)
+    with pytest.warns(DeprecationWarning, match="method='triangle' of compare is an old name: use method='joint'"):
+        old = cal.compare("ece", y, a, b, method="triangle", n_resamples=39, rng=0)
+    assert old == cal.compare("ece", y, a, b, n_resamples=39, rng=0)
+
+
+def test_many_rows_are_drawn_in_common_cells():
+    from calibrary.inference.draw.cells import cells_of_pair
+
+    y, a, b = models(3, n=20_000)
+    r = cal.compare("ece", y, a, b, n_resamples=99, rng=0)
+    rows = cal.compare("ece", y, a, b, method="normal", n_resamples=99, rng=0)
+    assert r.standard_error == pytest.approx(rows.standard_error, rel=0.4)
+    one, two = cells_of_pair(_statistic(y, a), _statistic(y, b))
+    assert one.sample.p.n < 10_000
+    assert one.observed[0] - two.observed[0] == pytest.approx(r.difference, abs=2e-4)
+
+
+def _statistic(y, p, metric="ece"):
+    sample, question = cal.inference.draw.statistic.read_call(metric, y, p, {})
+    return cal.inference.draw.statistic.as_statistic(metric, sample, question, redrawn=True)
 
 
 def test_other_rows_for_the_second_model():
     y, a, _ = models(2)
     z, _, b = models(3)
     r = cal.compare("ece", y, a, b, y_true_b=z, n_resamples=39, rng=0)
-    assert r.method == "inversion"
+    assert r.method == "joint"
     assert r.low < 0
 
 

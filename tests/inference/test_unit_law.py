@@ -167,7 +167,7 @@ def test_brier_with_few_units_covers():
     assert inside >= 36  # before Student's law: 32 of 40
 
 
-def test_two_models_on_units_are_compared_by_the_ends_of_their_intervals():
+def test_two_models_on_units_are_compared_by_pairs_of_true_errors():
     inside = 0
     for seed in range(15):
         rng = np.random.default_rng(seed)
@@ -177,6 +177,6 @@ def test_two_models_on_units_are_compared_by_the_ends_of_their_intervals():
         bins = np.minimum((sure * 15).astype(int), 14)
         truth = np.abs(np.bincount(bins, c - sure)).sum() / 400
         result = cal.compare("ece", y, sure, c, units=np.repeat(np.arange(40), 10), n_resamples=39, rng=seed)
-        assert result.method == "triangle"
+        assert result.method == "joint"
         inside += result.low <= truth <= result.high
     assert inside >= 13  # before Student's law: five of fifteen

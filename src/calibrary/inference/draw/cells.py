@@ -81,6 +81,33 @@ def on_cells(statistic: Statistic, grid: Grid, made: dict[str, CellSample]) -> S
     return _on(made[lens], statistic)
 
 
+def cells_of_pair(first: Statistic, second: Statistic) -> tuple[Statistic, Statistic] | None:
+    """Two models' metric on common cells of a large sample: rows whose confidences are nearly equal for both models."""
+    both = (first, second)
+    if first.sample.p.n <= LARGE or any(s.entry is None or s.listed for s in both):
+        return None
+    views = [view for s in both if (view := _one_view(s)) is not None]
+    if len(views) < 2:
+        return None
+    cell = np.zeros(views[0].n, dtype=np.intp)
+    for view in views:
+        place = 2 * _ranked(_GRID.locate(view.c)[0]) + view.y
+        cell = _ranked(cell * (int(place.max()) + 1) + place)
+    w = np.bincount(cell, weights=views[0].weight)
+    if 2 * len(w) > views[0].n:
+        return None
+    tables = [
+        Predictions(_of_cells(v.y, cell, len(w)), np.clip(np.bincount(cell, v.weight * v.c) / w, 0.0, 1.0), w)
+        for v in views
+    ]
+    return _on(RowSample(tables[0]), first), _on(RowSample(tables[1]), second)
+
+
+def _ranked(key: Any) -> Any:
+    """The same numbers as from numpy.unique, without sorting."""
+    return (np.cumsum(np.bincount(key) > 0) - 1)[key]
+
+
 def values_agree(rows: Array, cells: Array, draws: Array) -> bool:
     """Whether the values on rows and on cells agree, compared with their chance variation."""
     with np.errstate(invalid="ignore"):
@@ -244,7 +271,7 @@ def _cells(view: Predictions, bins: Any) -> Any:
     grid = _GRID if bins is None or view.n >= _MANY_A_CELL else _COARSE
     place, _ = grid.locate(view.c)
     key = place if bins is None else place * (int(bins.max()) + 1) + bins
-    return (np.cumsum(np.bincount(key) > 0) - 1)[key]  # the same numbers as from numpy.unique, without sorting
+    return _ranked(key)
 
 
 def _merged(cell: Any, view: Predictions, bins: Any) -> Any:

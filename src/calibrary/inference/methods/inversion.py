@@ -40,8 +40,6 @@ from calibrary.numerics.draw import generator
 
 #: The points of a line that are tested first, with few draws.
 _COARSE = (0.15, 0.3, 0.5, 0.75, 1.0, 1.25, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0)
-#: The points of a line that are tested with all draws, if the interval is needed at every level.
-_FINE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.5, 8.0)
 _FEW_DRAWS = 199
 #: The smallest and largest number of bisection steps for each end, with all draws each.
 _STEPS, _MOST_STEPS = 4, 30
@@ -167,29 +165,6 @@ class Inverter:
         names = tuple(line.name for line in lines)
         return Inverted(low, high, p0, self.null, best, best_theta, names, self.observed, self.path, empty)
 
-    def track(self, line: Line) -> tuple[Array, Array]:
-        """Errors and p-values of the truths along a line, close enough together to be interpolated."""
-        readings = [Reading(0.0, self.null.values[:, 0], self.pvalue)]
-        for t in _FINE:
-            readings.append(self.read(line, t, self.n_resamples))
-            if t > 1.2 and readings[-1].pvalue <= 1.5 / (self.n_resamples + 1.0):
-                break
-        readings += [more for pair in itertools.pairwise(readings) for more in self._between(line, *pair)]
-        readings.sort(key=lambda reading: reading.t)
-        errors = [self.theta(line(reading.t)) if reading.t else self.perfect for reading in readings]
-        return np.array(errors), np.array([reading.pvalue for reading in readings])
-
-    def _between(self, line: Line, first: Reading, last: Reading) -> list[Reading]:
-        """Further points around the truth with the observed mean value, if it lies between distant points."""
-        if first.near(last, 2.0):
-            return []
-        center = self._crossing(line, first, last)
-        if center is None:
-            return []
-        apart = 0.5 * center.spread * abs((last.t - first.t) / (last.mean - first.mean))
-        places = center.t + apart * np.array([k for k in range(-8, 9) if k])
-        return [center, *(self.read(line, float(t), self.n_resamples) for t in places[places > 0.0])]
-
     def _crossing(self, line: Line, first: Reading, last: Reading) -> Reading | None:
         """The truth between two others whose mean value is nearly the observed one; None if there is none."""
         near, far = first, last
@@ -205,20 +180,6 @@ class Inverter:
             else:
                 far = middle
         return None
-
-    def along(self, tracks: list[tuple[Array, Array]], alpha: float) -> tuple[float, float]:
-        """The smallest and largest error accepted at this level; p-value and error are interpolated linearly."""
-        accepted = [self.perfect] if self.pvalue > alpha else []
-        for errors, p in tracks:
-            inside = p > alpha
-            accepted += list(errors[inside])
-            for i in np.flatnonzero(inside[1:] != inside[:-1]):
-                share = (p[i] - alpha) / (p[i] - p[i + 1])
-                accepted.append(float(errors[i] + share * (errors[i + 1] - errors[i])))
-        if not accepted:
-            best = max(((p.max(), errors[p.argmax()]) for errors, p in tracks), default=(0.0, self.perfect))
-            accepted = [float(best[1])]
-        return float(min(accepted)), float(max(accepted))
 
     def _ends(self, line: Line, calibrated: Reading) -> list[tuple[Reading, bool]]:
         """The tested points at the ends of the accepted part of a line and inside it, and whether each is accepted."""
@@ -360,12 +321,6 @@ class Inversion:
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
             lambda truth: float(population(statistic, truth)[0]), lines_of(statistic), rare_truths(statistic, alpha),
         )  # fmt: skip
-
-    def curve(self, statistic: Statistic) -> Callable[[float], tuple[float, float]]:
-        """The ends of the interval as a function of alpha, from one search along all lines."""
-        search = self._search(statistic.when_redrawn(), 0.5)
-        tracks = [search.track(line) for line in search.lines]
-        return lambda alpha: search.along(tracks, alpha)
 
 
 class Stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedCallError, RefusedError, one_of, warn
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, one_of, warn
 from calibrary.data import is_data
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
@@ -18,34 +19,39 @@ from calibrary.data.identity import meeting
 from calibrary.data.predictions import Predictions
 from calibrary.data.replicate import Scheme
 from calibrary.data.sample import Sample, sample_of, swaps
-from calibrary.inference.draw.null import MonteCarlo
+from calibrary.inference.draw.cells import cells_of_pair, values_agree
+from calibrary.inference.draw.lines import view_of_lines
 from calibrary.inference.draw.resampling import (
+    Replicated,
     alpha_of,
     check_draws,
     check_level,
     check_resamples,
     difference,
+    least_draws,
     replicate,
     slack,
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, together
 from calibrary.inference.draw.unit_law import laws_of, widest
-from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
-from calibrary.inference.methods.choice import chosen
-from calibrary.inference.methods.inversion import Inversion, Stream
+from calibrary.inference.methods import bootstrap, studentized, triangle
+from calibrary.inference.methods.drawn import Drawn
+from calibrary.inference.methods.joint import ALONE, Joint, Side
 from calibrary.inference.methods.multiplicity import adjust_pvalues
-from calibrary.inference.methods.units import flips
+from calibrary.inference.methods.units import why_not_flipped
 from calibrary.inference.result import ConfidenceInterval
 from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator, seed_of
 
 KINDS = ("basic", "percentile", "bc", "normal")
-METHODS = ("auto", "inversion", "triangle", *KINDS, "bootstrap", "studentized", "swap", "paired-t")
+METHODS = ("auto", "joint", *KINDS, "bootstrap", "studentized", "swap", "paired-t")
 
-#: The ends of an interval as a function of alpha.
-_Ends = Callable[[float], tuple[float, float]]
+#: From this many events on, a standard error is not made larger.
+_MANY = 200.0
+#: The draws for the standard error of a difference.
+_FOR_A_DIFFERENCE = 249
 
 
 @dataclass(frozen=True)
@@ -122,10 +128,10 @@ def compare(
         Predictions of the two models; or a mapping of names to predictions as ``y_prob_a`` alone, which compares
         every pair and adjusts the p-values by Holm. Detections: the ground truth and two sets of results, or two
         ``Matches`` of the same images.
-    method : "auto", "inversion", "triangle", "basic", "percentile", "bc", "normal", "studentized", "swap" or "paired-t"
-        The bootstrap kinds draw the same rows for both models. "inversion" and "triangle" subtract the ends of the two
-        models' intervals at level 1 - 2 alpha, computed with the same random numbers: for errors whose perfect value is
-        an end of their range, because their bias differs between models. "auto" is one of these for such errors,
+    method : "auto", "joint", "basic", "percentile", "bc", "normal", "studentized", "swap" or "paired-t"
+        The bootstrap kinds draw the same rows for both models. "joint" is for errors whose perfect value is an end of
+        their range, whose estimates are biased by different amounts: the differences of all pairs of true errors under
+        which the two estimates, and their difference, are not unusual. "auto" is "joint" for such errors,
         "studentized" for smooth scores with ``units``, and "basic" for other metrics. "studentized" is Student's t
         corrected for skewness, from row losses or with one unit left out at a time; "paired-t" is Student's test, for
         means of row losses. "swap" exchanges the two predictions row by row, which tests that the models are
@@ -151,9 +157,11 @@ def compare(
     Notes
     -----
     Plug-in calibration errors (ECE and the like) are biased upwards by an amount that depends on the model, so a
-    bootstrap interval of their difference covers the truth in .29 to .83 of samples where one model is calibrated and
-    the other is not; the subtracted ends cover it in .92 to .99, 1.5 to 1.7 times as wide. To choose between models,
-    proper scores and unbiased metrics (``ce2_db``, ``skce_uq``) are better. The p-value agrees with the interval.
+    bootstrap interval of their difference covers the truth in .45 of samples where one model has an ECE of .02 and the
+    other is calibrated (2,600 rows). "joint" covers it in .99 of these samples, and it finds the difference between
+    ECEs of .05 and .03 in .90 of samples. An error that lies in a few bins only is biased more than "joint" assumes:
+    with 10,000 rows the interval then covers the truth in .88 of samples. To choose between models, proper scores and
+    unbiased metrics (``ce2_db``, ``skce_uq``) are better. The p-value agrees with the interval.
 
     Examples
     --------
@@ -163,6 +171,9 @@ def compare(
     >>> round(result.difference, 3), result.pvalue
     (-0.125, 0.002)
     """
+    if method in ("inversion", "triangle"):
+        deprecated(f"method={method!r} of compare", "method='joint'")
+        method = "joint"
     one_of("method", method, METHODS)
     if interval is not None:
         one_of("interval", interval, KINDS)
@@ -205,11 +216,13 @@ def compare(
     settings["asked"] = method
     pair = replace(pair, same_units=same_units)
     method = settings["method"] = pair.usual() if method == "auto" else method
-    if method in ("inversion", "triangle"):
-        return _subtracted(pair, settings)
-    if not same_units:
-        return _unpaired(pair, settings)
-    ways = {"bootstrap": _paired_bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t}
+    if not same_units and method not in ("joint", "bootstrap"):
+        raise RefusedError(
+            f"method={method!r} needs paired rows: for a second model on other rows use method='bootstrap'"
+        )
+    ways = {
+        "joint": _joint, "bootstrap": _bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t,
+    }  # fmt: skip
     return ways[method](pair, settings)
 
 
@@ -259,13 +272,12 @@ class _Pair:
         fits = all(s.at_its_end and len(s.observed) == 1 for s in both)
         if any(s.sample.grouped for s in both):
             if fits and all(s.entry is not None and s.entry.residual_only for s in both):
-                return "triangle"
+                return "joint"
             scores = not any(s.at_its_end or studentized.why_not(s) for s in both)
             return "studentized" if scores and self.same_units else "bootstrap"
         if not fits:
             return "bootstrap"
-        ways = {chosen(s)[0] for s in both}
-        return "bootstrap" if "basic" in ways else "triangle" if "triangle" in ways else "inversion"
+        return "bootstrap" if any(triangle.why_not(s) for s in both) else "joint"
 
     def caution(self, asked: str) -> str:
         if not self.on_first.at_its_end:
@@ -304,33 +316,11 @@ def _all_pairs(
     return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True))
 
 
-def _paired_bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+def _bootstrap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     a, b = pair.values
-    schemes = pair.first.bootstrap(), pair.second.bootstrap()
-    _, value_a = together([pair.on_first], schemes[0])
-    _, value_b = together([pair.on_second], schemes[1])
-    both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
-    drawn = replicate(
-        both, lambda r: value_a(r[0]) - value_b(r[1]), 1, settings["n_resamples"],
-        generator(settings["rng"], "rows"), settings["workers"],
-    )  # fmt: skip
+    drawn = _resampled(pair.on_first, pair.on_second, settings) if pair.same_units else _drawn(pair, settings)
     drawn.say_failures()
-    return _bootstrapped(pair, a, b, drawn.values, settings)
-
-
-def _unpaired(pair: _Pair, settings: dict[str, Any]) -> Comparison:
-    if settings["method"] != "bootstrap":
-        raise RefusedError(
-            f"method={settings['method']!r} needs paired rows: for a second model on other rows use method='bootstrap'"
-        )
-    source = generator(settings["rng"], "rows")
-    values = []
-    way = bootstrap.Bootstrap(n_resamples=settings["n_resamples"], rng=source, workers=settings["workers"])
-    for statistic in (pair.on_first, pair.on_second):
-        _, drawn = way.resample([statistic])
-        drawn.say_failures()
-        values.append(drawn.values)
-    return _bootstrapped(pair, *pair.values, difference(*values), settings)
+    return _bootstrapped(pair, a, b, difference(drawn.values[:, :1], drawn.values[:, 1:]), settings)
 
 
 def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict[str, Any]) -> Comparison:
@@ -367,84 +357,89 @@ def _agreeing_pvalue(d: float, known: Array, kind: str, error: float) -> float:
     return float(min(1.0, 2.0 * tail / (n + 1.0)))
 
 
-def _subtracted(pair: _Pair, settings: dict[str, Any]) -> Comparison:
-    """Ends of the two models' intervals subtracted, at level 1 - 2 alpha each, on the same random numbers.
-
-    If one interval has less than a fifth of the other's width, level 1 - alpha is used instead.
-    """
-    a, b = pair.values
-    kind, n = settings["method"], settings["n_resamples"]
-    alpha = alpha_of(settings["confidence_level"])
+def _joint(pair: _Pair, settings: dict[str, Any]) -> Comparison:
+    """The pairs of true errors that the data do not reject."""
+    (a, b), level, n = pair.values, settings["confidence_level"], settings["n_resamples"]
+    alpha = alpha_of(level)
     check_draws(n, alpha)
-    stream = Stream(settings["rng"])
-    curves = [_ends_of(s, kind, n, stream, settings["workers"]) for s in (pair.on_first, pair.on_second)]
+    both = (pair.on_first, pair.on_second)
+    for statistic in both:
+        why = triangle.why_not(statistic) or (why_not_flipped(statistic) if statistic.sample.grouped else "")
+        if why:
+            raise RefusedError(f"method='joint' does not work for {statistic.name}: {why}")
+    # enough draws for standard errors, and for the test of each model by itself
+    draws = min(n, max(_FOR_A_DIFFERENCE, least_draws(ALONE * alpha)))
+    settings = {**settings, "rng": seed_of(settings["rng"]), "n_resamples": draws}
+    law = widest([*laws_of(both[0]), *laws_of(both[1])]) if pair.first.grouped else None
+    if law is not None:
+        law.say_few()
+    drawn = _drawn(pair, settings)
+    drawn.say_failures()
+    few = _of_few(pair) if law is None else 1.0
+    sides = [_side(s, drawn.values[:, j], few, settings) for j, s in enumerate(both)]
+    error = float(standard_errors(difference(drawn.values[:, :1], drawn.values[:, 1:]))[0])
+    error = error * few if law is None else math.hypot(error, math.sqrt(law.missing))
+    two = Joint(*sides, error, math.inf if law is None else law.df, pair.same_units)
+    low, high = two.ends(alpha)
 
-    def ends(level: float) -> tuple[float, float]:
-        first, second = (curve(2.0 * level) for curve in curves)
-        widths = sorted((first[1] - first[0], second[1] - second[0]))
-        if widths[0] < widths[1] / 5.0:
-            first, second = (curve(level) for curve in curves)
-        return first[0] - second[1], first[1] - second[0]
-
-    def leaves_out_zero(j: int) -> bool:
-        low, high = ends(j / (n + 1.0))
+    def leaves_out_zero(level: float) -> bool:
+        low, high = two.ends(level)
         return low > 0.0 or high < 0.0
 
-    low, high = ends(alpha)
-    pvalue = _smallest(leaves_out_zero, n, alpha, low > 0.0 or high < 0.0)
-    note = "the ends of two intervals are subtracted: the biased difference of the estimates may lie outside"
-    return Comparison(
-        a - b, low, high, pvalue, a, b, float("nan"), kind, "ends subtracted", settings["confidence_level"], n,
-        note=note,
+    pvalue = _bisected(leaves_out_zero, alpha, low > 0.0 or high < 0.0)
+    if both[0].tail == "less":
+        low, high = -high, -low
+    note = "the interval is of the true errors; the difference of the two estimates is biased and may lie outside"
+    return Comparison(a - b, low, high, pvalue, a, b, error, "joint", "joint", level, n, note=note)
+
+
+def _of_few(pair: _Pair) -> float:
+    """A factor for the standard error if there were few events: of more than were seen there are more to vary."""
+    rows = [view_of_lines(s)[0] for s in (pair.on_first, pair.on_second)]
+    counts = [float(v.weight @ (v.y == k)) for v in rows if v.binary for k in (0, 1)]
+    return 1.0 + 0.75 * max(max(min(counts, default=_MANY), 1.0) ** -0.5 - _MANY**-0.5, 0.0)
+
+
+def _drawn(pair: _Pair, settings: dict[str, Any]) -> Replicated:
+    """The values of both models on the same resampled rows, or on rows of their own if the rows are not the same."""
+    if not pair.same_units:
+        way = bootstrap.Bootstrap(
+            "normal", settings["n_resamples"], generator(settings["rng"], "rows"), settings["workers"]
+        )
+        each = [way.resample([s])[1] for s in (pair.on_first, pair.on_second)]
+        return Replicated(np.hstack([one.values for one in each]), each[0].failure or each[1].failure)
+    cells = cells_of_pair(pair.on_first, pair.on_second)
+    if cells is not None:
+        drawn = _resampled(*cells, settings)
+        both = (pair.on_first, pair.on_second)
+        if all(
+            values_agree(s.observed, t.observed, drawn.values[:, [j]])
+            for j, (s, t) in enumerate(zip(both, cells, strict=True))
+        ):
+            return drawn
+    return _resampled(pair.on_first, pair.on_second, settings)
+
+
+def _resampled(first: Statistic, second: Statistic, settings: dict[str, Any]) -> Replicated:
+    schemes = first.sample.bootstrap(), second.sample.bootstrap()
+    _, value_a = together([first], schemes[0])
+    _, value_b = together([second], schemes[1])
+    both = Scheme(schemes[0].draw, lambda drawn: (schemes[0].make(drawn), schemes[1].make(drawn)), schemes[0].base)
+    return replicate(
+        both, lambda r: np.concatenate([value_a(r[0]), value_b(r[1])]), 2, settings["n_resamples"],
+        generator(settings["rng"], "rows"), settings["workers"],
     )  # fmt: skip
 
 
-def _smallest(rejects: Callable[[int], bool], n: int, alpha: float, rejected: bool) -> float:
-    """The smallest level j / (n + 1) at which the interval excludes 0, so that p-value and interval agree."""
-    at = int(np.floor(alpha * (n + 1.0) + 1e-9))
-    low, high = (0, max(at, 1)) if rejected else (at, (n + 1) // 2 + 1)
-    if not rejected and not rejects(min(high, (n + 1) // 2)):
-        return 1.0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if rejects(middle) else (middle, high)
-    return high / (n + 1.0)
-
-
-def _ends_of(statistic: Statistic, kind: str, n: int, stream: Stream, workers: int | None) -> _Ends:
-    """The ends of a model's interval as a function of alpha, from one set of draws."""
-    if kind == "inversion":
-        why = inversion.why_not(statistic)
-        if why:
-            raise RefusedError(f"method='inversion' does not work for {statistic.name}: {why}")
-        return Inversion(n, stream, workers).curve(statistic)
-    why = triangle.why_not(statistic)
-    if why:
-        raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
-    if statistic.sample.grouped:
-        return _of_units(statistic, n, stream, workers)
-    source = stream()
-    observed, null = MonteCarlo(n, source, workers=workers).redraw([statistic.when_redrawn()])
-    _, drawn = bootstrap.Bootstrap("normal", n, source, workers).resample([statistic])
-
-    def ends(alpha: float) -> tuple[float, float]:
-        low, high = triangle.triangle_ends(statistic, observed, null, drawn, min(alpha, 1.0 - 1e-9))
-        return float(low[0]), float(high[0])
-
-    return ends
-
-
-def _of_units(statistic: Statistic, n: int, stream: Stream, workers: int | None) -> _Ends:
-    """The comparison with units: flipped residuals and a bootstrap of whole units."""
-    null = flips(statistic, n, stream())
-    observed, drawn = bootstrap.Bootstrap("normal", n, stream(), workers).resample([statistic])
-    law = widest(laws_of(statistic))
-
-    def ends(alpha: float) -> tuple[float, float]:
-        low, high = triangle.triangle_ends(statistic, observed, null, drawn, min(alpha, 1.0 - 1e-9), law)
-        return float(low[0]), float(high[0])
-
-    return ends
+def _side(statistic: Statistic, drawn: Array, wider: float, settings: dict[str, Any]) -> Side:
+    """One model, with its errors on calibrated labels, as distances from the perfect value."""
+    asked = statistic.question.changed(**{name: settings[name] for name in ("rng", "n_resamples", "workers")})
+    null = Drawn(asked, intervals=False, tests=True, alone=True)
+    null.on_rows(null.on_cells([statistic]))
+    _, chance = null.labels[statistic.name]
+    sign, perfect = -1.0 if statistic.tail == "less" else 1.0, statistic.perfect
+    chance_, drawn_ = (sign * (x - perfect) for x in (chance.values[:, 0], drawn))
+    return Side(sign * (float(statistic.observed[0]) - perfect), chance_, drawn_, statistic.square, wider)
 
 
 def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
