@@ -14,7 +14,8 @@ TORCH ?= torch
 # From 1.12 on dbt-core downloads a parser from GitHub while it is installed: make dbt DBT=dbt-core tries the newest.
 DBT ?= dbt-core<1.12
 # One thread for each pytest worker: the workers share the cores.
-PYTEST := OPENBLAS_NUM_THREADS=1
+# Compiled files are kept, because many tests start a process of their own.
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))

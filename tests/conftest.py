@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,10 @@ import skips
 from calibrary.metrics.machinery.entry import FUNCTIONS
 from golden import arrays
 from paths import ROOT
+
+# compiled files are kept even where the environment says otherwise: hundreds of tests start a process of their own
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _SKIPPED = pytest.StashKey()
 #: What --quick leaves out: rooms and files that take minutes.

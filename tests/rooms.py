@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import io
 import pathlib
 import tokenize
@@ -73,6 +74,7 @@ def from_inside(path: pathlib.Path) -> set[str]:
     return {name for name in imported(path) if name.split(".")[0] in rooms} - public_names
 
 
+@functools.cache
 def sizes() -> dict[str, dict[str, int]]:
     """Of each room its lines of code, its files, and the names that it imports from inside the core."""
     lines: collections.Counter[str] = collections.Counter()

@@ -85,7 +85,7 @@ def _with_old_attributes(cls=RenamedFields):
 
 @each(sorted(OLD_NAMES))
 def test_an_owner_of_old_names_has_the_new_ones_and_not_the_old(owner):
-    functions = {**vars(cal.kernels), "d_ece_map": cal.d_ece_map, "verdict": cal.verdict}
+    functions = {**vars(cal.kernels), "d_ece_map": cal.d_ece_map, "verdict": cal.verdict, "validate": cal.validate}
     for name in ("plot_reliability", "plot_d_ece_map", "d_ece_map_data", "MapData", "recalibration_data"):
         functions[name] = getattr(cal.plots, name, None)  # without matplotlib there is none
     cal.Report, cal.study.TemperatureSweep, cal.maps.CalibrationMap  # noqa: B018 (loads the classes)

@@ -396,7 +396,7 @@ def test_a_missing_value_of_a_category_is_missing(tmp_path, ending, chunks):
     assert (found.n_dropped, found.y.tolist(), found.classes) == (20 * chunks, [0, 1] * 20 * chunks, ("no", "yes"))
 
 
-def _two_long_labels(n=8000):
+def _two_long_labels(n=4000):
     return pa.table({"y": ["a" * 300_000, "b" * 300_000] * (n // 2), "p": np.linspace(0.1, 0.9, n)})
 
 

@@ -16,6 +16,7 @@ from calibrary.cli.main import app
 from calibrary.cli.report import ReportCommand
 from calibrary.reporting.figures import picture
 from calibrary.reporting.settings import SETTINGS, ReportSettings
+from each import each
 
 Y, P, _ = cal.datasets.breast_cancer()
 N = len(Y)
@@ -203,22 +204,31 @@ def test_several_models_in_a_dict_are_refused_with_what_to_do():
         cal.report(Y, {"a": P, "b": P})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("title", "a"), ("purpose", "b"), ("author", "c"), ("date", "d"), ("notes", ("e",)),
-                        ("source", {"name": "f.csv"}), ("command", "g")],
-)  # fmt: skip
-def test_what_stands_on_the_page_is_also_taken_as_a_keyword_of_0_3(name, value):
+ABOUT = {"title": "a", "purpose": "b", "author": "c", "date": "d", "notes": ("e",), "source": {"name": "f.csv"},
+         "command": "g"}  # fmt: skip
+
+
+def test_what_stands_on_the_page_is_also_taken_as_keywords_of_0_3():
     quick = {"metrics": ["bs"], "n_resamples": 0}
-    with pytest.warns(DeprecationWarning, match=rf"^{name}= of report is an old name: use about=.'{name}'") as told:
-        page = cal.report(Y, P, **quick, **{name: value})
-    assert [w.filename for w in told if w.category is DeprecationWarning] == [__file__]
-    assert page.to_dict() == cal.report(Y, P, **quick, about={name: value}).to_dict()
-    assert page.to_dict() != cal.report(Y, P, **quick).to_dict()
-    with pytest.warns(DeprecationWarning, match="old name"):
-        old = cal.ReportSettings(**{name: value})
-    assert old == cal.ReportSettings(about={name: value})
+    with pytest.warns(DeprecationWarning, match="= of report is an old name") as told:
+        page = cal.report(Y, P, **quick, **ABOUT)
+    told = [w for w in told if w.category is DeprecationWarning]
+    assert {w.filename for w in told} == {__file__}
+    for name in ABOUT:
+        assert any(str(w.message).startswith(f"{name}= of report is an old name: use about={{'{name}'") for w in told)
+    found = page.to_dict()
+    assert found == cal.report(Y, P, **quick, about=ABOUT).to_dict()
+    shown = json.dumps(found, default=str)
+    assert [value for value in ("a", "b", "c", "d", "e", "f.csv", "g") if f'"{value}"' not in shown] == []
+
+
+@each(ABOUT)
+def test_settings_take_the_keywords_of_0_3(name):
+    with pytest.warns(DeprecationWarning, match=f"^{name}= of .* is an old name"):
+        old = cal.ReportSettings(**{name: ABOUT[name]})
+    assert old == cal.ReportSettings(about={name: ABOUT[name]})
     with pytest.warns(DeprecationWarning, match=f"ReportSettings.{name} is an old name"):
-        assert getattr(old, name) == value
+        assert getattr(old, name) == ABOUT[name]
 
 
 @pytest.mark.parametrize("name", RESULTS)
