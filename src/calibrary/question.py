@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from calibrary.base.errors import bounded, one_of
+from calibrary.base.errors import one_of, whole
+from calibrary.data.asked import check_asked, check_type
 from calibrary.data.lens import Lens, lens_name
 
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
@@ -48,8 +49,10 @@ class Question:
 
     def __post_init__(self) -> None:
         one_of("weight_type", self.weight_type, ("frequency", "importance"))
-        if isinstance(self.n_resamples, int):
-            bounded("n_resamples", self.n_resamples)
+        check_asked({name: getattr(self, name) for name in ("n_resamples", "workers", "average")})
+        if self.r is not None:
+            whole("r", self.r)
+        check_type("options", self.options, "Mapping")
 
     def changed(self, **changes: Any) -> Question:
         """The same question with these settings changed."""

@@ -131,6 +131,75 @@ def _refused(name, function, arguments, given, option):
         pytest.fail(f"{name}({option}={wrong!r}) was accepted")
 
 
+def _rooms():
+    """Calls of public functions and classes of ``plots`` and ``scale``, and of classes: name, call, inputs."""
+    pytest.importorskip("matplotlib")
+    from calibrary import plots, scale
+
+    found = cal.shift_curve("bs", Y, P, groups=CLASSES, n_resamples=99, rng=0)
+    several, both = {"a": (Y, P), "b": (Y, P * 0.9)}, (cal.predictions(Y, P), cal.predictions(Y, P * 0.9))
+    inputs = {
+        "plot_judged": cal.judged("bs", HUMAN, P, judge=Y, **FEW), "plot_sampled": cal.sampled_answers(ANSWERS, RIGHT),
+        "plot_shift_curve": found, "plot_monitor": cal.calibration_monitor(), "monitor_data": cal.calibration_monitor(),
+        "plot_metrics": cal.evaluate(Y, P, metrics=["ece"]), "hybrid_curve": several, "d_ece_map_data": MATCHES,
+        "plot_d_ece_map": MATCHES, "detection_reliability": MATCHES, "plot_detection_reliability": MATCHES,
+    }  # fmt: skip
+    inputs["plot_forest"] = inputs["plot_pooled_curve"] = cal.pooled(Y, P, centre=CLASSES, metrics=["oe"])
+    more = {"segments": {"by": CLASSES}, "recalibration": {"maps": ["platt"]}, "reliability_map": {"features": VECTORS}}
+    more["grouping"] = {"features": P[:, None]}
+    for name in (n for n in plots.__all__ if inspect.isfunction(getattr(plots, n))):
+        subject = name.removeprefix("plot_").removesuffix("_data")
+        if subject in ("draw", "embedded", "figure", "validation", "dot"):
+            continue
+        if name in inputs:
+            given = (inputs[name],)
+        elif subject in ("class", "set_coverage", "simplex", "simplex_maps", "small_multiples", "reliability_map"):
+            given = (CLASSES, VECTORS)
+        else:
+            others = {"null": ("ece", Y, P), "murphy_difference": both, "theory": (), "tree": ()}
+            given = others.get(subject, (Y, P))
+        yield f"plots.{name}", getattr(plots, name), given, more.get(subject, {})
+    state = scale.State(240, by="g").update(Y, P, by={"g": "a"})
+    yield "scale.segment_table", scale.segment_table, (state,), {}
+    yield "scale.segment_sql", scale.segment_sql, ("t",), {}
+    yield "scale.sql", scale.sql, ("t",), {"label": "y", "prob": "p"}
+    yield "scale.State", scale.State, (), {}
+    yield "scale.State.update", scale.State().update, (Y, P), {}
+    yield "scale.VectorState", scale.VectorState, (3,), {}
+    yield "scale.VectorState.update", scale.VectorState(3).update, (CLASSES, VECTORS), {}
+    yield "CalibrationMonitor", cal.CalibrationMonitor, (), {}
+    yield "ReliabilityMap", cal.ReliabilityMap, (), {}
+    yield "MonteCarlo", cal.MonteCarlo, (), {}
+    yield "Bootstrap", cal.Bootstrap, (), {}
+    yield "Inversion", cal.Inversion, (), {}
+    yield "Triangle", cal.Triangle, (), {}
+    yield "Recalibrator", lambda map="platt", **asked: cal.Recalibrator(map, **asked).fit(P, Y), (), {}
+
+
+#: What is read with the data or by the function that draws them, is state of an object, or can be any object.
+_READ_LATER = DATA | {"rng", "fixed", "n", "log_ratios", "peak", "alarm_at", "calibration_map", "ids", "ends"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_figures_and_classes_and_states_refuse_wrong_options_too():
+    asked = 0
+    for name, function, arguments, given in _rooms():
+        function(*arguments, **given)
+        parameters = inspect.signature(cal.Recalibrator if name == "Recalibrator" else function).parameters
+        for option in list(parameters)[len(arguments) :]:
+            kind = parameters[option].kind
+            if option in _READ_LATER or option[0] == "_" or kind in (kind.VAR_KEYWORD, kind.VAR_POSITIONAL):
+                continue
+            asked += 1
+            for wrong in (object(), float("nan")):
+                try:
+                    function(*arguments, **{**given, option: wrong})
+                except (cal.RefusedError, cal.UnknownMetricError):
+                    continue
+                pytest.fail(f"{name}({option}={wrong!r}) was accepted")
+    assert asked > 150
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("id", sorted(set(cal.catalogue) - {"eice", "knn_reliability", "consistency"}))
 def test_a_metric_takes_its_defaults_and_refuses_wrong_options(id):

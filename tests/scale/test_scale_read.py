@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrary as cal
+from calibrary import RefusedError
 from calibrary.scale import State, VectorState, scan
 
 RNG = np.random.default_rng
@@ -182,6 +184,36 @@ def test_top_label_of_one_column() -> None:
 # -- bad rows -----------------------------------------------------------------------------------------
 
 
+def test_all_that_is_wrong_with_files_is_told_in_one_table(tmp_path: Path) -> None:
+    y, p = some(1000)
+    parts = []
+    for i in range(3):
+        values = {"y": y.tolist(), "p": p.tolist(), "w": [1.0] * 1000}
+        for row in range(5 * i):
+            values["p"][100 + row] = 1.5
+        values["y"][500 + i] = None if i else 7
+        values["w"][900] = 0.5 if i == 1 else 1.0
+        parts.append(pa.table({"y": pa.array(values["y"], pa.int64()), "p": values["p"], "w": values["w"]}))
+    with pytest.raises(RefusedError) as error:
+        scanned(folder_of(tmp_path, *parts), weight="w", batch_rows=64)
+    said = str(error.value).split("\n")
+    assert said[0] == "the source has 4 problems (rows are counted from 0 in each file):"
+    assert said[1].split("  ")[0] == "column"
+    rows = {tuple(re.split(" {2,}", line)[:2]): re.split(" {2,}", line)[2] for line in said[2:]}
+    places = ", ".join(f"part-1.parquet, row {row}" for row in (100, 101, 102))
+    assert rows["p", "values outside [0, 1]"] == f"15 rows: {places}, ..."
+    assert rows["y", "missing values"] == "2 rows: part-1.parquet, row 501, part-2.parquet, row 502"
+    assert rows["y", "labels that are none of the classes"] == "1 row: part-0.parquet, row 500"
+    assert rows["w", "no whole numbers"] == "1 row: part-1.parquet, row 900"
+    assert all(line.endswith("drop_invalid=True") for line in said[2:])
+
+
+def test_several_rows_of_one_kind_are_told_in_a_sentence(tmp_path: Path) -> None:
+    table = pa.table({"y": [0, 1, 1], "p": [0.2, 1.5, -0.5]})
+    with pytest.raises(RefusedError, match=r"^row 1 \(from 0\): p = 1.5 is not in \[0, 1\]; .*, 2 rows here$"):
+        scanned(table)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
@@ -255,7 +287,7 @@ def test_mixed_types_in_csv(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"p\.csv cannot be read.*Row #3.*'many'"):
         scanned(path)
     path.write_text("y,p\n0,0.5\n1,\n,0.5\n")
-    with pytest.raises(ValueError, match=r"p\.csv, row 1 \(from 0\): p is missing"):
+    with pytest.raises(ValueError, match=r"\np +missing values  1 row: p\.csv, row 1 .*\ny +missing values  1 row: "):
         scanned(path)
     assert scanned(path, drop_invalid=True).dropped == {
         "probability missing or outside [0, 1]": 1, "label missing or not one of the classes": 1,
@@ -332,7 +364,7 @@ def test_bad_rows_of_several_classes() -> None:
     labels[7] = 3
     table = pa.table({"y": labels, **{f"p{j}": bad[:, j] for j in range(3)}})
     columns = ["p0", "p1", "p2"]
-    with pytest.raises(ValueError, match=r"row 5 \(from 0\): the probabilities sum to 0\.5, not 1; drop_invalid=True"):
+    with pytest.raises(ValueError, match=r"\np0 +probabilities that do not sum to 1 +1 row: row 5 .*\ny .* row 7 "):
         scan(table, label="y", prob=columns)
     state = scan(table, label="y", prob=columns, drop_invalid=True)
     assert state.n == 797

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,24 @@ def test_text_as_programs_write_it_is_read(tmp_path, content, said):
     assert said in "\n".join(_read(tmp_path / "a.csv"))
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_long_json_file_is_never_whole_in_memory(tmp_path, listed):
+    rows = [f'{{"y": {i % 2}, "p": 0.{i % 89 + 10}, "text": "{"long " * 60}"}}' for i in range(30_000)]
+    path = tmp_path / "a.json"
+    path.write_text("[" + ",\n".join(rows) + "]" if listed else "\n".join(rows))
+    tracemalloc.start()
+    table = open_table(path)
+    found = table.columns(["y", "p"])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(found["y"]), found["p"][88]) == (30_000, 0.98)
+    assert most < path.stat().st_size
+    assert len(table.beginning().columns(["p"])["p"]) == 1000
+    (tmp_path / "b.json").write_text('[{"y": 1, "p": 0.5}] more')
+    with pytest.raises(InputError, match="character 21 begins more text after the list"):
+        open_table(tmp_path / "b.json").columns(["y"])
+
+
 def test_utf_16_of_json_is_read(tmp_path):
     (tmp_path / "a.jsonl").write_bytes('{"y": 1, "p": 0.75}\n{"y": 0, "p": 0.25}\n{"y": 1, "p": 0.5}'.encode("utf-16"))
     _read(tmp_path / "a.jsonl")
@@ -72,7 +91,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
         ("a.xls", _OLE, "is an old Excel workbook"),
         ("a.csv", _OLE, "is an old Excel workbook"),
         ("a.xls", _OLE + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
-        ("a.xlsx", _OLE, "is protected by a password or is an old .xls"),
+        ("a.xlsx", _OLE, r"is an old Excel workbook \(.xls\) or protected by a password"),
         ("a.csv", b"y,p\x00\x01,\x00\n1,0.5\n", "is not text"),
         ("a.csv", b"\xff\xfey", "begins as UTF-16 text and is not"),
     ],

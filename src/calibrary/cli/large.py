@@ -7,17 +7,18 @@ scan it into a state. A saved state is accepted wherever a file of predictions i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import first_line
 from calibrary.tables.endings import IN_BATCHES
 from calibrary.tables.guess import label_column, model_columns, refuse_weight
-from calibrary.tables.sources import InputError
+from calibrary.tables.pieces import dataset_of, without_blanks
+from calibrary.tables.problems import ProblemsError
+from calibrary.tables.sources import InputError, named_errors
 from calibrary.tables.table import Columns
 
 #: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.
@@ -185,29 +186,12 @@ def _large(path: Path) -> str | None:
     kind = str(kinds.pop())
     if kind == "csv":
         return kind if sum(p.stat().st_size for p in files) > MOST_CSV_BYTES else None
-    return kind if _rows(files, kind) > MOST_ROWS else None
-
-
-def _rows(files: list[Path], kind: str) -> int:
     if sum(p.stat().st_size for p in files) < MOST_ROWS // 100:  # a row takes at least a few bits
-        return 0
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+        return None
     try:
-        if kind == "parquet":
-            return sum(pq.read_metadata(p).num_rows for p in files)
-        return sum(_rows_of_arrow(p) for p in files)
-    except (pa.ArrowInvalid, OSError):  # the function that reads the file will report the error
-        return 0
-
-
-def _rows_of_arrow(path: Path) -> int:
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as opened:
-        file = pa.ipc.open_file(opened)
-        return sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+        return kind if dataset_of(str(path), kind)[0].count_rows() > MOST_ROWS else None
+    except (ValueError, OSError):  # the function that reads the file will report the error
+        return None
 
 
 # -- scanning ---------------------------------------------------------------------------------------
@@ -229,7 +213,8 @@ def state_of(
     from calibrary.scale import scan
 
     notes: list[str] = []
-    known = _columns_of(files[0], kind)
+    with named_errors(files[0]):
+        known = list(dataset_of(files[0], kind)[0].schema.names)
     label = label_column(known, label, notes)
     columns = model_columns(known, label, prob, None, {*by, *([weight] if weight else [])}, notes)
     refuse_weight(weight, label, columns)
@@ -240,6 +225,9 @@ def state_of(
             pos_label=positive, drop_invalid=bool(drop_invalid), format=kind, **more,
         )  # fmt: skip
         return state, {"model": model}, notes
+    except ProblemsError as error:
+        typed = [replace(problem, remedy="--drop-invalid") for problem in error.problems]
+        raise ProblemsError(", ".join(files), typed, error.rows) from None
     except ValueError as error:
         raise InputError(_in_words_of_the_command_line(str(error))) from error
 
@@ -269,38 +257,17 @@ def whole_name(word: str) -> str | int:
     return int(word) if word.removeprefix("-").isdecimal() and str(int(word)) == word else word
 
 
-def _columns_of(file: str, kind: str | None) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    first = next((p for p in sorted(Path(file).rglob("*")) if p.suffix in IN_BATCHES), Path(file))
-    try:
-        found = ds.dataset(file, format=kind or IN_BATCHES.get(first.suffix, "parquet"), partitioning="hive")
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{file} cannot be read: {first_line(error)}") from error
-    return list(found.schema.names)
-
-
-def _blanks_missing(column: Any) -> Any:
-    from calibrary.tables.pieces import without_blanks
-
-    return without_blanks(column)
-
-
 def read_result(path: Path) -> Any:
     """The table that a database returned, from a file. Empty texts of a CSV file count as missing."""
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
     kind = IN_BATCHES.get(path.suffix)
     if not path.is_file() or kind is None:
         raise InputError(f"{path} is not a table: pass a .parquet, .csv or .arrow file")
-    try:
-        table = ds.dataset(path, format=kind).to_table()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {first_line(error)}") from error
+    with named_errors(str(path)):
+        table = dataset_of(str(path))[0].to_table()
     if kind == "csv":
-        table = pa.table({name: _blanks_missing(table.column(name)) for name in table.column_names})
+        table = pa.table({name: without_blanks(table.column(name)) for name in table.column_names})
     return table
 
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from calibrary.cli.large import whole_name, whole_names
 from calibrary.cli.shared import listed
+from calibrary.tables.array_files import arrays_in
 from calibrary.tables.files import open_table
 from calibrary.tables.guess import label_column, model_columns, required_column
-from calibrary.tables.sources import InputError
+from calibrary.tables.sources import InputError, named_errors
 from calibrary.tables.table import Columns
 from calibrary.tables.values import is_missing, numbers_of
 
@@ -200,24 +201,18 @@ def _array_of(source: str, members: list[str]) -> NDArray[np.float64] | None:
     if named.lower().endswith(_ARRAYS):
         if not Path(named).is_file():
             raise InputError(f"--members {named}: there is no such file")
-        found = _loaded(named)
-        if isinstance(found, np.ndarray):
-            return _as_members(found, named)
-        if len(found.files) != 1:
-            raise InputError(f"--members {named} holds {len(found.files)} arrays: pass a file with a single array")
-        return _as_members(found[found.files[0]], named)
+        if named.lower().endswith(".npy"):
+            with named_errors(named, " as an array of numbers"):
+                return _as_members(np.load(named, allow_pickle=False), named)
+        found = arrays_in(named, Path(named))
+        if len(found) != 1:
+            raise InputError(f"--members {named} holds {len(found)} arrays: pass a file with a single array")
+        return _as_members(next(iter(found.values())), named)
     if source.lower().endswith(".npz") and Path(source).is_file():
-        found = _loaded(source)
-        if named in found.files:
+        found = arrays_in(source, Path(source))
+        if named in found:
             return _as_members(found[named], named)
     return None
-
-
-def _loaded(path: str) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as an array of numbers") from error
 
 
 def _as_members(array: NDArray[Any], name: str) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
 from calibrary.cli.shared import err, out, plain, taking, written
+from calibrary.tables.pieces import matching, refuse_twice
 from calibrary.tables.sources import InputError
 
 
@@ -25,7 +26,7 @@ def scan(given: Any) -> None:
     for file in files:
         if "://" not in file and not Path(file).exists():
             raise InputError(f"no such file: {file}")
-    _refuse_twice(files)
+    refuse_twice(files)
     rows = [file for file in files if not is_state(Path(file))]
     states = [load_state(Path(file)) for file in files if file not in rows]
     if rows:
@@ -82,18 +83,7 @@ def _refuse_output(output: Path) -> None:
         raise InputError(f"{output}: the folder {output.parent} does not exist")
 
 
-def _refuse_twice(files: list[str]) -> None:
-    from calibrary.tables.pieces import refuse_twice
-
-    try:
-        refuse_twice(files)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-
-
 def _matching(file: str) -> list[str]:
-    from calibrary.tables.pieces import matching
-
     try:
         return matching(file)
     except FileNotFoundError as error:
@@ -106,14 +96,10 @@ def sql(given: Any) -> None:
     from calibrary.scale import sql as text
 
     probs = given.prob or ["p"]
-    try:
-        query = text(
-            given.table, label=given.label, prob=probs[0] if len(probs) == 1 else probs, by=given.by or (),
-            weight=given.weight,
-            labels=whole_names(class_names(given.labels, given.positive)),
-            pos_label=None if given.positive is None else whole_name(given.positive),
-            resolution=given.resolution, dialect=given.dialect,
-        )  # fmt: skip
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    query = text(
+        given.table, label=given.label, prob=probs[0] if len(probs) == 1 else probs, by=given.by or (),
+        weight=given.weight, labels=whole_names(class_names(given.labels, given.positive)),
+        pos_label=None if given.positive is None else whole_name(given.positive), resolution=given.resolution,
+        dialect=given.dialect,
+    )  # fmt: skip
     print(query)

@@ -125,12 +125,15 @@ def _is_default(parameter: inspect.Parameter | None, value: Any) -> bool:
     return parameter is not None and value is parameter.default
 
 
-_WORDS = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a word", "None": "None"}
+_WORDS = {
+    "bool": "True or False", "int": "a whole number", "float": "a number", "str": "a word", "None": "None",
+    "Mapping": "a dict", "Callable": "a function", "Sequence": "a list", "Iterable": "a list",
+}  # fmt: skip
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:
     """Refuse a value of none of the plain types of an annotation; other annotations say nothing."""
-    kinds = [kind.strip() for kind in annotation.split("|")]
+    kinds = [kind.partition("[")[0].strip() for kind in annotation.split("|")]
     if not set(kinds) <= set(_WORDS):
         return
     number = is_number(value)
@@ -140,6 +143,10 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         "float": number and bool(np.isfinite(float(value)) if abs(value) < 1e300 else False),
         "str": isinstance(value, str),
         "None": value is None,
+        "Mapping": isinstance(value, Mapping),
+        "Callable": callable(value),
+        "Sequence": hasattr(value, "__len__") and not isinstance(value, str),
+        "Iterable": hasattr(value, "__iter__") and not isinstance(value, str),
     }
     if not any(fits[kind] for kind in kinds):
         finite = "a finite number" if number and "float" in kinds else ""

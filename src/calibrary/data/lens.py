@@ -69,6 +69,10 @@ class Lens:
     pair: tuple[int, int] | None = None
     then: str | None = None  # after a partition: the lens on the merged classes
 
+    def __post_init__(self) -> None:
+        if self.r is not None:
+            whole("r", self.r)
+
     @property
     def whole_rows(self) -> bool:
         return self.name in VECTOR_LENSES

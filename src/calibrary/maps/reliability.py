@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, undefined
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.maps.loess import LIMIT, LocalLinear, smooth_line
@@ -51,6 +52,7 @@ class ReliabilityMap:
     True
     """
 
+    @checks_options
     def __init__(
         self,
         bandwidth: float = 0.01,

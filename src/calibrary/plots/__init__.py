@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from calibrary.base.errors import suggest
+from calibrary.data.asked import checks_options
 from calibrary.plots import detection
 from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybrid_curve, plot_brier_curve
 from calibrary.plots.centres import plot_forest, plot_pooled_curve
@@ -155,6 +158,12 @@ __all__ = [
     "tree_data",
     "validation_data",
 ]
+
+# every public function of this room checks its options, also where it is called by the path of its module
+for _name in __all__:
+    if inspect.isfunction(_function := globals().get(_name)):
+        globals()[_name] = checks_options(_function)
+        setattr(sys.modules[_function.__module__], _name, globals()[_name])
 
 #: Figures of predictions by the word the command line uses.
 _DRAWN: dict[str, Callable[..., Any]] = {

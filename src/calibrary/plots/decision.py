@@ -11,7 +11,7 @@ import scipy
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.numbers import ends, number, percent
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve
 from calibrary.inference.draw.bands import on_labels
@@ -111,8 +111,9 @@ def _grid(view: Predictions, axis: str, limits: tuple[float, float] | None) -> A
     """Thresholds evenly spaced on the axis."""
     if limits is None:
         limits = (0.0025, 0.9975) if axis == "linear" else _span(view)
-    if not 0.0 <= limits[0] < limits[1] <= 1.0:
-        raise ValueError(f"limits={limits!r} must be two thresholds, 0 <= low < high <= 1")
+    pair = as_floats(limits, "limits")
+    if pair.shape != (2,) or not 0.0 <= pair[0] < pair[1] <= 1.0:
+        raise RefusedError(f"limits={limits!r} must be two thresholds, 0 <= low < high <= 1")
     low, high = np.clip(limits, 1e-6, 1 - 1e-6)
     if axis == "linear":
         return np.linspace(low, high, _POINTS)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError
+from calibrary.base.text import in_sentence
 from calibrary.data.predictions import predictions
 from calibrary.plots import style
 from calibrary.plots.corp import plot_corp
@@ -46,6 +47,8 @@ def overview(
     if figure is None:
         figure = style.new_figure((11.0, 13.0), theme)
     else:
+        if not hasattr(figure, "set_facecolor"):
+            raise RefusedError(f"figure={in_sentence(figure)} is no matplotlib figure: pass one, or leave it out")
         figure.set_facecolor(style.look(theme).paper)
     (first, second), (third, fourth) = figure.subplots(2, 2)
     rest: dict[str, Any] = {"theme": theme, "lens": lens}

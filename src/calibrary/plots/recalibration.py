@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.base.errors import one_of
 from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
 from calibrary.data.checks import Array
@@ -111,6 +112,8 @@ def recalibration_data(
     ('temperature', 0.058, 0.03)
     """
     gain = y_true if isinstance(y_true, RecalibrationGain) else recalibration_gain(y_true, y_prob, **options)
+    if map is not None:
+        one_of("map", map, [row.map for row in gain.rows])
     row = gain[map or gain.advice or gain.best.map]
     p = gain.predictions
     views = [binary_view(p.view(p.y, q), lens=lens, r=r) for q in (p.probability, gain.cross_fitted[row.map])]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import with_interval
-from calibrary.base.text import for_figure
+from calibrary.base.text import for_figure, in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.reliability import ReliabilityBins
@@ -269,7 +269,7 @@ def plot_reliability(
     color: str | None = None,
     labels_shown: bool = True,
     histogram: str | bool = "auto",
-    true_curve: Any = None,
+    true_curve: Callable[..., Any] | None = None,
     caption: bool = True,
     theme: str = "light",
     **options: Any,
@@ -314,6 +314,8 @@ def plot_reliability(
         where = "panel" if kind == "bar" else "strip"
     ax, look = style.new_axes(ax, theme, size=(5.4, 7.2 if where == "panel" else 6.3))
     square(ax, look, data.axis, *axis_names(data.lens))
+    if color is not None and not style.is_color(color):
+        raise RefusedError(f"color={in_sentence(color)} is no color: pass a name or a code such as '#0072b2'")
     {"line": draw_line, "bar": _bars, "tilted-roof": _roof}[kind](ax, look, data, color or look.model, label)
     if true_curve is not None:
         t = data.axis.grid(201)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.base.errors import extra, one_of
+from calibrary.base.errors import RefusedError, extra, one_of
+from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices
 from calibrary.numerics.draw import generator
 
@@ -123,8 +124,17 @@ def new_axes(ax: Any, theme: str, size: tuple[float, float] = (5.4, 6.3)) -> tup
     colors = look(theme)
     if ax is None:
         ax = new_figure(size, theme).add_subplot()
+    if not hasattr(ax, "set_facecolor") or not hasattr(ax, "spines"):
+        raise RefusedError(f"ax={in_sentence(ax)} is no Axes of matplotlib: pass one, or leave ax out")
     quiet(ax, colors)
     return ax, colors
+
+
+def is_color(color: str) -> bool:
+    """Whether matplotlib knows the color."""
+    from matplotlib.colors import is_color_like
+
+    return bool(is_color_like(color))
 
 
 def quiet(ax: Any, colors: Palette) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrary.base.errors import RefusedError
+from calibrary.base.text import in_sentence
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.cards import subfamilies
 from calibrary.metrics.machinery.declare import Entry
@@ -76,7 +78,9 @@ def plot_tree(
 
     Returns the matplotlib Axes.
     """
-    data = data if isinstance(data, TreeData) else tree_data(beyond=beyond)
+    if not isinstance(data, TreeData | None):
+        raise RefusedError(f"data={in_sentence(data)} is no TreeData: pass what tree_data() returns")
+    data = data or tree_data(beyond=beyond)
     layout = {
         family: {name: _lines(ids, data) for name, ids in branches.items()}
         for family, branches in data.subfamilies.items()

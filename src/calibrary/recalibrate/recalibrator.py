@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError
+from calibrary.base.errors import RefusedError, flag
 from calibrary.base.numbers import percent
 from calibrary.data import Data, is_data
+from calibrary.data.asked import check_asked, check_type
 from calibrary.data.checks import Array, are_probabilities, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions, predictions
@@ -187,6 +188,13 @@ class Recalibrator:
             The segment of each row, if X is not a table with that column.
         """
         refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)
+        flag("logits", self.logits)
+        check_asked({"rng": self.rng})
+        check_type("scoring", self.scoring, "str")
+        check_type("classes", self.classes, "Sequence | None")
+        row_score(self.scoring)
+        if np.ndim(self.folds) == 0:
+            check_type("folds", self.folds, "int")
         X, names = self._apart(X, by)
         whole = self._predictions(X, y, sample_weight)
         p = in_units(problem(whole), X, units)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from calibrary.base.moved import RenamedFields
+from calibrary.data.asked import checks_options
 from calibrary.evaluation import Evaluation
 from calibrary.inference.overall.decision import Decision
 from calibrary.question import Question
@@ -144,11 +145,13 @@ class Report(RenamedFields):
         report: Report = FORMS["from_dict"](saved)
         return report
 
+    @checks_options
     def to_html(self, *, interactive: bool = True) -> str:
         """One self-contained page; ``interactive=False`` leaves out the interactive figures."""
         page: str = FORMS["page"]([self], interactive=interactive)
         return page
 
+    @checks_options
     def save(self, *paths: str | Path, interactive: bool = True) -> None:
         """Write the report; the extension chooses the format: .html, .pdf, .md, .json or .csv.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from calibrary._version import __version__
 from calibrary.base.files import write_atomically
 from calibrary.base.numbers import counted, number
+from calibrary.data.asked import checks_options
 from calibrary.reporting.html import section_page
 from calibrary.reporting.sections import Figure, Section, Table, section
 
@@ -44,6 +45,7 @@ _CAPTIONS = {
 }
 
 
+@checks_options
 def validation_page(
     validation: Validation, path: str | Path | None = None, *, thresholds: Sequence[float] = (0.5,)
 ) -> str:

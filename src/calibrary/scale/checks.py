@@ -5,7 +5,7 @@ The same rule applies to arrays, files, data frames and databases, so that all a
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from numbers import Real
 from typing import Any
 
@@ -42,11 +42,16 @@ def valid_rows(
         NO_SUM: sums_to_one(prob),
         NO_LABEL: _is_class(y, 2 if prob.ndim == 1 else prob.shape[1], labels, pos_label),
     }
-    if w is not None:
-        reasons[NO_WEIGHT] = are_copies(w)
-    kept = np.ones(len(y), dtype=bool)
+    return by_reason(len(y), {**reasons, NO_WEIGHT: None if w is None else are_copies(w)})
+
+
+def by_reason(n: int, reasons: Mapping[str, Flags | None]) -> tuple[Flags, dict[str, int]]:
+    """A mask of the rows without any of the reasons, and how many rows have each as their first."""
+    kept = np.ones(n, dtype=bool)
     dropped = {}
     for reason, fine in reasons.items():
+        if fine is None:
+            continue
         dropped[reason] = int((kept & ~fine).sum())
         kept &= fine
     return kept, {reason: count for reason, count in dropped.items() if count}

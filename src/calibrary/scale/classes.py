@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
@@ -91,6 +92,7 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
     True
     """
 
+    @checks_options
     def __init__(
         self,
         n_classes: int,
@@ -120,6 +122,7 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
 
     # -- adding rows ----------------------------------------------------------------------------
 
+    @checks_options
     def update(
         self, y_true: Any, y_prob: Any, *, sample_weight: Any = None, ids: Any = None, drop_invalid: bool = False
     ) -> Self:
@@ -148,8 +151,8 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
                 f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: pass one weight per row"
             )
         ids = None if ids is None else as_array(ids, "ids")
-        if ids is not None and len(ids) != len(y):
-            raise RefusedError(f"ids has {len(ids)} values, y_true has {len(y)} rows: pass one identifier per row")
+        if ids is not None and ids.shape[:1] != y.shape[:1]:
+            raise RefusedError(f"ids has {ids.size} values, y_true has {len(y)} rows: pass one identifier per row")
         dropped: dict[str, int] = {}
         if drop_invalid:
             kept, dropped = valid_rows(y, prob, self.labels, None, given)

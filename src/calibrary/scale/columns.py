@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.data.checks import Array
-from calibrary.scale.checks import are_copies, whole_weights
+from calibrary.data.checks import Array, are_probabilities
+from calibrary.scale.checks import NO_SUM, Flags, are_copies, sums_to_one
 from calibrary.scale.sums import NONE
 from calibrary.tables.pieces import Columns, Piece
+from calibrary.tables.problems import Problem, ProblemsError
 
 Integers = NDArray[np.int64]
 
@@ -57,27 +59,21 @@ def matrix(piece: Piece, columns: Columns) -> Array:
     return numbers(column.flatten()).reshape(len(column), width)
 
 
-def weights(piece: Piece, name: str | None, drop_invalid: bool) -> tuple[Integers, NDArray[np.bool_] | None]:
+def weights(piece: Piece, name: str | None) -> tuple[Integers, NDArray[np.bool_] | None]:
     """Whole-number weights, empty if all are 1; and a mask of rows that have one, None if all have."""
     import pyarrow as pa
 
     if name is None:
         return NONE, None
     column = piece.column(name)
-    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    if missing is not None:
-        if not drop_invalid:
-            row = int(np.flatnonzero(missing)[0])
-            raise RefusedError(
-                f"{piece.place(row)}: {name} is missing: give it a whole number, or pass drop_invalid=True"
-            )
-        column = column.fill_null(0)
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    column = column.fill_null(0) if column.null_count else column
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     given = column.to_numpy(zero_copy_only=False)
-    if not drop_invalid:
-        return whole_weights(given, lambda row: f"{piece.place(row)}: {name}"), None
-    fine = are_copies(given) if missing is None else are_copies(given) & ~missing
+    if given.dtype.kind not in "fiub":
+        raise RefusedError(f"{piece.place(0)}: {name} holds {column.type} values: weights are whole numbers")
+    fine = are_copies(given) & there
     return np.where(fine, given, 0).astype(np.int64), None if fine.all() else fine
 
 
@@ -149,21 +145,97 @@ def _positive(names: Names, column: Any, piece: Piece, name: str) -> Integers:
     return np.asarray(number[index])
 
 
-# -- errors about invalid rows ----------------------------------------------------------------------
+# -- invalid rows ------------------------------------------------------------------------------------
+
+#: So many rows of each kind are named.
+_SHOWN = 3
+_NOT_WHOLE = (
+    "is not a whole number, finite and not negative, and a state counts equal rows: multiply all weights by 1000 and "
+    "round"
+)
+_REMEDY = "drop_invalid=True leaves such rows out and counts them"
 
 
-def complaint(piece: Piece, row: int, columns: Columns, values: Sequence[float], labeled: bool) -> str:
-    """The error about an invalid row: file, row, column, value, remedy."""
-    remedy = "drop_invalid=True leaves such rows out and counts them"
-    of_lists = len(columns.probs) == 1 < len(values)
-    for i, value in enumerate(values):
-        if not 0.0 <= value <= 1.0:
-            name = f"{columns.probs[0]}[{i}]" if of_lists else columns.probs[i]
-            problem = "is missing" if np.isnan(value) else f"= {value:.10g} is not in [0, 1]"
-            return f"{piece.place(row)}: {name} {problem}; {remedy}"
-    if labeled:
-        return f"{piece.place(row)}: the probabilities sum to {sum(values):.9g}, not 1; {remedy}"
-    shown = piece.column(columns.label)[row].as_py()
-    missing = shown is None or shown != shown
-    problem = "is missing" if missing else f"= {shown!r} is not one of the classes"
-    return f"{piece.place(row)}: {columns.label} {problem}; {remedy}"
+@dataclass
+class Invalid:
+    """The invalid rows of a scan: left out and counted, or collected by column and kind, and refused all at once."""
+
+    columns: Columns
+    drop: bool
+    #: For each column and kind: how many rows, and of the first ones number of the batch, row, place and sentence.
+    kinds: dict[tuple[str, str], tuple[int, list[tuple[int, int, str, str]]]] = field(default_factory=dict)
+    lock: Any = field(default_factory=threading.Lock)
+
+    def add(
+        self, state: Any, piece: Piece, number: int, dropped: dict[str, int], prob: Array, labeled: Flags,
+        weighed: Flags | None,
+    ) -> None:  # fmt: skip
+        """The invalid rows of a batch: why each was left out, and which rows lack a label or a weight."""
+        if self.drop:
+            for reason, count in dropped.items():
+                state.drop(reason, count)
+        elif dropped:
+            with self.lock:
+                for column, kind, wrong, said in self._found(piece, prob, labeled, weighed):
+                    if len(rows := np.flatnonzero(wrong)[:_SHOWN].tolist()):
+                        count, first = self.kinds.get((column, kind), (0, []))
+                        places = ((number, row, piece.place(row)) for row in rows)
+                        first = sorted([*first, *((*p, f"{p[2]}: {said(p[1])}; {_REMEDY}") for p in places)])
+                        self.kinds[column, kind] = (count + int(wrong.sum()), first[:_SHOWN])
+
+    def _found(
+        self, piece: Piece, prob: Array, labeled: Flags, weighed: Flags | None
+    ) -> Iterator[tuple[str, str, Flags, Callable[[int], str]]]:
+        """Column, kind, the rows, and what is said of one of them."""
+        import pyarrow as pa
+
+        names, label, weight = self.columns.probs, self.columns.label, self.columns.weight
+        fine = np.asarray(are_probabilities(prob))
+        for i in range(prob.shape[1]):
+            name = f"{names[0]}[{i}]" if len(names) == 1 < prob.shape[1] else names[i]
+            gone, p = np.isnan(prob[:, i]), prob[:, i]
+            yield name, "missing values", gone, lambda row, name=name: f"{name} is missing"
+            outside = ~gone & ~fine[:, i]
+            yield (
+                name,
+                "values outside [0, 1]",
+                outside,
+                lambda row, name=name, p=p: f"{name} = {p[row]:.10g} is not in [0, 1]",
+            )
+        if prob.shape[1] > 1:
+            wrong = fine.all(axis=1) & ~sums_to_one(prob)
+            yield names[0], NO_SUM, wrong, lambda row: f"the probabilities sum to {prob[row].sum():.9g}, not 1"
+        column = piece.column(label)
+        gone = column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False)
+        yield label, "missing values", ~labeled & gone, lambda row: f"{label} is missing"
+        unknown = "labels that are none of the classes"
+        yield (
+            label,
+            unknown,
+            ~labeled & ~gone,
+            lambda row: f"{label} = {column[row].as_py()!r} is not one of the classes",
+        )
+        if weighed is not None:
+            given = piece.column(weight)
+            gone = given.is_null().to_numpy(zero_copy_only=False)
+            yield str(weight), "missing values", gone, lambda row: f"{weight} is missing"
+            wrong, weight = ~weighed & ~gone, str(weight)
+            yield weight, "no whole numbers", wrong, lambda row: f"{weight} = {given[row].as_py()!r} {_NOT_WHOLE}"
+
+    def refuse(self) -> None:
+        """Refuse what was found: one row or one kind of row in a sentence, several kinds in a table."""
+        if len(self.kinds) == 1:
+            count, first = next(iter(self.kinds.values()))
+            raise RefusedError(f"{first[0][3]}{f', {count:,} rows here' if count > 1 else ''}")
+        found = [
+            Problem(
+                column,
+                kind,
+                count,
+                tuple(place.removesuffix(" (from 0)") for _, _, place, _ in first),
+                "drop_invalid=True",
+            )
+            for (column, kind), (count, first) in self.kinds.items()
+        ]
+        if found:
+            raise ProblemsError("the source", found, "from 0 in each file")

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from calibrary.base.errors import RefusedError, extra, suggest
+from calibrary.data.asked import checks_options
 from calibrary.scale.classes import VectorState
 from calibrary.scale.detections import DetectionState
 from calibrary.scale.keys import key_columns
@@ -25,6 +26,7 @@ _SPLIT_EVERY = 8
 _BATCH = 1 << 19
 
 
+@checks_options
 def dask(
     frame: Any,
     *,
@@ -110,6 +112,7 @@ def merged(states: Iterable[S]) -> S:
     return first.copy().merge(*rest)
 
 
+@checks_options
 def spark(
     frame: Any,
     *,

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, whole
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
-from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, NO_WEIGHT, valid_rows
+from calibrary.scale.checks import NO_LABEL, NO_PROBABILITY, NO_WEIGHT, by_reason, valid_rows
 from calibrary.scale.classes import VectorState
-from calibrary.scale.columns import Names, classes, complaint, matrix, numbers, two_classes, weights
+from calibrary.scale.columns import Invalid, Names, classes, matrix, numbers, two_classes, weights
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
 from calibrary.scale.sample import file_ids
@@ -35,6 +36,7 @@ _MOST_THREADS = 8
 _MOST_SUMS = 400_000_000
 
 
+@checks_options
 def scan(
     source: Any,
     *,
@@ -115,14 +117,15 @@ class Scan:
 
     def state_of(self, rows: Iterator[Piece]) -> State | VectorState:
         """The state of all rows."""
-        names = Names(self.labels, self.pos_label)
+        names, invalid = Names(self.labels, self.pos_label), Invalid(self.columns, self.drop_invalid)
         first = next(rows, None)
         found = rows if first is None else chain([first], rows)
-        if len(self.columns.probs) > 1 or (first is not None and first.holds_lists(self.columns.probs[0])):
-            return self._of_vectors(found, names)
-        return self._of_probabilities(found, names)
+        several = len(self.columns.probs) > 1 or (first is not None and first.holds_lists(self.columns.probs[0]))
+        state = (self._of_vectors if several else self._of_probabilities)(found, names, invalid)
+        invalid.refuse()
+        return state
 
-    def _of_probabilities(self, found: Iterable[Piece], names: Names) -> State:
+    def _of_probabilities(self, found: Iterable[Piece], names: Names, invalid: Invalid) -> State:
         """The state for one probability per row; long streams are summed by several threads."""
         parts = [self._empty_binary()]
         waiting: deque[Future[None]] = deque()
@@ -131,14 +134,14 @@ class Scan:
             for number, piece in enumerate(found):
                 rows += len(piece)
                 if rows < 2 * COMPILED_FROM or names.given or self.columns.by:  # one set of keys, and of their sums
-                    _add_binary(parts[0], piece, self.columns, names, self.drop_invalid)
+                    _add_binary(parts[0], piece, self.columns, names, invalid, number)
                     continue
                 parts += [self._empty_binary() for _ in range(threads - len(parts))]
-                if len(waiting) == len(parts):  # in the order of the rows, so that the first invalid one is reported
+                if len(waiting) == len(parts):
                     waiting.popleft().result()
                 # these sums are free: their last user has finished
                 part = parts[number % len(parts)]
-                waiting.append(pool.submit(_add_binary, part, piece, self.columns, names, self.drop_invalid))
+                waiting.append(pool.submit(_add_binary, part, piece, self.columns, names, invalid, number))
             for job in waiting:
                 job.result()
         return parts[0].merge(*parts[1:])
@@ -149,18 +152,18 @@ class Scan:
             pos_label=self.pos_label,
         )  # fmt: skip
 
-    def _of_vectors(self, found: Iterable[Piece], names: Names) -> State | VectorState:
+    def _of_vectors(self, found: Iterable[Piece], names: Names, invalid: Invalid) -> State | VectorState:
         self._check_vectors()
         state: State | VectorState | None = None
         k = len(self.columns.probs)
         if k > 1:
             state = self._empty(k)
-        for piece in found:
+        for number, piece in enumerate(found):
             if len(piece):
                 prob = matrix(piece, self.columns)
                 if state is None:  # a state that has only dropped rows so far is empty, and therefore false
                     state = self._empty(prob.shape[1])
-                _add_vectors(state, piece, prob, self.columns, names, self.drop_invalid)
+                _add_vectors(state, piece, prob, self.columns, names, invalid, number)
         if state is None:
             raise RefusedError(
                 "source has no rows, so the number of classes is not known: pass one column for each class in prob="
@@ -198,28 +201,19 @@ def _threads(resolution: int) -> int:
     return max(1, min(int(pa.cpu_count()), _MOST_THREADS, _MOST_SUMS // (2400 * resolution)))
 
 
-def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, drop_invalid: bool) -> None:
+def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, invalid: Invalid, number: int) -> None:
     n = len(piece)
     if not n:
         return
     c = numbers(piece.column(columns.probs[0]))
     y = two_classes(piece, columns.label, names)
-    w, weighed = weights(piece, columns.weight, drop_invalid)
-    kept = weighed
-    bad = _first_invalid(c, y)
-    if bad >= 0:
-        if not drop_invalid:
-            raise RefusedError(complaint(piece, bad, columns, [float(c[bad])], y[bad] <= 1))
-        inside, labeled = are_probabilities(c), y <= 1
-        state.drop(NO_PROBABILITY, int((~inside).sum()))
-        state.drop(NO_LABEL, int((inside & ~labeled).sum()))
-        kept = inside & labeled
-        if weighed is not None:
-            state.drop(NO_WEIGHT, int((kept & ~weighed).sum()))
-            kept = kept & weighed
-    elif weighed is not None:
-        state.drop(NO_WEIGHT, int((~weighed).sum()))
-    if kept is not None:
+    w, weighed = weights(piece, columns.weight)
+    kept = None
+    if weighed is not None or _first_invalid(c, y) >= 0:
+        labeled = y <= 1
+        reasons = {NO_PROBABILITY: are_probabilities(c), NO_LABEL: labeled, NO_WEIGHT: weighed}
+        kept, dropped = by_reason(n, reasons)
+        invalid.add(state, piece, number, dropped, c[:, None], labeled, weighed)
         c, y, w = c[kept], y[kept], w[kept] if len(w) else w
     if state.lens == "top-label":
         c, y = np.maximum(c, 1.0 - c), (y == (c > 0.5)).astype(np.uint8)
@@ -239,20 +233,15 @@ def _first_invalid(c: Array, y: NDArray[np.uint8]) -> int:
 
 
 def _add_vectors(
-    state: State | VectorState, piece: Piece, prob: Array, columns: Columns, names: Names, drop_invalid: bool
+    state: State | VectorState, piece: Piece, prob: Array, columns: Columns, names: Names, invalid: Invalid, number: int
 ) -> None:
     n, k = prob.shape
     y = classes(piece, columns.label, names, k)
-    w, weighed = weights(piece, columns.weight, drop_invalid)
-    kept, dropped = valid_rows(y, prob, None, None)
-    if weighed is not None:
-        dropped |= {NO_WEIGHT: int((kept & ~weighed).sum())}
-        kept = kept & weighed
-    if dropped and not drop_invalid:
-        bad = int(np.argmin(kept))
-        raise RefusedError(complaint(piece, bad, columns, prob[bad].tolist(), bool(y[bad] < k)))
-    for reason, count in dropped.items():
-        state.drop(reason, count)
+    w, weighed = weights(piece, columns.weight)
+    valid, dropped = valid_rows(y, prob, None, None)
+    kept, unweighed = by_reason(n, {"": valid, NO_WEIGHT: weighed})
+    dropped |= {reason: count for reason, count in unweighed.items() if reason}
+    invalid.add(state, piece, number, dropped, prob, y < k, weighed)
     p = Predictions(y[kept].astype(np.intp), np.ascontiguousarray(prob[kept]))
     w = w[kept] if len(w) else w
     if isinstance(state, VectorState):

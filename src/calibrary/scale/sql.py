@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.data.asked import checks_options
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.checks import ROW_SUM
 from calibrary.scale.dialects import DIALECTS, Dialect
@@ -38,6 +39,7 @@ class StateQuery(str):
         return State.of_table(result, drop_invalid=drop_invalid, **self.settings)
 
 
+@checks_options
 def sql(
     table: str,
     *,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
+from calibrary.data.asked import checks_options
 from calibrary.data.checks import as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import as_lens
@@ -92,6 +93,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
     True
     """
 
+    @checks_options
     def __init__(
         self,
         resolution: int | None = None,
@@ -126,6 +128,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
 
     # -- adding rows ----------------------------------------------------------------------------
 
+    @checks_options
     def update(
         self,
         y_true: Any,

@@ -24,6 +24,7 @@ from calibrary.base.errors import RefusedCallError, RefusedError, extra, suggest
 from calibrary.base.numbers import counted
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import checks_options
 from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
 from calibrary.scale.state import State
 from calibrary.scale.store_files import folder_at
@@ -127,6 +128,7 @@ class Store:
 
     # -- writing --------------------------------------------------------------------------------
 
+    @checks_options
     def upsert(
         self, state: State, *, source: str | os.PathLike[str], day: Any = None, allow_repeated: bool = False
     ) -> bool:
@@ -203,6 +205,7 @@ class Store:
         first = _first_day(days[-1].isoformat(), span)
         return self._take_out(lambda now: [file for file in now.files.values() if file.day < first])
 
+    @checks_options
     def compact(self, *, before: Any = None, abandoned: float = _ABANDONED) -> int:
         """Merge the files of each day into one, and return the number of changed days.
 
@@ -294,6 +297,7 @@ class Store:
 
     # -- reading --------------------------------------------------------------------------------
 
+    @checks_options
     def window(
         self,
         span: str | int = "28d",

@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, extra, one_of, whole
+from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.dialects import DIALECTS, Dialect
@@ -31,6 +32,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+@checks_options
 def segment_table(state: State, *, n_bins: int = 15, confidence_level: float = 0.95) -> Any:
     """One row for every segment of a state: number of rows, calibration error, Brier score, O/E and bias.
 
@@ -120,6 +122,7 @@ def score_ends(observed: Array, expected: Array, squares: Array, z: float) -> tu
 # -- inside a database --------------------------------------------------------------------------------
 
 
+@checks_options
 def segment_sql(
     table: str,
     *,

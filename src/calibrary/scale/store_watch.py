@@ -25,6 +25,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted, percent, pvalue
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import checks_options
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.overall.sequential import ALTERNATIVES, log_mean, log_ratios
@@ -146,6 +147,7 @@ class StoreWatch:
         return f"StoreWatch({self.sentence})"
 
 
+@checks_options
 def watch(
     store: Store, *, by: str | Sequence[str] | None = None, since: Any = None, until: Any = None, alpha: float = 0.05
 ) -> StoreWatch:

@@ -16,6 +16,11 @@ from calibrary.tables.table import MOST_COLUMNS, Columns, FileTable
 
 
 def open_npz(name: str, content: Path | bytes) -> FileTable:
+    return _of_arrays(name, arrays_in(name, content))
+
+
+def arrays_in(name: str, content: Path | bytes) -> dict[str, Any]:
+    """The arrays of an NPZ file by their names."""
     with as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an NPZ file: write one with numpy.savez(file, label=..., prob=...)")
@@ -41,7 +46,7 @@ def open_npz(name: str, content: Path | bytes) -> FileTable:
                         f"{name} cannot be read as NPZ: {key!r} holds Python objects, which are not opened because "
                         "they can run code; save plain numbers or text"
                     ) from None
-    return _of_arrays(name, arrays)
+    return arrays
 
 
 def _of_arrays(name: str, arrays: Mapping[str, Any]) -> FileTable:

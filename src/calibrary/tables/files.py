@@ -130,7 +130,7 @@ def kind_of_table(name: str, head: bytes) -> str:
     """The format of a file: of one whose name says text, but whose first bytes do not, that of its content."""
     found = _by_name(name)
     content = _by_content(head)
-    if found is not None and not (found in ("csv", "json") and content):
+    if found is not None and content != "old" and not (found in ("csv", "json") and content):
         return found
     return content or ("json" if head.lstrip()[:1] in (b"{", b"[") else "csv")
 

@@ -100,9 +100,11 @@ class JsonStream:
             raise UnreadableError(f"{self._place(0)} begins more text after the log: a file holds one log, so split it")
 
     def elements(self) -> Iterator[Any]:
-        """The elements of the list."""
+        """The elements of the list, which is all of the text."""
         for _ in self._within("[]"):
             yield self._value()
+        if self._skip_space():
+            raise self._damaged("begins more text after the list")
 
     def _within(self, brackets: str) -> Iterator[None]:
         """One step for each element between two brackets; the caller reads the element."""

@@ -145,7 +145,7 @@ def _named(columns: Columns, names: Sequence[Any], where: str) -> None:
 
 def _of_paths(paths: Sequence[Any], columns: Columns, format: str | None, batch_rows: int) -> Iterator[Piece]:
     found = [path for given in paths for path in matching(os.fspath(given))]
-    opened = [_opened(path, columns, format) for path in found]
+    opened = [dataset_of(path, format, columns) for path in found]
     refuse_twice(file for dataset, _ in opened for file in dataset.files)
     for dataset, root in opened:
         yield from _of_dataset(dataset, columns, batch_rows, root)
@@ -206,8 +206,8 @@ def _of_batches(batches: Iterable[Any], columns: Columns, name: str = "") -> Ite
             first += len(part)
 
 
-def _opened(path: str, columns: Columns, format: str | None) -> tuple[Any, str]:
-    """The dataset of a file or a folder, and the length of the common part of its file names."""
+def dataset_of(path: str, format: str | None = None, columns: Columns | None = None) -> tuple[Any, str]:
+    """The dataset of a file or a folder, for reading these columns, and the common part of its file names."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -303,12 +303,14 @@ def _format_of(path: str, here: Path | None) -> str:
     return IN_BATCHES.get(ending, "parquet")
 
 
-def _file_format(kind: str, columns: Columns) -> Any:
+def _file_format(kind: str, columns: Columns | None) -> Any:
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.dataset as ds
 
     one_of("format", kind, ("parquet", "csv", "arrow"))
+    if columns is None:
+        return kind
     if kind == "parquet":  # texts of by= columns are read as indices of their distinct values
         return ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=columns.by))
     if kind != "csv":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
 from calibrary.data.checks import Array, are_probabilities
@@ -30,26 +31,27 @@ class Problem:
     column: str
     what: str
     count: int
-    rows: tuple[int, ...]
+    rows: tuple[int | str, ...]
     remedy: str
 
     @property
     def place(self) -> str:
         """The number of rows, and the first of them as they are numbered in the file."""
-        listed = ", ".join(f"{row:,}" for row in self.rows) + (", ..." if self.count > len(self.rows) else "")
+        rows = [row if isinstance(row, str) else f"{row:,}" for row in self.rows]
+        listed = ", ".join(rows) + (", ..." if self.count > len(self.rows) else "")
         return f"{counted(self.count, 'row')}: {listed}"
 
 
-class ProblemsError(InputError):
+class ProblemsError(InputError, RefusedError):
     """Several problems of one table; the message is a table with a line for each."""
 
-    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, name: str, problems: Sequence[Problem], rows: str = "as in the file, a header too") -> None:
+        self.name, self.problems, self.rows = name, tuple(problems), rows
         cells = [("column", "problem", "rows, and the first of them", "what solves it")]
         cells += [(plain(p.column), plain(p.what), p.place, p.remedy) for p in problems]
         widths = [max(len(row[j]) for row in cells) for j in range(3)]
         lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[3]]) for row in cells)
-        first = f"{plain(name, None)} has {len(problems)} problems (rows are counted as in the file, a header too):"
+        first = f"{plain(name, None)} has {len(problems)} problems (rows are counted {rows}):"
         ValueError.__init__(self, "\n".join([first, *lines]))
 
 

@@ -21,10 +21,10 @@ import numpy as np
 from calibrary.base.errors import extra
 from calibrary.data.checks import Array
 from calibrary.tables.endings import by_ending
-from calibrary.tables.json_files import objects_of_lines
-from calibrary.tables.json_stream import JsonStream, UnreadableError
+from calibrary.tables.json_files import objects_of_lines, objects_of_list
 from calibrary.tables.sources import InputError
 from calibrary.tables.text_files import delimiter_of
+from calibrary.tables.values import as_numbers, parsed
 
 #: The number of rows in memory at a time.
 CHUNK = 20_000
@@ -173,58 +173,32 @@ def _csv(job: FileJob) -> int:
 
 def _numbers(cells: list[Any], job: FileJob, first: int, column: str) -> Array:
     """The texts as numbers, missing ones as NaN."""
-    numbers = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
-        if cell is None or cell == "":
-            continue
-        try:
-            numbers[i] = float(cell)
-        except (ValueError, TypeError):
+        if cell not in (None, "") and parsed(cell) is None:
             raise InputError(
                 f"{job.source}: column {column!r} holds {cell!r} in row {first + i + 1:,} (not counting a header), "
                 "which is not a number"
-            ) from None
-    return numbers
+            )
+    return as_numbers(np.array(cells, dtype=object))
 
 
 # -- JSON ---------------------------------------------------------------------------------------------
 
 
-def _lines(job: FileJob) -> int:
-    with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
-        n = 0
-        for objects in _chunks(objects_of_lines(source, str(job.source))):
-            _change_objects(objects, job, n)
-            target.writelines(json.dumps(o, ensure_ascii=False) + "\n" for o in objects)
-            n += len(objects)
-    return n
-
-
-def _array(job: FileJob) -> int:
-    """A JSON array of objects, such as a detector's results; or one object per line."""
+def _json(job: FileJob) -> int:
+    """A JSON list of objects, such as a detector's results, or one object per line."""
     with _opened(job.source, "r") as source:
-        start = source.read(4096).lstrip()[:1]
-    if start != "[":
-        return _lines(job)
+        listed = source.read(4096).lstrip()[:1] == "["
+    records, between = (objects_of_list, ",\n") if listed else (objects_of_lines, "\n")
     with _opened(job.source, "r") as source, _opened(job.target, "w") as target:
         n = 0
-        target.write("[")
-        for objects in _chunks(_objects_of_array(source, job)):
+        target.write("[" if listed else "")
+        for objects in _chunks(records(source, str(job.source))):
             _change_objects(objects, job, n)
-            target.write((",\n" if n else "") + ",\n".join(json.dumps(o, ensure_ascii=False) for o in objects))
+            target.write((between if n else "") + between.join(json.dumps(o, ensure_ascii=False) for o in objects))
             n += len(objects)
-        target.write("]\n")
+        target.write("]\n" if listed else "\n")
     return n
-
-
-def _objects_of_array(source: IO[str], job: FileJob) -> Iterator[dict[str, Any]]:
-    try:
-        for found in JsonStream(source).elements():
-            if not isinstance(found, dict):
-                raise InputError(f"{job.source} holds {str(found)[:40]!r} in its list, not an object such as {{...}}")
-            yield found
-    except UnreadableError as error:
-        raise InputError(f"{job.source} cannot be read: {error}") from None
 
 
 def _change_objects(objects: list[dict[str, Any]], job: FileJob, first: int) -> None:
@@ -306,8 +280,8 @@ def _floats(array: Any, column: str, job: FileJob) -> Array:
 
 _KINDS: dict[str, Callable[[FileJob], int]] = {
     "csv": _csv,
-    "lines": _lines,
-    "json": _array,
+    "lines": _json,
+    "json": _json,
     "parquet": _parquet,
     "arrow": _arrow,
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrary.data.checks import Array
 from calibrary.tables.sources import InputError
 from calibrary.tables.table import Columns, FileTable
-from calibrary.tables.values import as_word, is_missing, parsed, plain_numbers
+from calibrary.tables.values import as_numbers, as_word, is_missing, plain_numbers
 
 #: Distinct values are counted up to this number, and listed up to the second one.
 _COUNTED, _LISTED = 100_000, 1000
@@ -109,9 +109,9 @@ def _facts(name: str, values: NDArray[Any]) -> ColumnFacts:
     percent = bool(texts) and all(text.strip().endswith("%") for text in texts)
     numbers = plain_numbers(there)
     if numbers is None and not percent and there.dtype.kind == "O":
-        read = [parsed(value) for value in there.tolist()]
-        valid = [value for value in read if value is not None]
-        numbers = np.array(valid) if len(valid) >= _NEARLY_ALL * len(read) else None
+        read = as_numbers(there)
+        valid = read[~np.isnan(read)]
+        numbers = valid if len(valid) >= _NEARLY_ALL * len(read) else None
     finite = numbers[np.isfinite(numbers)] if numbers is not None and not percent else np.empty(0)
     if not len(finite):
         dates = bool(texts) and all(_DATE.fullmatch(text.strip()) for text in texts)

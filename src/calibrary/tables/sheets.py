@@ -26,10 +26,7 @@ def open_excel(name: str, content: Path | bytes) -> FileTable:
 
     with as_file(content) as file:
         if not zipfile.is_zipfile(file):
-            file.seek(0)
-            locked = file.read(4) == OLE
-            what = "is protected by a password or is an old .xls" if locked else "is not an Excel file (.xlsx)"
-            raise InputError(f"{name} {what}: save it as .xlsx{' without a password' if locked else ''} or .csv")
+            raise InputError(f"{name} is not an Excel file (.xlsx): save it as .xlsx or .csv")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
             if sum(info.file_size for info in packed.infolist()) > _MOST_SHEET:

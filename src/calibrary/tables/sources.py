@@ -42,6 +42,8 @@ def named_errors(name: str, as_kind: str = "") -> Iterator[None]:
         yield
     except (InputError, ModuleNotFoundError):  # these errors are sentences already
         raise
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from None
     except RecursionError:
         raise InputError(f"{name} is nested too deeply: one flat record per prediction is expected") from None
     except MemoryError:
@@ -184,17 +186,8 @@ def some(names: Iterable[str], most: int = 12) -> str:
     )
 
 
-def _utf16(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-16")
-    except UnicodeError:
-        raise InputError(f"{name} begins as UTF-16 text and is not: save it as UTF-8") from None
-
-
 def as_text(data: bytes, name: str) -> str:
     """The bytes decoded as UTF-8, or an error that names the encoding problem."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return _utf16(data, name)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

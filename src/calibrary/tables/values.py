@@ -69,12 +69,8 @@ def inside(values: Columns, names: list[str], most: float, percent: bool = False
     """Which rows have all their probabilities between 0 and the largest possible value."""
     fine = np.ones(len(values[names[0]]), dtype=bool)
     for name in names:
-        numbers = plain_numbers(values[name])
-        if numbers is None and values[name].dtype.kind == "O":
-            read = [parsed(value, percent) for value in values[name].tolist()]
-            numbers = np.array([np.nan if value is None else value for value in read])
-        if numbers is not None:
-            fine &= are_probabilities(numbers, most)
+        if values[name].dtype.kind not in "cmM":
+            fine &= are_probabilities(as_numbers(values[name], percent), most)
     if not fine.any():
         raise InputError(f"no row has all its probabilities between 0 and {most:g}: check the columns {some(names)}")
     return fine
@@ -88,6 +84,15 @@ def plain_numbers(values: NDArray[Any]) -> Array | None:
         return np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def as_numbers(values: NDArray[Any], percent: bool = False) -> Array:
+    """The values as numbers, NaN for those that are none; with ``percent`` a text may end with the percent sign."""
+    whole = plain_numbers(values)
+    if whole is not None:
+        return whole
+    read = [parsed(value, percent) for value in values.tolist()]
+    return np.array([np.nan if value is None else value for value in read], dtype=np.float64)
 
 
 def parsed(value: Any, percent: bool = False) -> float | None:

@@ -144,7 +144,7 @@ class MonteCarlo:
     keeps_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_resamples(self.n_resamples)
+        check_resamples(self.n_resamples, self.workers)
         if self.alternative is not None:
             one_of("alternative", self.alternative, ALTERNATIVES)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import FAULT, RefusedError, bounded, collected_warnings, warn
 from calibrary.base.forked import Forked, can_fork
 from calibrary.base.text import in_sentence
+from calibrary.data.asked import check_asked
 from calibrary.data.checks import Array
 from calibrary.data.replicate import Block, Scheme
 from calibrary.inference.draw.waiting import ProgressBar, WorkDone
@@ -311,9 +312,10 @@ def difference(a: Array, b: Array) -> Array:
 # -- options every kind of inference checks the same way --------------------------------------------
 
 
-def check_resamples(n_resamples: int) -> int:
+def check_resamples(n_resamples: int, workers: int | None = None) -> int:
     if not (isinstance(n_resamples, int | np.integer) and n_resamples >= 1):
         raise RefusedError(f"n_resamples={n_resamples!r}: pass a whole number of at least 1 (999 is usual)")
+    check_asked({"workers": workers})
     return bounded("n_resamples", int(n_resamples))
 
 

@@ -56,7 +56,7 @@ class Bootstrap:
 
     def __post_init__(self) -> None:
         one_of("method", self.kind, METHODS)
-        check_resamples(self.n_resamples)
+        check_resamples(self.n_resamples, self.workers)
 
     def resample(self, statistics: list[Statistic]) -> tuple[Array, Replicated]:
         """Estimates of all statistics, and their values on the same bootstrap replicates."""

@@ -27,6 +27,7 @@ from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
     check_draws,
+    check_resamples,
     means,
     replicate,
     slack,
@@ -259,6 +260,9 @@ class Inversion:
     n_resamples: int = 999
     rng: Any = None
     workers: int | None = None
+
+    def __post_init__(self) -> None:
+        check_resamples(self.n_resamples, self.workers)
 
     def interval(
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""

@@ -25,6 +25,7 @@ from calibrary.inference.draw.resampling import (
     alpha_of,
     as_given,
     check_draws,
+    check_resamples,
     difference,
     means,
     slack,
@@ -55,6 +56,9 @@ class Triangle:
     n_resamples: int = 999
     rng: Any = None
     workers: int | None = None
+
+    def __post_init__(self) -> None:
+        check_resamples(self.n_resamples, self.workers)
 
 
 def draws_for_an_error(n_resamples: int) -> int:

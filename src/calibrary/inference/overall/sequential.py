@@ -17,7 +17,7 @@ import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.base.numbers import percent
-from calibrary.data.asked import checks_options
+from calibrary.data.asked import checks_options, share
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions, predictions
@@ -248,8 +248,9 @@ class CalibrationMonitor:
     _updates: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise RefusedError(f"alpha={self.alpha!r} is outside (0, 1): 0.05 is usual")
+        share("alpha", self.alpha)
+        if self.lens != "auto":
+            as_lens(self.lens)
 
     def update(
         self, y_true: Any, y_prob: Any = None, *, sample_weight: Any = None, labels: Any = None, pos_label: Any = None

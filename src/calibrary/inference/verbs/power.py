@@ -15,7 +15,7 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.numbers import counted, number, percent
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, as_array, checked_probabilities
+from calibrary.data.checks import Array, as_array, as_floats, checked_probabilities
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
@@ -335,7 +335,7 @@ def neighbor_sample_size(query: Any, *, power: float = 0.8, **options: Any) -> i
 
 
 def _vector(name: str, value: Any) -> Array:
-    p = np.atleast_1d(as_array(value, name).astype(np.float64))
+    p = np.atleast_1d(as_floats(value, name))
     if p.shape == (1,):
         p = np.array([1.0 - p[0], p[0]])
     least = 0.0 if name == "truth" else np.nextafter(0.0, 1.0)
