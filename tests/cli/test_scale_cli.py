@@ -205,7 +205,7 @@ def test_a_file_that_is_scanned_twice_is_refused(folder: Path, tmp_path: Path) -
     part, state = folder / "part-0.parquet", tmp_path / "state.parquet"
     words = ("--label", "y", "--prob", "p", "-o", state)
     for files in ((part, part), (part, f"{folder}/*.parquet"), (folder, part)):
-        with pytest.raises(RefusedError, match="is listed twice, and its rows would count twice"):
+        with pytest.raises(ValueError, match="is listed twice, and its rows would count twice"):
             run("scale", "scan", *files, *words)
     run("scale", "scan", part, folder / "part-1.parquet", *words)
     with pytest.raises(RefusedError, match="is listed twice"):

@@ -20,7 +20,8 @@ FORMS = [(name, form) for name, forms in options.table().items() for form in for
 #: One name for one thing: the keyword in Python, and the words of the command line.
 ONE_NAME = {
     "sample_weight": "weight", "n_resamples": "resamples", "rng": "seed", "units": "unit", "confidence_level": "level",
-    "by": "by", "time": "time", "n_bins": "bins", "thresholds": "threshold", "pos_label": "positive",
+    "by": "by", "time": "time", "workers": "workers", "n_bins": "bins", "thresholds": "threshold",
+    "pos_label": "positive",
 }  # fmt: skip
 
 
@@ -177,7 +178,7 @@ OTHER_WORDS = {
     "n_resamples": "n_boot n_bootstraps resamples n_draws draws n_permutations n_reps", "by": "group groups split_by",
     "rng": "seed random_state random_seed", "units": "unit cluster clusters cluster_id subject patients",
     "time": "date dates times timestamp", "n_bins": "bins nbins num_bins", "pos_label": "positive pos positive_class",
-    "thresholds": "threshold cutoffs cutoff",
+    "thresholds": "threshold cutoffs cutoff", "workers": "jobs n_jobs n_processes processes n_workers",
 }  # fmt: skip
 #: What has such a word and is another thing, or is one of it.
 ANOTHER_THING = {
