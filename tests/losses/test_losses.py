@@ -668,7 +668,7 @@ def test_a_weight_cannot_be_chosen_by_anything(options, sentence):
 
 
 def test_the_page_on_losses_decides_about_every_metric():
-    page = ROOT / "docs" / "losses.md"
+    page = ROOT / "docs" / "evidence" / "losses.md"
     decided, _, without = (
         page.read_text().partition("## Every metric: is it differentiable?")[2].partition("Without a loss:")
     )
@@ -679,7 +679,7 @@ def test_the_page_on_losses_decides_about_every_metric():
         for entry in cal.catalogue.values()
         if entry.status != "emerging" and entry.id not in with_loss | without_loss
     ]
-    assert not missing, f"docs/losses.md does not say whether these are differentiable: {missing}"
+    assert not missing, f"docs/evidence/losses.md does not say whether these are differentiable: {missing}"
     assert not without_loss & set(losses.LOSSES)
 
 

@@ -206,8 +206,12 @@ def test_the_examples_run_as_they_stand():
 
 TEACHING = (
     "app",
+    "beyond",
     "ensembles",
+    "gates",
     "language",
+    "losses",
+    "maps",
     "outside",
     "scale",
     "shift",
