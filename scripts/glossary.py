@@ -31,7 +31,7 @@ def meanings(glossary: str) -> dict[str, str]:
         parts = _TERM.split(paragraph)
         for term, said in zip(parts[1::2], parts[2::2], strict=True):
             if term.lower() not in _ORDINARY:
-                plain = re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", lambda m: m[1] or "", " ".join(said.split()))
+                plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(said.split())).replace("`", "")
                 plain = re.sub(r"\s*\((page|pictures|gallery|gates|how)\)", "", plain)
                 found[term] = plain.partition(": ")[2].strip(" .") or plain.strip(
                     " .,"
