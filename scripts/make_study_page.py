@@ -1,4 +1,4 @@
-"""Write docs/study.md and its figures from the stored study.
+"""Write docs/study.md, docs/evidence/study.md and their figures from the stored study.
 
     python scripts/make_study_page.py [--no-figures]
 
@@ -21,8 +21,9 @@ from calibrary.study.panel import full_name
 from calibrary.study.result import StudyResult, clusters, stored_study
 
 ROOT = Path(__file__).parent.parent
-PAGE, PICTURES = ROOT / "docs" / "study.md", ROOT / "docs" / "study"
-#: The words of the page, with names in braces where numbers go.
+PAGES, PICTURES = (ROOT / "docs" / "study.md", ROOT / "docs" / "evidence" / "study.md"), ROOT / "docs" / "study"
+#: The words of the two pages, with names in braces where numbers go, and the line between the pages.
+BETWEEN = "<!-- evidence/study.md -->\n"
 TEMPLATE = ROOT / "scripts" / "study_page.md"
 
 #: The metrics in the rows of the table, for a reader who has to choose one.
@@ -104,8 +105,9 @@ def rows(value: float | None) -> str:
 
 def main(figures: bool = True) -> None:
     study = stored_study()
-    PAGE.write_text(page(study), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
+    for path, text in zip(PAGES, pages(study), strict=True):
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
     if figures:
         PICTURES.mkdir(exist_ok=True)
         for name, draw in FIGURES.items():
@@ -304,7 +306,7 @@ def held(verdict: bool | tuple[bool, str] | None) -> str:
     return {True: "held", False: "**did not hold**", None: "not measured"}[verdict]
 
 
-def page(study: StudyResult) -> str:
+def pages(study: StudyResult) -> list[str]:
     f = Found(study)
     tests = {id: row for id, row in f.found["tests"].get("1000", {}).items() if row.get("power") is not None}
     good = {id: row for id, row in tests.items() if row["level"] <= 0.08}
@@ -356,7 +358,7 @@ def page(study: StudyResult) -> str:
         "rest_table": rest_table(),
         "rest_words": rest_words(),
     }  # fmt: skip
-    return TEMPLATE.read_text(encoding="utf-8").format(**words)
+    return TEMPLATE.read_text(encoding="utf-8").format(**words).split(BETWEEN)
 
 
 def family_mean(tests: dict[str, Any], id: str, families: tuple[str, ...]) -> str:
