@@ -1,11 +1,15 @@
-"""Every link of the built site leads somewhere: ``python scripts/check_links.py site``. Needs no network.
+"""Every link of the built site leads somewhere, and its search finds what people type.
 
-Pages, pictures, scripts and anchors inside the site must exist. Nothing may be loaded from another address, because the
-site is read from disk as well; a plain link to another address is allowed and is not followed.
+    python scripts/check_links.py site
+
+Needs no network. Pages, pictures, scripts and anchors inside the site must exist. Nothing may be loaded from another
+address, because the site is read from disk as well; a plain link to another address is allowed and is not followed.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +24,17 @@ _LINKS = {
     "source": "srcset",
     "iframe": "src",
     "object": "data",
+}
+
+#: Words that people type, and a page that the search must list for each.
+TYPED = {
+    "AdaECE": "glossary.html",
+    "Platt": "maps.html",
+    "isotonic": "maps.html",
+    "overconfident": "glossary.html",
+    "temperature": "maps.html",
+    "reliability diagram": "glossary.html",
+    "OOD": "glossary.html",
 }
 
 
@@ -72,11 +87,25 @@ def _wrong(site: Path, path: Path, tag: str, target: str, pages: dict[Path, Page
     return ""
 
 
+def unfound(site: Path, typed: dict[str, str] = TYPED) -> list[str]:
+    """One sentence for every word that the search, which compares whole words, does not find on its page."""
+    found = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    return [
+        f"the search does not find {word!r} on {page}"
+        for word, page in typed.items()
+        if not any(
+            entry["location"].partition("#")[0] == page
+            and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", f"{entry['title']} {entry['text']}", re.IGNORECASE)
+            for entry in found
+        )
+    ]
+
+
 if __name__ == "__main__":
     root = Path(sys.argv[1]).resolve()
     if not (root / "index.html").exists():
         raise SystemExit(f"{sys.argv[1]} holds no site: run `make docs` first")
-    dead = dead_links(root)
+    dead = dead_links(root) + unfound(root)
     if dead:
-        raise SystemExit("\n".join(dead) + f"\n{len(dead)} dead links")
+        raise SystemExit("\n".join(dead) + f"\n{len(dead)} problems")
     print(f"links of {sum(1 for _ in root.rglob('*.html'))} pages lead somewhere")

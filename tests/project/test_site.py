@@ -76,6 +76,15 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path, link, said):
     assert links.dead_links(tmp_path) == ([] if said is None else [f"index.html: {said}"])
 
 
+def test_a_word_that_the_search_does_not_find_is_reported(tmp_path):
+    (tmp_path / "search").mkdir()
+    entry = {"location": "maps.html#two-words", "title": "Maps", "text": "<p>Platt scaling</p>"}
+    (tmp_path / "search" / "search_index.json").write_text(json.dumps({"docs": [entry]}))
+    assert links.unfound(tmp_path, {"platt": "maps.html", "Maps": "maps.html"}) == []
+    assert links.unfound(tmp_path, {"Platt": "glossary.html"}) == ["the search does not find 'Platt' on glossary.html"]
+    assert len(links.unfound(tmp_path, {"Plat": "maps.html"})) == 1
+
+
 # -- snippets ----------------------------------------------------------------------------------------
 
 
