@@ -45,12 +45,13 @@ def validate(given: Any) -> None:
     if label in chosen:
         raise InputError(f"{label!r} is the outcome and cannot be a predictor: name other --features")
     columns = table.columns([*chosen, *others])
+    given_columns: dict[str, Any] = {role: None if name is None else columns[name] for role, name in beside.items()}
     X = np.column_stack([_numbers(columns[name], name) for name in chosen])
     say(f"refitting {estimator} to {len(X):,} rows", given.quiet)
     found = run_validation(
         model_named(estimator, given.seed), X, columns[label], metrics=listed(given.metrics), method=given.method,
         n_resamples=given.resamples, folds=given.folds, repeats=given.repeats, rng=given.seed, workers=given.workers,
-        **{name: None if column is None else columns[column] for name, column in beside.items()},
+        **given_columns,
     )  # fmt: skip
     _show(found, given.tripod, given.quiet)
     if output is not None:

@@ -66,8 +66,9 @@ class Rows:
         """The rows that have a label; None where a row may have several."""
         if hasattr(y_true, "identity"):
             of, names = getattr(y_true, "y", None), getattr(y_true, "classes", None)
-            known = names is not None and of is not None and of.ndim == 1 and not y_true.fractional
-            return cls(y_true.n_places, index_of(y_true), np.asarray(names)[of.astype(np.intp)] if known else None)
+            if names is None or of is None or of.ndim > 1 or y_true.fractional:
+                return cls(y_true.n_places, index_of(y_true))
+            return cls(y_true.n_places, index_of(y_true), np.asarray(names)[of.astype(np.intp)])
         labels = as_array(y_true, "y_true")
         if labels.ndim != 1:
             return None
@@ -98,6 +99,7 @@ def knows_rows(verb: _Verb) -> _Verb:
     @functools.wraps(verb)
     def called(*given: Any, **keywords: Any) -> Any:
         result, named = verb(*given, **keywords), {**dict(zip(names, given, strict=False)), **keywords}
+        rows: Rows | None = None
         if "answers" in named:
             rows = Rows(len(named["answers"]), index_of(named["answers"]))
         else:

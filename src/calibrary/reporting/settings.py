@@ -37,7 +37,8 @@ Settings = TypeVar("Settings", bound="ReportSettings")
 
 
 def _takes_old_keywords(kind: type[Settings]) -> type[Settings]:
-    """The class of settings, which also takes the keywords of 0.3, with a warning."""
+    """The class of settings as a dataclass, which also takes the keywords of 0.3, with a warning."""
+    kind = dataclass(frozen=True, kw_only=True)(kind)
     usual = kind.__init__
 
     @functools.wraps(usual)
@@ -50,7 +51,6 @@ def _takes_old_keywords(kind: type[Settings]) -> type[Settings]:
 
 
 @_takes_old_keywords
-@dataclass(frozen=True, kw_only=True)
 class ReportSettings(fields_of_settings()):  # type: ignore[misc]
     """The settings of :func:`calibrary.report`: everything but the data.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,51 +176,40 @@ class Invalid:
                 state.drop(reason, count)
         elif dropped:
             with self.lock:
-                for column, kind, wrong, said in self._found(piece, prob, labeled, weighed):
-                    if len(rows := np.flatnonzero(wrong)[:_SHOWN].tolist()):
-                        count, first = self.kinds.get((column, kind), (0, []))
-                        places = ((number, row, piece.place(row)) for row in rows)
-                        first = sorted([*first, *((*p, f"{p[2]}: {said(p[1])}; {_REMEDY}") for p in places)])
-                        self.kinds[column, kind] = (count + int(wrong.sum()), first[:_SHOWN])
+                for column, kind, wrong, values, said in self._found(piece, prob, labeled, weighed):
+                    count, first = self.kinds.get((column, kind), (0, []))
+                    for row in np.flatnonzero(wrong)[:_SHOWN].tolist():
+                        value, place = values[row], piece.place(row)
+                        value = value.as_py() if hasattr(value, "as_py") else value
+                        first = [*first, (number, row, place, f"{place}: {said.format(value)}; {_REMEDY}")]
+                    if first:
+                        self.kinds[column, kind] = (count + int(wrong.sum()), sorted(first)[:_SHOWN])
 
     def _found(
         self, piece: Piece, prob: Array, labeled: Flags, weighed: Flags | None
-    ) -> Iterator[tuple[str, str, Flags, Callable[[int], str]]]:
-        """Column, kind, the rows, and what is said of one of them."""
+    ) -> Iterator[tuple[str, str, Flags, Array | Any, str]]:
+        """Column, kind, the rows, the values of all rows, and what is said of one value."""
         import pyarrow as pa
 
         names, label, weight = self.columns.probs, self.columns.label, self.columns.weight
         fine = np.asarray(are_probabilities(prob))
-        for i in range(prob.shape[1]):
+        for i, p in enumerate(prob.T):
             name = f"{names[0]}[{i}]" if len(names) == 1 < prob.shape[1] else names[i]
-            gone, p = np.isnan(prob[:, i]), prob[:, i]
-            yield name, "missing values", gone, lambda row, name=name: f"{name} is missing"
-            outside = ~gone & ~fine[:, i]
-            yield (
-                name,
-                "values outside [0, 1]",
-                outside,
-                lambda row, name=name, p=p: f"{name} = {p[row]:.10g} is not in [0, 1]",
-            )
+            yield name, "missing values", np.isnan(p), p, f"{name} is missing"
+            yield name, "values outside [0, 1]", ~np.isnan(p) & ~fine[:, i], p, f"{name} = {{:.10g}} is not in [0, 1]"
         if prob.shape[1] > 1:
-            wrong = fine.all(axis=1) & ~sums_to_one(prob)
-            yield names[0], NO_SUM, wrong, lambda row: f"the probabilities sum to {prob[row].sum():.9g}, not 1"
+            sums, wrong = prob.sum(axis=1), fine.all(axis=1) & ~sums_to_one(prob)
+            yield names[0], NO_SUM, wrong, sums, "the probabilities sum to {:.9g}, not 1"
         column = piece.column(label)
         gone = column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False)
-        yield label, "missing values", ~labeled & gone, lambda row: f"{label} is missing"
+        yield label, "missing values", ~labeled & gone, column, f"{label} is missing"
         unknown = "labels that are none of the classes"
-        yield (
-            label,
-            unknown,
-            ~labeled & ~gone,
-            lambda row: f"{label} = {column[row].as_py()!r} is not one of the classes",
-        )
-        if weighed is not None:
+        yield label, unknown, ~labeled & ~gone, column, f"{label} = {{!r}} is not one of the classes"
+        if weighed is not None and weight is not None:
             given = piece.column(weight)
             gone = given.is_null().to_numpy(zero_copy_only=False)
-            yield str(weight), "missing values", gone, lambda row: f"{weight} is missing"
-            wrong, weight = ~weighed & ~gone, str(weight)
-            yield weight, "no whole numbers", wrong, lambda row: f"{weight} = {given[row].as_py()!r} {_NOT_WHOLE}"
+            yield weight, "missing values", gone, given, f"{weight} is missing"
+            yield weight, "no whole numbers", ~weighed & ~gone, given, f"{weight} = {{!r}} {_NOT_WHOLE}"
 
     def refuse(self) -> None:
         """Refuse what was found: one row or one kind of row in a sentence, several kinds in a table."""
