@@ -128,16 +128,14 @@ def hold_replicate_of(id, options, rng, y, p, w, ascending, weighted):
     labels = rng.integers(0, p.shape[1] if p.ndim == 2 else 2, (3, n))
     for new in labels:
         same(value(None, new), expected(new, p, w))
-    in_blocks = isinstance(value, InBlocks)
-    if in_blocks and value.many is not None:
-        same(value.many(labels), [expected(new, p, w) for new in labels])
+    same(value.many(labels), [expected(new, p, w) for new in labels])
     weights = rng.integers(0, 3, (3, n)) * view.weight
-    if not form.labels_only and weights.any(axis=1).all():
+    if value.weighted is not None and weights.any(axis=1).all():
+        assert not form.labels_only
         of_each = [expected(y[new > 0], p[new > 0], new[new > 0]) for new in weights]
         for new, value_there in zip(weights, of_each, strict=True):
             same(value(new, None), value_there)
-        if in_blocks and value.weighted is not None:
-            same(value.weighted(weights), of_each)
+        same(value.weighted(weights), of_each)
     return True
 
 
@@ -228,7 +226,7 @@ def off(form):
 
         def prepare(view, **options):
             value = form.prepare(view, **options)
-            return None if value is None else lambda w, y: value(w, y) * wrong
+            return None if value is None else InBlocks(lambda y: value.many(y) * wrong, value.weighted)
 
         return replace(form, prepare=prepare)
     if isinstance(form, CellForm):

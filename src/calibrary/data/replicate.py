@@ -85,10 +85,20 @@ class ImageReplicate(Replicate):
 
 
 class Block:
-    """Several replicates that are computed together: their weights and labels, one row for each replicate."""
+    """Several replicates that are computed together: their weights and labels, one row for each replicate.
 
-    def __init__(self, replicates: list[Replicate]) -> None:
-        self.replicates = replicates
+    ``drawn`` holds the random numbers of each; without a scheme it holds the replicates themselves.
+    """
+
+    def __init__(self, drawn: Any, scheme: Scheme | None = None) -> None:
+        self.drawn, self._scheme = drawn, scheme
+
+    def __len__(self) -> int:
+        return len(self.drawn)
+
+    @once
+    def replicates(self) -> list[Any]:
+        return [one if self._scheme is None else self._scheme.make(one) for one in self.drawn]
 
     @once
     def row_weights(self) -> Array:
@@ -100,7 +110,9 @@ class Block:
 
     @once
     def row_labels(self) -> NDArray[Any]:
-        return np.stack([one.row_labels for one in self.replicates])  # type: ignore[misc]
+        if self._scheme is not None and self._scheme.labels is not None:
+            return self._scheme.labels(self.drawn)
+        return np.stack([one.row_labels for one in self.replicates])
 
     @once
     def labels(self) -> NDArray[Any]:
@@ -123,6 +135,10 @@ class Scheme:
     order: Indices | None = None
     unsorted: Predictions | None = None
     labels: Callable[[Array], NDArray[Any]] | None = None
+
+    def draws(self, rng: np.random.Generator, n: int) -> Any:
+        """The random numbers of n replicates, one after the other."""
+        return [self.draw(rng) for _ in range(n)] if self.labels is None else rng.random((n, self.rows.n))
 
     @property
     def rows(self) -> Predictions:

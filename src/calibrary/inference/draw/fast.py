@@ -17,15 +17,15 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Block, Replicate, Scheme
+from calibrary.data.replicate import Block, Scheme
 from calibrary.data.views import Views
-from calibrary.inference.draw.resampling import BlockPath
 from calibrary.metrics.machinery.entry import Entry
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import ReplicateForm
 from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.question import Question
 
-Path = Callable[[Replicate], Array]
+#: A function of a block of replicates, which returns one row of values for each.
+Path = Callable[[Block], Array]
 
 
 #: Up to this many classes, row losses are tabulated for every possible label.
@@ -79,34 +79,25 @@ def _losses(entry: Entry, question: Question, p: Predictions) -> Array | None:
 
 
 def _weighted_mean(losses: Array, rows: Predictions) -> Path:
-    def mean(replicate: Replicate) -> Array:
-        if replicate.drawn is not None and rows.w is None:
-            # indexing with the drawn rows is faster than counting them
-            return np.array([losses.take(replicate.drawn).mean()])
-        w: Any = replicate.row_weights
-        return np.array([np.einsum("n,n", w, losses) / w.sum()])
-
     def means(block: Block) -> Array:
+        if rows.w is None and all(one.drawn is not None for one in block.replicates):
+            # indexing with the drawn rows is faster than counting them
+            return np.array([[losses.take(one.drawn).mean()] for one in block.replicates])
         w = block.row_weights
-        found: Array = np.einsum("rn,n->r", w, losses) / w.sum(axis=1)
-        return found[:, None]
+        return np.asarray(np.einsum("rn,n->r", w, losses) / w.sum(axis=1))[:, None]
 
-    return BlockPath(mean, means)
+    return means
 
 
 def _mean_by_label(table: Array, rows: Predictions) -> Path:
-    if rows.k == 2:
-        share = rows.weight / rows.total
+    share, every = rows.weight / rows.total, np.arange(rows.n)
 
-        def means(block: Block) -> Array:
-            found: Array = np.einsum("rn,n->r", np.where(block.row_labels == 1, table[1], table[0]), share)
-            return found[:, None]
+    def means(block: Block) -> Array:
+        y = block.row_labels
+        each = np.where(y == 1, table[1], table[0]) if rows.k == 2 else table[y, every]
+        return np.asarray(np.einsum("rn,n->r", each, share))[:, None]
 
-        return BlockPath(
-            lambda replicate: np.array([rows.mean(np.where(replicate.row_labels == 1, table[1], table[0]))]), means
-        )
-    every = np.arange(rows.n)
-    return lambda replicate: np.array([rows.mean(table[replicate.row_labels, every])])
+    return means
 
 
 # -- declared forms -------------------------------------------------------------------------------
@@ -131,42 +122,25 @@ def _prepared(
         return _with_weights(entry, question, views, attrgetter(weights))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
     if lens.name == "class-wise" and not rows.binary:
-        return _class_by_class(entry, question, views, attrgetter(labels), rows is scheme.rows)
+        return _class_by_class(entry, question, views, attrgetter(labels))
     if not (as_drawn or lens.name == "top-label"):
         return None
-    value, drawn = form.prepare(views.views[0], **question.options), attrgetter(labels)
-    if value is None:
+    values, drawn = form.prepare(views.views[0], **question.options), attrgetter(labels)
+    if values is None:
         return None
     seen: Callable[[Any], Any] = (lambda y: y) if as_drawn else functools.partial(np.equal, rows.top)
-
-    def one(replicate: Replicate) -> Array:
-        return np.atleast_1d(value(None, seen(drawn(replicate))))
-
-    if not isinstance(value, InBlocks) or value.many is None:
-        return one
-    many = value.many
-    return BlockPath(
-        one,
-        lambda block: _as_rows(many(seen(drawn(block)))),
-        (lambda y: many(seen(y))) if rows is scheme.rows else None,
-    )
+    return lambda block: _as_rows(values.many(seen(drawn(block))))
 
 
 def _of_whole(
     form: ReplicateForm, question: Question, relabels: bool, rows: Predictions, labels: Any, weights: Any
 ) -> Path | None:
     """The path of a metric that reads the whole predictions."""
-    value = None if question.average is None else form.prepare(rows, **question.options)
-    if not isinstance(value, InBlocks) or value.many is None or value.weighted is None:
+    values = None if question.average is None else form.prepare(rows, **question.options)
+    if values is None or values.weighted is None:
         return None
-    many, weighted = value.many, value.weighted
-    if relabels:
-        return BlockPath(
-            lambda one: np.atleast_1d(value(None, labels(one))), lambda block: _as_rows(many(labels(block)))
-        )
-    return BlockPath(
-        lambda one: np.atleast_1d(value(weights(one), None)), lambda block: _as_rows(weighted(weights(block)))
-    )
+    many, weighted = values.many, values.weighted
+    return lambda block: _as_rows(many(labels(block)) if relabels else weighted(weights(block)))
 
 
 def _as_rows(numbers: Array) -> Array:
@@ -174,33 +148,28 @@ def _as_rows(numbers: Array) -> Array:
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
-def _class_by_class(
-    entry: Entry, question: Question, views: Views, labels: Callable[[Any], Any], as_they_came: bool
-) -> Path | None:
+def _each_combined(entry: Entry, columns: list[Array], views: Views, question: Question) -> Array:
+    """The values of all views of every replicate, combined: one row for each replicate."""
+    if not views.several:
+        return _as_rows(columns[0])
+    return np.stack([np.atleast_1d(combined(entry, list(row), views, question)) for row in np.transpose(columns)])
+
+
+def _class_by_class(entry: Entry, question: Question, views: Views, labels: Callable[[Any], Any]) -> Path | None:
     form = entry.replicate
     assert form is not None
     if form.labels_only or _by_prevalence(question) or entry.fields:
         return None  # classes share one kernel, weights depend on the labels, or each class has its own result
     each = [form.prepare(view, **question.options) for view in views.views]
-    if any(value is None for value in each):
+    classes = [(k, values) for k, values in zip(views.keys, each, strict=True) if values is not None]
+    if len(classes) < len(each):
         return None
-    classes = list(zip(views.keys, each, strict=True))
 
-    def together(values: list[Any]) -> Array:
-        return np.atleast_1d(combined(entry, values, views, question))
+    def path(block: Block) -> Array:
+        y = labels(block)
+        return _each_combined(entry, [values.many(y == k) for k, values in classes], views, question)
 
-    def one(replicate: Replicate) -> Array:
-        y = labels(replicate)
-        return together([value(None, y == k) for k, value in classes if value])
-
-    def many(y: Any) -> Array:
-        columns = [value.many(y == k) for k, value in classes if isinstance(value, InBlocks) and value.many]
-        return np.stack([together(list(row)) for row in np.transpose(columns)])
-
-    in_blocks = isinstance(each[0], InBlocks) and each[0].many is not None
-    if question.average is None or not in_blocks:
-        return one
-    return BlockPath(one, lambda block: _as_rows(many(labels(block))), many if as_they_came else None)
+    return path
 
 
 def _by_prevalence(question: Question) -> bool:
@@ -210,24 +179,15 @@ def _by_prevalence(question: Question) -> bool:
 def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Any], Array]) -> Path | None:
     form = entry.replicate
     assert form is not None
-    if form.labels_only or (entry.fields and views.several):
-        return None
-    each = [form.prepare(view, **question.options) for view in views.views]
-    if any(value is None or (isinstance(value, InBlocks) and value.labels_only) for value in each):
-        return None
-    if views.several and _by_prevalence(question):
+    if form.labels_only or (views.several and (entry.fields or _by_prevalence(question))):
         return None  # weights by prevalence differ between replicates
+    each = [form.prepare(view, **question.options) for view in views.views]
+    known = [values.weighted for values in each if values is not None and values.weighted is not None]
+    if len(known) < len(each):
+        return None
 
-    def value(replicate: Replicate) -> Array:
-        w = weights(replicate)
-        return np.atleast_1d(combined(entry, [one(w, None) for one in each if one], views, question))
+    def path(block: Block) -> Array:
+        w = weights(block)
+        return _each_combined(entry, [weighted(w) for weighted in known], views, question)
 
-    def block(replicates: Block) -> Array:
-        w = weights(replicates)
-        columns = [one.weighted(w) for one in each if isinstance(one, InBlocks) and one.weighted]
-        if not views.several:
-            return _as_rows(columns[0])
-        return np.stack([np.atleast_1d(combined(entry, list(row), views, question)) for row in np.transpose(columns)])
-
-    in_blocks = all(isinstance(one, InBlocks) and one.weighted is not None for one in each)
-    return BlockPath(value, block) if in_blocks else value
+    return path

@@ -62,32 +62,26 @@ class Replicated:
 
 @dataclass(frozen=True)
 class BlockPath:
-    """A function of a replicate that can also evaluate several replicates at once.
+    """A function of a block of replicates, which returns one row of values for each of them.
 
-    ``together`` returns one row of values for each replicate of a block; ``many`` evaluates new labels only, for rows
-    in their original order. Each is None if not available. ``faults`` collects bugs of this library by the name of the
-    metric, and ``ours`` says that no function of a user is called.
+    ``alone`` says that nothing is gained by larger blocks than one replicate. ``faults`` collects bugs of this library
+    by the name of the metric, and ``ours`` says that no function of a user is called.
     """
 
-    one: Callable[[Any], Array]
-    together: Callable[[Block], Array] | None = None
-    many: Callable[[Any], Array] | None = None
+    values: Callable[[Block], Array]
+    alone: bool = False
     faults: dict[str, str] = field(default_factory=dict)
     ours: bool = False
 
     def __call__(self, replicate: Any) -> Array:
-        return self.one(replicate)
+        """The values on one replicate."""
+        value: Array = self.values(Block([replicate]))[0]
+        return value
 
-    def block(self, block: Block) -> Array | None:
-        """The values on every replicate of a block; None if they must be evaluated one by one."""
-        try:
-            return None if self.together is None else self.together(block)
-        except (
-            ValueError,
-            ArithmeticError,
-            np.linalg.LinAlgError,
-        ):  # evaluating one by one shows which replicate fails
-            return None
+
+def one_by_one(value: Callable[[Any], Any]) -> BlockPath:
+    """The path of a function of one replicate."""
+    return BlockPath(lambda block: np.stack([np.atleast_1d(value(one)) for one in block.replicates]), alone=True)
 
 
 def replicate(
@@ -104,30 +98,26 @@ def replicate(
     they are evaluated in parallel. A replicate on which the metric raises an error counts as failed.
     """
     workers = os.cpu_count() if workers == -1 else workers
-    path = value if isinstance(value, BlockPath) else BlockPath(value)
-    if path.many is not None and scheme.labels is not None and scheme.rows.n <= _IN_BLOCKS:
-        return _in_blocks(scheme, path.many, n_resamples, rng)
+    path = value if isinstance(value, BlockPath) else one_by_one(value)
     result = Replicated(np.full((n_resamples, n_numbers), np.nan))
-    size = 1 if path.together is None else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
+    size = 1 if path.alone else max(1, _IN_BLOCKS // max(scheme.base.n, 1))
     size = min(size, -(-n_resamples // _SHARES))
     blocks = [list(range(b, min(b + size, n_resamples))) for b in range(0, n_resamples, size)]
     progress = ProgressBar(n_resamples, "redrawing labels" if scheme.relabels else "resampling", n_numbers)
 
-    def evaluate(places: list[int], drawn: list[Any]) -> bool:
-        block = Block([scheme.make(each) for each in drawn])
-        found = None if len(places) == 1 else path.block(block)
-        if found is not None:
-            result.values[places] = found
-            return True
-        for b, one in zip(places, block.replicates, strict=True):
-            try:
-                result.values[b] = path(one)
-            except Exception as error:
+    def evaluate(places: list[int], drawn: Any) -> bool:
+        try:
+            result.values[places] = path.values(Block(drawn, scheme))
+        except Exception as error:
+            if len(places) == 1:
                 result.failure = result.failure or f"{type(error).__name__}: {error}"
-        return False
+            else:  # evaluating one by one shows which replicate fails
+                for k, place in enumerate(places):
+                    evaluate([place], drawn[k : k + 1])
+            return False
+        return len(places) > 1
 
-    def draw() -> Any:
-        return scheme.draw(rng)
+    draw = functools.partial(scheme.draws, rng)
 
     processes = _processes(workers, path.ours, len(blocks) - 1)
     try:
@@ -148,11 +138,11 @@ def replicate(
 
 
 #: A function that evaluates the replicates at these indices; True if it has reported its progress itself.
-Evaluate = Callable[[list[int], list[Any]], bool]
+Evaluate = Callable[[list[int], Any], bool]
 
 
 def _on_threads(
-    threads: int, blocks: list[list[int]], draw: Callable[[], Any], evaluate: Evaluate, progress: ProgressBar
+    threads: int, blocks: list[list[int]], draw: Callable[[int], Any], evaluate: Evaluate, progress: ProgressBar
 ) -> None:
     """Draw the blocks one after the other and evaluate them in parallel threads."""
     turn, stop = threading.Lock(), threading.Event()
@@ -166,7 +156,7 @@ def _on_threads(
             while not stop.is_set():
                 with turn:
                     places = next(left, [])
-                    drawn = [draw() for _ in places]
+                    drawn = draw(len(places))
                 if not places:
                     return
                 progress.done(report, len(places), evaluated=evaluate(places, drawn))
@@ -198,7 +188,7 @@ def _processes(workers: int | None, ours: bool, blocks: int) -> int:
 def _in_processes(
     processes: int,
     blocks: list[list[int]],
-    draw: Callable[[], Any],
+    draw: Callable[[int], Any],
     evaluate: Evaluate,
     result: Replicated,
     faults: dict[str, str],
@@ -210,7 +200,7 @@ def _in_processes(
         mine: list[int] = []
         with collected_warnings(), np.errstate(all="ignore"):
             for k, places in enumerate(blocks):
-                drawn = [draw() for _ in places]
+                drawn = draw(len(places))
                 evaluated = k % processes == number and evaluate(places, drawn)
                 mine += places if k % processes == number else []
                 if number == 0:
@@ -235,17 +225,6 @@ def say_faults(faults: Mapping[str, str]) -> None:
     """Warn about bugs of this library that occurred on resamples."""
     for name, error in faults.items():
         warn(f"{name} failed on some resamples, which were left out: {FAULT}: {error}")
-
-
-def _in_blocks(scheme: Scheme, many: Callable[[Any], Array], n_resamples: int, rng: np.random.Generator) -> Replicated:
-    """Evaluate the replicates in blocks; with few rows a Python loop would take most of the time."""
-    n = scheme.rows.n
-    blocks = []
-    with collected_warnings(), np.errstate(all="ignore"):
-        for begin in range(0, n_resamples, _IN_BLOCKS // n):
-            u = rng.random((min(_IN_BLOCKS // n, n_resamples - begin), n))
-            blocks.append(many(scheme.labels(u)))  # type: ignore[misc]
-    return Replicated(np.concatenate(blocks).reshape(n_resamples, -1))
 
 
 def _workers(workers: int | None, n_units: int) -> int:

@@ -18,7 +18,7 @@ from calibrary.data.replicate import Block, Replicate, Scheme
 from calibrary.data.sample import Sample, sample_of
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import fast
-from calibrary.inference.draw.resampling import BlockPath
+from calibrary.inference.draw.resampling import BlockPath, one_by_one
 from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
@@ -87,7 +87,7 @@ class Statistic:
     def _memory(self) -> dict[str, Any]:
         return {}
 
-    def path(self, scheme: Scheme) -> Callable[[Replicate], Array]:
+    def path(self, scheme: Scheme) -> BlockPath:
         """The computation of the values on replicates of this scheme; prepared once for the same rows."""
         rows = (scheme.relabels, scheme.base, scheme.unsorted)
         last = self._memory.get("path")
@@ -319,39 +319,44 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
 # -- several at once --------------------------------------------------------------------------------
 
 
-def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, Callable[[Replicate], Array]]:
-    """The values of all statistics on the sample, and a function that computes them on a replicate.
+def together(statistics: list[Statistic], scheme: Scheme) -> tuple[Array, BlockPath]:
+    """The values of all statistics on the sample, and a function that computes them on replicates.
 
     If one of several statistics fails on a replicate, its values are NaN there; a single statistic may raise.
     """
     observed = [s.observed for s in statistics]
     paths = [s.path(scheme) for s in statistics]
     faults: dict[str, str] = {}
-    if len(paths) == 1:
-        return observed[0], _watched(statistics[0], paths[0], faults)
-
+    ours = all(s.entry is not None for s in statistics)
     named = list(zip(statistics, paths, observed, strict=True))
 
-    def value(replicate: Replicate) -> Array:
-        return np.concatenate([value_or_nan(path, replicate, len(o), s.name, faults) for s, path, o in named])
+    def alone(block: Block) -> Array:
+        try:
+            return paths[0].values(block)
+        except Exception as error:
+            if ours:
+                _keep(error, statistics[0].name, faults)
+            raise
 
-    def block(replicates: Block) -> Array:
+    def several(block: Block) -> Array:
         watch, columns = WATCHED.get(), []
         for s, path, o in named:
-            columns.append(_of_block(path, replicates, len(o), s.name, faults))
+            columns.append(_of_block(path, block, len(o), s.name, faults))
             if watch is not None:
                 watch.drew(columns[-1].size)
         return np.hstack(columns)
 
-    ours = all(s.entry is not None for s in statistics)
-    return np.concatenate(observed), BlockPath(value, block, faults=faults, ours=ours)
+    one = len(paths) == 1
+    return np.concatenate(observed), BlockPath(alone if one else several, one and paths[0].alone, faults, ours)
 
 
-def _of_block(path: Callable[[Replicate], Array], block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
+def _of_block(path: BlockPath, block: Block, n: int, name: str, faults: dict[str, str]) -> Array:
     """The values on every replicate of a block, computed together if possible, else one by one."""
-    found = path.block(block) if isinstance(path, BlockPath) else None
-    if found is not None:
-        return found
+    try:
+        if not path.alone:
+            return path.values(block)
+    except Exception:  # evaluating one by one shows which replicate fails
+        pass
     return np.stack([value_or_nan(path, replicate, n, name, faults) for replicate in block.replicates])
 
 
@@ -360,34 +365,15 @@ def safe_workers(statistics: list[Statistic], workers: int | None) -> int | None
     return 1 if workers is None and any(s.entry is None for s in statistics) else workers
 
 
-def _path(statistic: Statistic, scheme: Scheme) -> Callable[[Replicate], Array]:
-    if statistic.entry is None or not statistic.entry.of_labels:
-        return statistic.on
+def _path(statistic: Statistic, scheme: Scheme) -> BlockPath:
+    alone = one_by_one(statistic.on)
+    if statistic.entry is None or not statistic.entry.of_labels or statistic.question.by is not None:
+        return alone
     # where only labels change and no row has a weight, the rows are listed as they are
     if statistic.listed and not (scheme.relabels and scheme.rows.w is None and statistic.entry.order_free):
-        return statistic.on
-    if statistic.question.by is not None:
-        return statistic.on
-    return fast(statistic.entry, statistic.question, scheme, statistic.observed) or statistic.on
-
-
-def _watched(
-    statistic: Statistic, path: Callable[[Replicate], Array], faults: dict[str, str]
-) -> Callable[[Replicate], Array]:
-    """The fast path of a single metric, which may raise; bugs of this library are recorded to be shown later."""
-    if statistic.entry is None:
-        return path
-
-    def value(replicate: Replicate) -> Array:
-        try:
-            return path(replicate)
-        except Exception as error:
-            _keep(error, statistic.name, faults)
-            raise
-
-    if isinstance(path, BlockPath):
-        return BlockPath(value, path.together, path.many, faults, ours=True)
-    return BlockPath(value, faults=faults, ours=True)
+        return alone
+    found = fast(statistic.entry, statistic.question, scheme, statistic.observed)
+    return alone if found is None else BlockPath(found)
 
 
 def _keep(error: Exception, name: str, faults: dict[str, str]) -> None:

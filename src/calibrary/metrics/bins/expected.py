@@ -19,7 +19,7 @@ from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, cl
 from calibrary.metrics.bins.gap_forms import direct_error, gaps_of_cells, gaps_of_replicates
 from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 
 
 @metric(
@@ -334,7 +334,7 @@ def _edges_of_widths(options: Mapping[str, Any]) -> Array:
 def _of_all_widths() -> ReplicateForm:
     """The error for every width: bins of every width are consecutive rows in the same ascending order."""
 
-    def prepare(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> Value | None:
+    def prepare(view: Predictions, *, widths: Sequence[float] = WIDTHS, closed: str = "right") -> InBlocks | None:
         if not view.ascending or not len(widths):
             return None
         side: Any = "right" if closed == "right" else "left"

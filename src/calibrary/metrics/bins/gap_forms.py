@@ -21,7 +21,7 @@ from calibrary.grouping import (
     power_mean,
     power_means,
 )
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, each_row
 from calibrary.metrics.machinery.one_pass import plain_arrays
 
 _FIFTEEN = EqualWidth(15)
@@ -60,7 +60,7 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         distance: str = "tv",
         binning: str | Grouping | ArrayLike = "width",
         **options: Any,
-    ) -> Value | None:
+    ) -> InBlocks | None:
         grouping = as_grouping(binning, **options)
         if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
             return None
@@ -68,12 +68,11 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
         total_in = functools.partial(np.bincount, grouping.groups(view).index)
         size_as_given = total_in(view.weight)
 
-        def value(new_w: Array | None, new_y: Any) -> float:
-            weight = view.weight if new_w is None else new_w
-            gap = np.abs(total_in(weight * (view.residual if new_y is None else new_y - view.c)))
+        def with_weights(new_w: Array) -> float:
+            gap = np.abs(total_in(new_w * view.residual))
             if p == 1.0:
-                return float(gap.sum() / (view.total if new_w is None else new_w.sum()))
-            size = size_as_given if new_w is None else total_in(weight)
+                return float(gap.sum() / new_w.sum())
+            size = total_in(new_w)
             used = size > 0.0
             return power_mean(gap[used] / size[used], size[used] / size.sum(), p)
 
@@ -91,7 +90,7 @@ def gaps_of_replicates(usual: float) -> ReplicateForm:
                 return np.array(gap.sum(axis=1) / view.total)
             return power_means(gap[:, used] / size, share, p)
 
-        return InBlocks(value, many)
+        return InBlocks(many, each_row(with_weights))
 
     return ReplicateForm(prepare)
 

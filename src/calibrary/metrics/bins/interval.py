@@ -13,7 +13,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import generator
 
@@ -65,16 +65,13 @@ def of_sums_below(error: Callable[[Array, Any], Array], view: Predictions) -> In
     def weighted(w: Array) -> Array:
         return error(_sums_below(w * (view.y - view.c)), w.sum(axis=1))
 
-    def value(new_w: Array | None, new_y: Any) -> float:
-        return float((many(new_y[None]) if new_w is None else weighted(new_w[None]))[0])
-
-    return InBlocks(value, many, weighted)
+    return InBlocks(many, weighted)
 
 
 def _of_one_width() -> ReplicateForm:
     """The error for one bin width: rows enter and leave a bin in the same order in every replicate."""
 
-    def prepare(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> Value | None:
+    def prepare(view: Predictions, *, width: float = 0.1, method: str = "exact", **random: Any) -> InBlocks | None:
         if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
             return None
         return of_sums_below(EveryPosition(view.c, float(width)).error, view)
@@ -87,7 +84,7 @@ def _of_halved_widths() -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, eps: float = 0.01, k_max: int | None = None, method: str = "exact", **random: Any
-    ) -> Value | None:
+    ) -> InBlocks | None:
         if method != "exact" or not view.ascending or view.n > _MOST_KEPT:
             return None
         most = _largest_power(eps, k_max)
@@ -210,7 +207,7 @@ def random_interval_calibration_error(
 def _over_partitions() -> ReplicateForm:
     """The interval calibration error of many replicates, searched together."""
 
-    def prepare(view: Predictions) -> Value | None:
+    def prepare(view: Predictions) -> InBlocks | None:
         if not view.ascending or len(view.ties.c) > _MOST_KEPT:
             return None
         c, start, w, y = view.ties.c, view.ties.start, view.w, view.y
@@ -231,10 +228,7 @@ def _over_partitions() -> ReplicateForm:
             total: Array = new_w.sum(axis=1)
             return cheapest_of_many(c, *sums(new_w, new_w * (y - view.c))) / total
 
-        def value(new_w: Array | None, new_y: Any) -> float:
-            return float((many(new_y[None]) if new_w is None else weighted(new_w[None]))[0])
-
-        return InBlocks(value, many, weighted)
+        return InBlocks(many, weighted)
 
     return ReplicateForm(prepare)
 

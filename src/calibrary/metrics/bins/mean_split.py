@@ -13,7 +13,7 @@ from calibrary.grouping import MeanSplit
 from calibrary.grouping.groups import pair_scale
 from calibrary.metrics.bins.bin_options import range_of_distance
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.numerics.runs import run_starts
 
 
@@ -22,7 +22,7 @@ def _in_the_same_bins() -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, min_count: int = 100, min_leaf: int = 1, split: str = "mean", distance: str = "tv"
-    ) -> Value | None:
+    ) -> InBlocks | None:
         if not view.binary:
             return None
         index = MeanSplit(min_count, min_leaf, split).groups(view).index
@@ -34,7 +34,7 @@ def _in_the_same_bins() -> ReplicateForm:
             found: Array = np.abs(np.add.reduceat(w * (y[:, order] - c), start, axis=1)).sum(axis=1) * scale
             return found
 
-        return InBlocks(lambda new_w, y: float(many(y[None])[0]), many)
+        return InBlocks(many)
 
     return ReplicateForm(prepare, labels_only=True)
 

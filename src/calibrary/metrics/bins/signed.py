@@ -12,7 +12,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, inner, ratio
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 
 #: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
 _SIGNS = {"review": 1.0, "mcs": -1.0}
@@ -73,7 +73,7 @@ def _of_classes(score: Array, size: Array, group: str) -> Any:
 def _of_true_classes() -> ReplicateForm:
     """The rows of every class of many replicates, without a view for each class."""
 
-    def prepare(p: Predictions, *, group: str = "mean", convention: str = "review") -> Value | None:
+    def prepare(p: Predictions, *, group: str = "mean", convention: str = "review") -> InBlocks | None:
         if p.y.ndim == 2 or p.fractional:
             return None
         confidence = p.p.max(axis=1)
@@ -86,10 +86,7 @@ def _of_true_classes() -> ReplicateForm:
             found: Array = _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
             return found
 
-        def one(w: Array | None, y: Any) -> float:
-            return float(values(p.weight if w is None else w, p.y if y is None else y))
-
-        return InBlocks(one, lambda y: values(p.weight, y), lambda w: values(w, p.y))
+        return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
 
     return ReplicateForm(prepare, whole=True)
 

@@ -12,29 +12,25 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
 
 
 def _area_of_the_walk() -> ReplicateForm:
     """Averaged two-bin error of many replicates: order, ties and the stretches between scores are computed once."""
 
-    def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> Value | None:
+    def prepare(view: Predictions, *, norm: float = 2, debias: bool = False, root: bool = False) -> InBlocks | None:
         if debias:
             return None
         order, start, wide = view.order, view.ties.start, stretches(view.ties.c)
 
-        def value(new_w: Array | None, new_y: Any) -> float:
-            step = view.residual if new_y is None else new_y - view.c
-            weight = view.w if new_w is None else new_w
-            step = np.add.reduceat((step if weight is None else step * weight)[order], start)
-            return float(area_of(step, wide, view.total if new_w is None else float(new_w.sum()), norm, root))
+        def found(step: Array, total: Any) -> Array:
+            step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
+            return area_of(step, wide, total, norm, root)
 
         def many(new_y: Any) -> Array:
-            step = new_y - view.c if view.w is None else (new_y - view.c) * view.w
-            step = np.add.reduceat(step[:, order], start, axis=1) if len(start) < view.n else step[:, order]
-            return area_of(step, wide, view.total, norm, root)
+            return found(new_y - view.c if view.w is None else (new_y - view.c) * view.w, view.total)
 
-        return InBlocks(value, many)
+        return InBlocks(many, lambda w: found(w * view.residual, w.sum(axis=1, keepdims=True)))
 
     return ReplicateForm(prepare)
 
@@ -116,7 +112,7 @@ def stretches(c: Array) -> Array:
     return wide
 
 
-def area_of(steps: Array, wide: Array, total: float, norm: float, root: bool = False) -> Array:
+def area_of(steps: Array, wide: Array, total: Any, norm: float, root: bool = False) -> Array:
     """Sum over the intervals of |A|^norm + |R - A|^norm, which are constant on each interval, along the last axis."""
     below = np.zeros((*steps.shape[:-1], len(wide)))
     np.cumsum(steps, axis=-1, out=below[..., 1:])

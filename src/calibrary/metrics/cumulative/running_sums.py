@@ -24,7 +24,7 @@ from calibrary.metrics.machinery.declare import (
     calibration_test,
     metric,
 )
-from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
 from calibrary.numerics.draw import shuffled
 from calibrary.numerics.laws.brownian import (
     brownian_abs_max_log_sf,
@@ -42,21 +42,13 @@ _TIES = ("aggregate", "stable", "random")
 def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
     """Kolmogorov-Smirnov and Kuiper errors of many replicates: order and ties are computed once."""
 
-    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> Value | None:
+    def prepare(view: Predictions, *, ties: str = "aggregate", rng: Any = None) -> InBlocks | None:
         if ties != "aggregate":
             return None
         order = None if view.ascending else view.order
         last = np.append(view.ties.start[1:], view.n) - 1
         tied = len(last) < view.n
         w, gap = view.w, view.residual
-
-        def value(new_w: Array | None, new_y: Any) -> float:
-            step = gap if new_y is None else new_y - view.c
-            weight = w if new_w is None else new_w
-            step = step if weight is None else step * weight
-            walk = walked(step)
-            total = view.total if new_w is None else new_w.sum()
-            return float(size(walk.max(), walk.min())) / float(total)
 
         def walked(step: Array) -> Array:
             walk = np.cumsum(step if order is None else step[..., order], axis=-1)
@@ -66,7 +58,11 @@ def _extremes_of_the_walk(size: Callable[[Any, Any], Any]) -> ReplicateForm:
             walk = walked(new_y - view.c if w is None else (new_y - view.c) * w)
             return np.array(size(walk.max(axis=1), walk.min(axis=1)) / view.total)
 
-        return InBlocks(value, many)
+        def weighted(new_w: Array) -> Array:
+            walk = walked(gap * new_w)
+            return np.array(size(walk.max(axis=1), walk.min(axis=1)) / new_w.sum(axis=1))
+
+        return InBlocks(many, weighted)
 
     return ReplicateForm(prepare)
 

@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.declare import (
     calibration_test,
     metric,
 )
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.numerics.solve.newton import (
     Derivatives,
     Minimum,
@@ -99,7 +99,7 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, boundary: str = "drop", reference: int = 0, weight_type: str = "frequency"
-    ) -> Value | None:
+    ) -> InBlocks | None:
         if not view.ascending or not view.binary or view.n > _MOST_TOGETHER:
             return None
         c = view.c
@@ -129,7 +129,7 @@ def _fits_side_by_side(field: str = "") -> ReplicateForm:
         def weighted(new_w: Array) -> Array:
             return fitted(new_w, new_w * y, lambda k: value(new_w[k], None))
 
-        return InBlocks(value, many, weighted)
+        return InBlocks(many, weighted)
 
     return ReplicateForm(prepare, of_field=_fits_side_by_side)
 

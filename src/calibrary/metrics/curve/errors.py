@@ -17,7 +17,7 @@ from calibrary.maps import fit_map, map_at
 from calibrary.maps.loess import Loess
 from calibrary.metrics.curve.map_options import MAP_OPTIONS, MapOptions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 
 #: Largest number of rows for which the LOESS coefficients of all labels are stored.
 _MOST_KEPT = 50_000
@@ -65,7 +65,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
     def prepare(
         view: Predictions, *, map: Any = "loess", measure: str = "sample", norm: float = 1, percentile: float = 90.0,
         **options: Any,
-    ) -> Value | None:  # fmt: skip
+    ) -> InBlocks | None:  # fmt: skip
         if map != "loess" or measure != "sample" or not view.binary or view.n > _MOST_KEPT:
             return None
 
@@ -94,7 +94,7 @@ def _of_redrawn_labels(read: Callable[[Predictions, CurveGaps, Any], Array]) -> 
         def many(y: Any) -> Array:
             return read(view, gaps_of(y), {"norm": norm, "percentile": percentile})
 
-        return InBlocks(lambda w, y: float(many(y[None])[0]), many)
+        return InBlocks(many)
 
     return ReplicateForm(prepare, labels_only=True)
 

@@ -15,7 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
 from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
 from calibrary.numerics.draw import generator
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
@@ -39,7 +39,7 @@ def _smoothed_residuals() -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, sigma: float | None = None, bandwidth: float | None = None, grid: int | None = None
-    ) -> Value | None:
+    ) -> InBlocks | None:
         if not view.ascending:
             return None
         w, gap, start = view.w, view.residual, view.ties.start
@@ -69,9 +69,8 @@ def _smoothed_residuals() -> ReplicateForm:
             return np.array(_found_together(flows, searches))
 
         if grid is not None or width is not None or view.n > _MOST_TOGETHER:
-            return value
+            return InBlocks(each_row(lambda y: value(None, y)), each_row(lambda w: value(w, None)))
         return InBlocks(
-            value,
             lambda y: side_by_side(masses(None, y), view.total),
             lambda new: side_by_side(masses(new, None), float(new[0].sum())),
         )

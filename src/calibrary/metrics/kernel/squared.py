@@ -32,7 +32,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
 )
 from calibrary.metrics.machinery.declare import calibration_test, metric
-from calibrary.metrics.machinery.forms import ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
 from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
 from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
@@ -53,7 +53,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
 
     def prepare(
         view: Predictions, *, kernel: PairShape = "laplace", matrix: Any = None, **options: Any
-    ) -> Value | None:
+    ) -> InBlocks | None:
         if view.k == 2 or view.n > _FEW_PAIRED or matrix is not None or options.get("weight_type") == "importance":
             return None  # two classes need one probability only, and a draw costs one pass over the rows anyway
         from scipy.spatial.distance import cdist
@@ -63,7 +63,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
         distance = cdist(view.p, view.p, "cityblock" if tv else "euclidean") * (0.5 if tv else 1.0)
         similar, w, rows = pair_values(compare.name, distance, compare.width), view.weight, np.arange(view.n)
 
-        def value(new_w: Array | None, new_y: Any) -> float:
+        def value(new_y: Any) -> float:
             residual = -view.p
             residual[rows, np.asarray(new_y, dtype=np.intp)] += 1.0
             residual *= w[:, None]
@@ -73,7 +73,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
             own = float(np.sum(residual**2 / w[:, None]))
             return (total - own) / (view.total**2 - view.total)
 
-        return value
+        return InBlocks(each_row(value))
 
     return ReplicateForm(prepare, labels_only=True)
 

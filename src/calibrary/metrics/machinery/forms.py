@@ -31,34 +31,39 @@ __all__ = [
     "InBlocks",
     "Prepare",
     "ReplicateForm",
-    "Value",
+    "each_row",
     "of_stacks",
 ]
 
 #: ``direct(y, c, **keywords)``: the value of the public call, or None if the input is not plain arrays.
 Direct = Callable[..., float | None]
-#: ``value(w, y)``: the metric with other weights (zeros allowed) or labels of the rows; None means unchanged.
-Value = Callable[[Array | None, Any], float]
-#: ``prepare(view, **options)`` returns a Value, or None if there is no fast computation for these options or rows.
-Prepare = Callable[..., Value | None]
 
 
 @dataclass(frozen=True)
 class InBlocks:
-    """A Value that can also compute many replicates at once.
+    """The values of many replicates: a number, or a row of numbers, for each row of new labels or of new weights.
 
-    ``many`` accepts new labels (replicates, rows), ``weighted`` new weights; each returns one number, or one row of
-    numbers, per replicate, and is None if replicates are computed one by one. ``labels_only`` says that nothing is
-    prepared for new weights, for which ``one`` builds the predictions.
+    ``weighted`` is None if nothing is prepared for new weights, for which the predictions are then built.
     """
 
-    one: Callable[..., Any]
-    many: Callable[[Any], Array] | None = None
+    many: Callable[[Any], Array]
     weighted: Callable[[Array], Array] | None = None
-    labels_only: bool = False
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.one(*arguments)
+    def __call__(self, w: Array | None, y: Any) -> Any:
+        """The value of one replicate: with these weights, or with these labels."""
+        if w is None:
+            return self.many(np.asarray(y)[None])[0]
+        assert self.weighted is not None
+        return self.weighted(w[None])[0]
+
+
+def each_row(value: Callable[[Any], Any]) -> Callable[[Any], Array]:
+    """The function of one row as a function of many rows, for values that are not computed together."""
+    return lambda rows: np.array([value(row) for row in rows])
+
+
+#: ``prepare(view, **options)`` returns the values of replicates, or None for options or rows without a fast way.
+Prepare = Callable[..., InBlocks | None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class ReplicateForm:
     Attributes
     ----------
     prepare : ``prepare(view, **options)`` computes what does not change (order, groups, distances) and returns
-        ``value(w, y)``; None if there is no fast computation for these options or rows
+        :class:`InBlocks`; None if there is no fast computation for these options or rows
     labels_only : whether only labels may change, because the prepared quantities depend on the weights
     of_field : ``of_field(name)`` returns the computation of one field of the metric's result; None if fields have none
     whole : whether ``prepare`` reads the whole predictions instead of one view, because the rows of a view change with
@@ -100,7 +105,7 @@ def of_stacks(
     """
     labels_only = stacks == "labels" or weights != "repetition"
 
-    def prepare(view: Predictions, **options: Any) -> Value | None:
+    def prepare(view: Predictions, **options: Any) -> InBlocks | None:
         if not view.binary or view.n > _MOST_STACKED[stacks] or (weights == "none" and view.w is not None):
             return None
 
@@ -112,15 +117,7 @@ def of_stacks(
 
         many = _unless_refused(of_labels, view.y)
         weighted = None if labels_only else _unless_refused(of_weights, view.weight)
-        if many is None:
-            return None
-
-        def one(w: Array | None, y: Any) -> float:
-            if w is None:
-                return float(many(np.asarray(y)[None])[0])
-            return float(formula(view.reweighted(w), **options) if weighted is None else weighted(w[None])[0])
-
-        return InBlocks(one, many, weighted, labels_only=weighted is None)
+        return None if many is None else InBlocks(many, weighted)
 
     return ReplicateForm(prepare, labels_only, combine=combine)
 

@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, Value
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.metrics.point.row_scores import row_blocks
 
 #: Largest number of probabilities for which the classes in every row's set are stored.
@@ -37,7 +37,7 @@ class SetCoverage(NamedTuple):
 def _sets_found_once() -> ReplicateForm:
     """The sets do not depend on labels or weights: a replicate only counts the rows whose set contains the label."""
 
-    def prepare(view: Predictions, *, level: float = 0.9) -> Value | None:
+    def prepare(view: Predictions, *, level: float = 0.9) -> InBlocks | None:
         if view.y.ndim != 1 or view.p.size > _MOST_KEPT:
             return None
         holds = _sets(view.p, checked_level(level))
@@ -56,10 +56,7 @@ def _sets_found_once() -> ReplicateForm:
         def weighted(w: Array) -> Array:
             return means(holds[every, view.y], w)
 
-        def value(new_w: Array | None, new_y: Any) -> Any:
-            return many(new_y) if new_w is None else weighted(new_w)
-
-        return InBlocks(value, many, weighted)
+        return InBlocks(many, weighted)
 
     return ReplicateForm(prepare)
 
