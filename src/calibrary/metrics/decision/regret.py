@@ -90,19 +90,22 @@ def _largest_of_each(view: Stacked) -> Array:
     w, wy = np.broadcast_arrays(view.ties.w, view.ties.wy)
     total = column(view.total)
     misses, below = prefix_sums(wy / total), prefix_sums((w - wy) / total)
-    alarms = below[:, -1:] - below
     t = np.concatenate((c, (0.0, 0.5, 1.0)))
-
-    def cost(k: Any, which: Any = slice(None)) -> Array:
-        found: Array = (1.0 - t) * misses[which, k] + t * alarms[which, k]
-        return found
-
-    excess = np.maximum(cost(c.searchsorted(t, "right")), cost(c.searchsorted(t, "left")))
+    right, left = c.searchsorted(t, "right"), c.searchsorted(t, "left")
+    largest = np.empty(len(w))
     for r in range(len(w)):
+        missed, alarm = misses[r], below[r, -1] - below[r]
+
+        def cost(k: Any, missed: Array = missed, alarm: Array = alarm) -> Array:
+            found: Array = (1.0 - t) * missed[k] + t * alarm[k]
+            return found
+
         there = np.flatnonzero(w[r] > 0.0)
-        fit = isotonic_regression(wy[r, there] / w[r, there], weights=w[r, there]).x
-        excess[r] -= cost(np.append(0, there + 1)[fit.searchsorted(t, "right")], r)
-    largest: Array = (excess / np.maximum(t, 1.0 - t)).max(axis=1)
+        fit = isotonic_regression(wy[r, there] / w[r, there], weights=w[r, there])
+        ends = np.append(0, np.append(0, there + 1)[fit.blocks[1:]])  # the fit is constant on each of a few blocks
+        least = cost(ends[fit.x[fit.blocks[:-1]].searchsorted(t, "right")])
+        excess = np.maximum(cost(right), cost(left)) - least
+        largest[r] = (excess / np.maximum(t, 1.0 - t)).max()
     return np.maximum(largest, 0.0)
 
 

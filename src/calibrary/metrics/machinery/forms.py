@@ -89,9 +89,8 @@ class ReplicateForm:
     combine: Callable[..., Any] | None = None
 
 
-#: With more rows than this, a block has so few replicates that they are computed faster one by one; metrics that sort
-#: the rows or search among them save that for every replicate with other labels.
-_MOST_STACKED = {"weights": 8000, "labels": 60_000}
+#: With more rows than this, a block would have one replicate only.
+_MOST_STACKED = 60_000
 
 
 def of_stacks(
@@ -106,7 +105,7 @@ def of_stacks(
     labels_only = stacks == "labels" or weights != "repetition"
 
     def prepare(view: Predictions, **options: Any) -> InBlocks | None:
-        if not view.binary or view.n > _MOST_STACKED[stacks] or (weights == "none" and view.w is not None):
+        if not view.binary or view.n > _MOST_STACKED or (weights == "none" and view.w is not None):
             return None
 
         def of_labels(y: Any) -> Array:
