@@ -119,6 +119,12 @@ def test_a_metric_with_a_judge_passes_on_logits_and_prints_its_test(judged, comm
     refused(sentence, "metric", "bs", path, "--label", "human", "--prob", "p", "--judge", "gpt", "--test")
 
 
+def test_a_metric_with_a_judge_prints_the_guessed_column(judged, command):
+    asked = ("metric", "ece", judged[0], "--label", "human", "--judge", "gpt", "--resamples", 99)
+    assert "probability columns guessed: p " in command(*asked)[2]
+    assert "guessed" not in command(*asked, "-q")[2]
+
+
 def test_a_report_with_a_judge_uses_its_bins(judged, command, tmp_path):
     path, human, c, _, judge = judged
     y = np.array([np.nan if v is None else v for v in human])

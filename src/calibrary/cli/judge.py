@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrary.cli.console import err, plain
 from calibrary.tables.files import open_table
 from calibrary.tables.guess import label_column, model_columns, required_column
 from calibrary.tables.layout import FileLayout
@@ -23,6 +24,7 @@ def judged_of(
     inclusion: str | None = None,
     percent: bool = False,
     logits: bool = False,
+    quiet: bool = True,
     **settings: Any,
 ) -> Any:
     """The metric from a file's human labels (empty where a row has none) and its column of the judge's labels."""
@@ -40,5 +42,7 @@ def judged_of(
     y = np.full(len(seen), np.nan)
     y[seen] = numbers_of(values[human][seen], human)
     p = probabilities_of(values, columns, FileLayout(percent=percent, logits=logits), notes)
+    for note in () if quiet else (*table.notes, *notes):
+        err.print(f"[dim]{plain(note)}[/]")
     chance = None if inclusion is None else numbers_of(values[inclusion], inclusion)
     return judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)

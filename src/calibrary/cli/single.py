@@ -91,7 +91,7 @@ def _judged(entry: Any, command: Any, judge: str) -> None:
     found = judged_of(
         entry.key, command.file, judge, label=command.label, prob=command.prob, inclusion=command.inclusion,
         percent=command.percent, logits=command.logits, rng=command.seed,
-        n_resamples=draws_of(command.resamples, "--judge"),
+        n_resamples=draws_of(command.resamples, "--judge"), quiet=command.quiet,
     )  # fmt: skip
     if command.test and np.isnan(found.pvalue):
         raise InputError(f"{entry.key} is a mean of losses, which has no test with --judge: leave --test out")

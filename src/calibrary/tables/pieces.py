@@ -268,15 +268,12 @@ def _reading(fragment: Any) -> Any:
 
 def _present(schema: Any, columns: Columns, where: str, shared: dict[str, Any] | None = None) -> list[str]:
     """The columns to read: all must be there, and probabilities must be numbers."""
-    wanted = [name for name in columns.all if name not in (shared or {})]
-    for name in wanted:
-        if name not in schema.names:
-            raise RefusedError(f"{where} has no column {name!r}: {suggest(name, schema.names)}")
+    _named(columns, [*schema.names, *(shared or {})], where)
     for name in columns.probs:
         kind = schema.field(name).type
         if not _numeric(kind):
             raise RefusedError(f"{where}: column {name!r} holds {kind}, not numbers: pass probabilities in [0, 1]")
-    return wanted
+    return [name for name in columns.all if name not in (shared or {})]
 
 
 def _numeric(kind: Any) -> bool:
