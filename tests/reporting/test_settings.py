@@ -154,7 +154,7 @@ def test_a_result_about_other_rows_is_refused(name):
 def test_a_result_with_an_index_is_for_a_page_with_this_index():
     pd = pytest.importorskip("pandas")
     y, p, groups = pd.Series(Y), pd.Series(P), np.arange(N) % 3
-    human = y.where(y.index % 2 == 0)
+    human = y.astype(object).where(y.index % 2 == 0, pd.NA)
     found = [cal.judged("bs", human, p, judge=Y, n_resamples=19, rng=0)]
     kept = human.notna()
     page = cal.report(y[kept], p[kept], metrics=["bs"], n_resamples=0, sections=found)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
-from calibrary.data.checks import as_array
+from calibrary.data.checks import as_array, missing
 
 if TYPE_CHECKING:
     from calibrary.data import Data
@@ -72,7 +72,7 @@ class Rows:
         labels = as_array(y_true, "y_true")
         if labels.ndim != 1:
             return None
-        there = np.array([label is not None and label == label for label in labels.tolist()], dtype=bool)
+        there = np.array([missing([label]) is None for label in labels.tolist()], dtype=bool)
         if outside is not None:
             there &= ~as_array(outside, "outside").astype(bool)
         index = next((index for given in (y_true, y_prob) if (index := index_of(given)) is not None), None)
