@@ -72,7 +72,9 @@ class Rows:
         labels = as_array(y_true, "y_true")
         if labels.ndim != 1:
             return None
-        there = np.array([missing([label]) is None for label in labels.tolist()], dtype=bool)
+        there = ~np.isnan(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
+        if labels.dtype == object:
+            there = np.array([missing([label]) is None for label in labels.tolist()], dtype=bool)
         if outside is not None:
             there &= ~as_array(outside, "outside").astype(bool)
         index = next((index for given in (y_true, y_prob) if (index := index_of(given)) is not None), None)
