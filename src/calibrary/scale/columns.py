@@ -188,7 +188,7 @@ class Invalid:
     def _found(
         self, piece: Piece, prob: Array, labeled: Flags, weighed: Flags | None
     ) -> Iterator[tuple[str, str, Flags, Array | Any, str]]:
-        """Column, kind, the rows, the values of all rows, and what is said of one value."""
+        """Column, kind, the rows, the values of all rows, and the words about one value."""
         import pyarrow as pa
 
         names, label, weight = self.columns.probs, self.columns.label, self.columns.weight
