@@ -126,7 +126,7 @@ def test_sentences_about_calibrated_predictions_claim_no_error():
     """A band of values is not called an interval, an e-value of 0.05 is not evidence, a swap test has no interval."""
     y, c, q = world(1.0, 0)
     said = [str(sentence(found)) for found, *_ in squares(y, c, q)]
-    assert re.fullmatch(r"The difference is -?[0-9.]+ \(p [=<] [0-9.]+\)\.", said[2])
+    assert re.fullmatch(r"a [0-9.]+, b [0-9.]+; a minus b is -?[0-9.]+ \(p [=<] [0-9.]+\)\.", said[2])
     assert "are not those of the fitted map" in said[4]
     assert said[5].startswith("The Brier score is ")
     assert "interval" not in said[5]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import numpy as np
@@ -48,3 +49,36 @@ def test_the_plain_layout_would_cut_a_caption():
     assert cut(figure)
     again = pickle.loads(pickle.dumps(plots.figure(2)))
     assert cut(again) == {}
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_saved_figure_holds_its_numbers_in_words(ending):
+    ax = plots.plot_reliability(*rows(), n_bins=3, interval=False)
+    said = plots.alternative(ax)
+    assert said.startswith("Reliability diagram. ECE ")
+    assert "3 points: 0 to 0.333: " in said  # each bin with its cases, shares and interval
+    assert said.count("95% interval") == 3
+    saved = {own: io.BytesIO() for own in (True, False)}
+    ax.figure.savefig(saved[True], format=ending)
+    name = "Subject" if ending == "pdf" else "Description"
+    ax.figure.savefig(saved[False], format=ending, metadata={name: "another"})
+    text = said.encode("utf-16-be" if ending == "pdf" else "utf-8")
+    middle = text[len(text) // 2 :][:40]
+    assert [middle in file.getvalue() for file in saved.values()] == [True, False]
+
+
+def test_a_figure_of_several_parts_says_them_all():
+    said = plots.alternative(plots.overview(*rows()))
+    assert [title in said for title in ("Reliability diagram", "Smooth", "Cumulative difference", "CORP")] == [True] * 4
+    assert plots.alternative(matplotlib.figure.Figure()) == ""
+
+
+def test_a_figure_takes_data_or_what_they_are_made_of_and_refuses_what_it_would_not_use():
+    y, p = rows()
+    data = plots.corp_data(y, p, n_resamples=20)
+    by_name = plots.plot_corp(y_true=y, y_prob=p, n_resamples=20)
+    assert plots.alternative(plots.plot_corp(data)) == plots.alternative(by_name)
+    with pytest.raises(TypeError, match="plot_theory has no option 'exmaple': did you mean 'example'"):
+        plots.plot_theory(exmaple=0.5)
+    with pytest.raises(TypeError, match="of several models has no option 'kind'"):
+        plots.plot_reliability({"a": (y, p), "b": (y, 1 - p)}, kind="bar")

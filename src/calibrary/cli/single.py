@@ -179,7 +179,7 @@ def plot(given: Any) -> None:
         _save_figure(figure(str(given.file)), given.output)
         return
     p = load(given.file, given.quiet, **reading(given)).predictions()
-    _save_figure(draw(given.kind, p, n_bins=given.bins or 15), given.output)
+    _save_figure(draw(given.kind, p, n_bins=given.bins, axis=given.axis), given.output)
 
 
 def _check_figure(output: Path) -> None:

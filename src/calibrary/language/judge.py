@@ -111,7 +111,7 @@ class JudgedResult(Result):
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the intervals of the humans alone and of both, beside the judge; returns the matplotlib Axes."""
-        from calibrary.plots.judged import plot_judged
+        from calibrary.plots.results import plot_judged
 
         return plot_judged(self, ax=ax, caption=caption, theme=theme)
 

@@ -108,7 +108,7 @@ class SampledResult(Result):
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the contribution of each bin with its range for a calibrated model; returns the matplotlib Axes."""
-        from calibrary.plots.sampled import plot_sampled
+        from calibrary.plots.results import plot_sampled
 
         return plot_sampled(self, ax=ax, caption=caption, theme=theme)
 

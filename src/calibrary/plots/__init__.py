@@ -43,15 +43,15 @@ from calibrary.plots.display import (
     ReliabilityDisplay,
     SmoothReliabilityDisplay,
 )
+from calibrary.plots.frame import alternative
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
-from calibrary.plots.judged import plot_judged
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
+from calibrary.plots.results import plot_judged, plot_sampled, plot_shift_curve
 from calibrary.plots.review_figures import figure
-from calibrary.plots.sampled import plot_sampled
 from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
 from calibrary.plots.selective import (
     RiskCoverageData,
@@ -61,7 +61,6 @@ from calibrary.plots.selective import (
     risk_coverage,
     set_coverage_data,
 )
-from calibrary.plots.shift import plot_shift_curve
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
@@ -99,6 +98,7 @@ __all__ = [
     "TheoryData",
     "TreeData",
     "ValidationData",
+    "alternative",
     "brier_curve",
     "class_data",
     "corp_data",
@@ -189,12 +189,14 @@ _DRAWN: dict[str, Callable[..., Any]] = {
     "recalibration": plot_recalibration,
 }
 _WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes", "recalibration")
+_WITH_AXIS = (*_WITH_BINS[1:], "smooth", "corp", "bias", "honest", "decision")
 
 
-def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: Any) -> Any:
+def draw(kind: str, predictions: Any, *, n_bins: int | None = None, axis: Any = "auto", **options: Any) -> Any:
     """Draw a figure by name and return the matplotlib Figure.
 
-    ``predictions`` are checked predictions, or matched detections, which have additional figures.
+    ``predictions`` are checked predictions, or matched detections, which have additional figures. ``n_bins`` is for
+    figures with bins, and ``axis`` for those with an axis of predictions (see :func:`reliability_data`).
 
     Examples
     --------
@@ -209,6 +211,10 @@ def draw(kind: str, predictions: Any, *, n_bins: int | None = None, **options: A
         raise ValueError(f"kind={kind!r} is not a figure: {suggest(kind, kinds)}")
     if n_bins is not None and kind in _WITH_BINS:
         options["n_bins"] = n_bins
+    if axis != "auto":
+        if kind not in _WITH_AXIS:
+            raise ValueError(f"axis={axis!r} is of reliability diagrams and decision curves, not of {kind!r}")
+        options["axis"] = axis
     drawn = kinds[kind](predictions, **options)
     return getattr(drawn, "figure", drawn)
 

@@ -16,6 +16,7 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, each_model, facts
+from calibrary.plots.frame import Said, drawn
 
 #: Corners of a curve whose fill is drawn; more would only make the file larger.
 _MOST = 1500
@@ -191,16 +192,37 @@ def _on_pieces(t: Array, value: Array, left: Array, right: Array) -> tuple[Array
 # -- drawing ----------------------------------------------------------------------------------------
 
 
-def plot_brier_curve(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    cost_lines: bool = False,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+def _several(ax: Any, look: style.Look, models: dict[str, BrierCurveData]) -> Said:
+    for i, (name, data) in enumerate(models.items()):
+        at = style.corners(data.total, 2 * _MOST)
+        ax.plot(
+            data.t[at], data.total[at], lw=1.6, label=f"{for_figure(name)}: Brier {data.area[0]:.4f}", **look.nth(i)
+        )
+    hybrid = hybrid_curve(models)
+    at = style.corners(hybrid.cost, _MOST)
+    ax.fill_between(
+        hybrid.t[at],
+        0,
+        hybrid.cost[at],
+        color=look.light,
+        alpha=0.6,
+        lw=0,
+        zorder=1,
+        label=f"hybrid: {hybrid.area:.4f}",
+    )
+    _frame(ax, max(float(d.total.max()) for d in models.values()))
+    _winners(ax, look, hybrid)
+    first = next(iter(models.values()))
+    return Said(
+        "Brier curves of several models",
+        facts(models, first.lens, "areas are Brier scores"),
+        "Lower is better at that trade-off. The hybrid takes the better model at every threshold; the strip below says "
+        "which.",
+    )
+
+
+@drawn(BrierCurveData, brier_curve, size=(5.6, 5.2), several=_several)
+def plot_brier_curve(ax: Any, look: style.Look, data: BrierCurveData, *, cost_lines: bool = False) -> Said:
     """Brier curve with its two class terms; the area under it is the Brier score, under the cost curve what is left
     after the best monotone recalibration.
 
@@ -208,10 +230,6 @@ def plot_brier_curve(
     overlaid with their pointwise minimum, the hybrid. ``cost_lines`` draws the cost of fixed thresholds. Returns the
     matplotlib Axes.
     """
-    if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, brier_curve, **options), ax, caption, theme)
-    data = y_true if isinstance(y_true, BrierCurveData) else brier_curve(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
     at = style.corners(data.total, _MOST)
     t, low, high = data.t[at], data.class_0[at], data.total[at]
     ax.fill_between(t, 0, low, color=look.model, alpha=0.4, lw=0, label="class 0: false alarms")
@@ -222,19 +240,14 @@ def plot_brier_curve(
     at = style.corners(data.cost, _MOST)
     ax.plot(data.cost_t[at], data.cost[at], color=look.gap, lw=2, ls="--", label="cost curve: best threshold")
     _frame(ax, float(data.total.max()))
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Brier curve",
         f"Brier score {data.area[0]:.4f} = false alarms {data.area[1]:.4f} + misses {data.area[2]:.4f} · "
         + facts(data.n, data.lens),
         f"The area under the curve is the Brier score; under the cost curve {data.cost_area:.4f}. The difference, "
         f"{data.area[0] - data.cost_area:.4f}, is what the best monotone recalibration fitted to "
         "these same rows would remove; on new rows it is less.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _cost_lines(ax: Any, look: style.Look, data: BrierCurveData) -> None:
@@ -257,39 +270,3 @@ def _winners(ax: Any, look: style.Look, hybrid: HybridData) -> None:
     for low, high, name in hybrid.ranges:
         color = look.nth(hybrid.models.index(name))["color"]
         ax.axvspan(low, high, ymin=0.0, ymax=0.025, color=color, lw=0, zorder=4)
-
-
-def _several(models: dict[str, BrierCurveData], ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.1 * len(models)))
-    for i, (name, data) in enumerate(models.items()):
-        at = style.corners(data.total, 2 * _MOST)
-        ax.plot(
-            data.t[at], data.total[at], lw=1.6, label=f"{for_figure(name)}: Brier {data.area[0]:.4f}", **look.nth(i)
-        )
-    hybrid = hybrid_curve(models)
-    at = style.corners(hybrid.cost, _MOST)
-    ax.fill_between(
-        hybrid.t[at],
-        0,
-        hybrid.cost[at],
-        color=look.light,
-        alpha=0.6,
-        lw=0,
-        zorder=1,
-        label=f"hybrid: {hybrid.area:.4f}",
-    )
-    _frame(ax, max(float(d.total.max()) for d in models.values()))
-    _winners(ax, look, hybrid)
-    first = next(iter(models.values()))
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Brier curves of several models",
-        facts(sizes, first.lens, "areas are Brier scores"),
-        "Lower is better at that trade-off. The hybrid takes the better model at every threshold; the strip below says "
-        "which.",
-        caption=caption,
-        legend="above",
-    )
-    return ax

@@ -10,12 +10,16 @@ from calibrary.base.numbers import counted, ends, number, percent
 from calibrary.inference.methods.scales import called
 from calibrary.lookup import catalogue
 from calibrary.plots import style
+from calibrary.plots.frame import Said, drawn
 from calibrary.trial.pooled import Pooled
 
 
-def plot_forest(
-    found: Pooled, metric: str = "oe", *, ax: Any = None, caption: bool = True, theme: str = "light"
-) -> Any:
+def _size(found: Pooled, metric: str = "oe") -> tuple[float, float]:
+    return 7.2, 3.0 + 0.3 * sum(row.metric == catalogue[metric].key for row in found.centres)
+
+
+@drawn(size=_size)
+def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") -> Said:
     """A metric in each centre with its interval, the mean over centres, and the interval of a new centre.
 
     ``found`` is the result of :func:`calibrary.pooled`. Returns the matplotlib Axes.
@@ -24,7 +28,6 @@ def plot_forest(
     whole = found[key]
     rows = [row for row in found.centres if row.metric == key]
     n = len(rows)
-    ax, look = style.new_axes(ax, theme, size=(7.2, 2.4 + 0.3 * (n + 2)))
     place = np.arange(n + 1, 1, -1)
     value, low, high, share = (
         np.array([getattr(row, name) for row in rows]) for name in ("estimate", "low", "high", "weight")
@@ -63,17 +66,12 @@ def plot_forest(
     ax.set_xlabel({"oe": "Observed / expected events"}.get(key, name))
     level = percent(found.confidence_level)
     left = "".join(f" Left out: {name}, {why}." for name, why in whole.left_out)
-    style.finish(
-        ax,
-        look,
+    return Said(
         f"{name} in each centre",
         f"{counted(whole.k, 'centre')}, I² {percent(whole.i2) if np.isfinite(whole.i2) else 'unknown'}",
         f"Squares: estimates with {level} intervals, their area the weight; text: events and rows. Diamond: mean over "
         f"centres. Bar: {level} prediction interval of the true value in a new centre.{left}",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _beside(ax: Any, text: str, at: float, look: Any) -> None:
@@ -84,13 +82,13 @@ def _beside(ax: Any, text: str, at: float, look: Any) -> None:
     )  # fmt: skip
 
 
-def plot_pooled_curve(found: Pooled, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+@drawn()
+def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
     """The mean calibration curve over centres, its band, the band of a new centre, and each centre's curve.
 
     ``found`` is the result of :func:`calibrary.pooled`. Returns the matplotlib Axes.
     """
     curve = found.curve
-    ax, look = style.new_axes(ax, theme)
     for one in curve.each:
         ax.plot(curve.grid, one, color=look.light, lw=0.8, zorder=1)
     ax.plot([0, 1], [0, 1], color=look.gray, lw=1.0, ls="--", zorder=2, label="calibrated")
@@ -117,13 +115,9 @@ def plot_pooled_curve(found: Pooled, *, ax: Any = None, caption: bool = True, th
     ax.set_xlabel("Predicted probability (numbers: centres with a curve there)")
     ax.set_ylabel("Observed frequency")
     left = "".join(f" No curve: {name}, {why}." for name, why in curve.left_out)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Calibration curve over centres",
         counted(len(curve.names), "centre"),
         "Local lines on the log odds in each centre (thin), pooled point by point by random effects." + left,
-        caption=caption,
         legend="upper left",
     )
-    return ax

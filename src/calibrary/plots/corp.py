@@ -18,6 +18,7 @@ from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, square
 from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
 #: The fit in the legend.
@@ -107,28 +108,25 @@ def _band(some: ConfidenceCells, truth: Array, draws: int, level: float, rng: An
 # -- drawing ----------------------------------------------------------------------------------------
 
 
-def plot_corp(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    diagram: str = "reliability",
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+def _adjust(options: dict[str, Any], drawing: dict[str, Any]) -> None:
+    one_of("diagram", drawing.get("diagram", "reliability"), ("reliability", "bias"))
+    if drawing.get("diagram") == "bias":
+        options.setdefault("axis", "probability")
+
+
+def _size(data: CorpData, diagram: str = "reliability") -> tuple[float, float]:
+    tall = 0.3 if data.band == "honest" else 0.0  # the caption of this band is longer
+    return (5.6, 5.0 + tall) if diagram == "bias" else (5.4, 6.1 + tall)
+
+
+@drawn(CorpData, corp_data, size=_size, adjust=_adjust)
+def plot_corp(ax: Any, look: style.Look, data: CorpData, *, diagram: str = "reliability") -> Said:
     """Reliability diagram by isotonic regression, without bins or tuning; the line is thick where the fit is constant.
 
     Takes the arguments of :func:`corp_data` or its result. ``diagram="bias"`` draws fit minus score against score.
     Returns the matplotlib Axes.
     """
-    one_of("diagram", diagram, ("reliability", "bias"))
-    if diagram == "bias":
-        options.setdefault("axis", "probability")
-    data = y_true if isinstance(y_true, CorpData) else corp_data(y_true, y_prob, **options)
     bias = diagram == "bias"
-    tall = 0.3 if data.band == "honest" else 0.0  # the caption of this band is longer
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + tall) if bias else (5.4, 6.1 + tall))
     if bias:
         ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
         ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
@@ -141,18 +139,14 @@ def plot_corp(
     if bias:  # room for the histogram below what is drawn
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.14 * (high - low), high)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Bias by isotonic regression" if bias else "CORP reliability diagram",
         f"Brier score {number(data.brier)} = miscalibration {number(data.miscalibration)} (MCB) - discrimination "
         f"{number(data.discrimination)} (DSC) + uncertainty {number(data.uncertainty)} (UNC) · "
         + facts(data.n, data.lens, "" if bias else data.axis.said),
         f"{_about(data)} Bottom: where the predictions lie.",
-        caption=caption,
         legend="upper right" if bias else "upper left",
     )
-    return ax
 
 
 def _about(data: CorpData) -> str:

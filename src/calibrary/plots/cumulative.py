@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,8 @@ from calibrary.data.checks import Array
 from calibrary.diagnostics.cumulative import cumulative_difference
 from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model, facts
+from calibrary.plots.data import FigureData, binary_view, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
 
@@ -56,25 +56,30 @@ def cumulative_data(y_true: Any, y_prob: Any = None, *, lens: Any = "auto", **ch
     )  # fmt: skip
 
 
+def _several(ax: Any, look: style.Look, models: dict[str, CumulativeData]) -> Said:
+    _frame(ax, look, list(models.values()))
+    for i, (name, data) in enumerate(models.items()):
+        shown = style.corners(data.value)
+        text = f"{for_figure(name)}: KS {data.ks:.4f}, {pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
+        ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
+    first = next(iter(models.values()))
+    return Said(
+        "Cumulative difference of several models",
+        facts(models, first.lens),
+        "Flatter is better; the slope is the miscalibration. The triangle at the origin spans ± 2 standard "
+        "deviations of the end point (of the widest model).",
+    )
+
+
+@drawn(CumulativeData, cumulative_data, size=(5.6, 5.2), several=_several)
 def plot_cumulative(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    band: bool = True,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+    ax: Any, look: style.Look, data: CumulativeData, *, band: bool = True, caption: bool = True
+) -> Said:
     """Cumulative difference between outcomes and predictions: the slope is the miscalibration.
 
     Takes the arguments of :func:`cumulative_data`, its result, or a dict of models {"name": (y, p), ...}. ``band``
     shows two standard deviations of every point of a calibrated model. Returns the matplotlib Axes.
     """
-    if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, cumulative_data, **options), ax, caption, theme)
-    data = y_true if isinstance(y_true, CumulativeData) else cumulative_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
     _frame(ax, look, [data], triangle=not band)
     shown = style.corners(data.value)
     if band:
@@ -87,18 +92,13 @@ def plot_cumulative(
     tooltips(ax, data.share[1:], data.value[1:], lambda i: _words(data, i + 1), curve=True)  # the origin is not a case
     _marks(ax, look, data, numbers=caption)
     _scores_on_top(ax, look, data)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Cumulative difference",
         facts(data.n, data.lens, "asymptotic p-values"),
         "Slope is miscalibration: rising where events are more frequent than predicted, falling where less. Grey: ± 2 "
         "standard deviations if calibrated" + ("." if band else ", of the end point: the triangle at the origin."),
-        caption=caption,
-        legend="above",
         lift=26.0,
     )
-    return ax
 
 
 def _frame(ax: Any, look: style.Look, walks: list[CumulativeData], triangle: bool = True) -> None:
@@ -145,28 +145,6 @@ def _scores_on_top(ax: Any, look: style.Look, data: CumulativeData) -> None:
     top.tick_params(length=2, pad=1, color=look.gray, labelcolor=look.gray)
     top.spines["top"].set_visible(False)
     top.set_xlabel("Confidence at that share", fontsize=8, color=look.gray, labelpad=4)
-
-
-def _several(models: dict[str, CumulativeData], ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.15 * len(models)))
-    _frame(ax, look, list(models.values()))
-    for i, (name, data) in enumerate(models.items()):
-        shown = style.corners(data.value)
-        text = f"{for_figure(name)}: KS {data.ks:.4f}, {pvalue(data.ks_pvalue)}; Kuiper {data.kuiper:.4f}"
-        ax.plot(data.share[shown], data.value[shown], lw=1.5, label=text, **look.nth(i))
-    first = next(iter(models.values()))
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Cumulative difference of several models",
-        facts(sizes, first.lens),
-        "Flatter is better; the slope is the miscalibration. The triangle at the origin spans ± 2 standard "
-        "deviations of the end point (of the widest model).",
-        caption=caption,
-        legend="above",
-    )
-    return ax
 
 
 def _scores_at(data: CumulativeData, share: Array) -> Array:

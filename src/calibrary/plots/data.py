@@ -21,7 +21,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.runs import run_starts
-from calibrary.plots.axis import Axis, together
+from calibrary.plots.axis import together
 from calibrary.question import Question
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -148,20 +148,22 @@ _SEEN = {"binary": "", "top-label": "confidence in the predicted class", "pairwi
 
 
 def facts(n: Any, lens: str, *others: str) -> str:
-    """The number of cases, what is drawn of them, and other facts of a caption."""
+    """The number of cases, or the different ones of several models, what is drawn of them, and other facts."""
+    if isinstance(n, Mapping):
+        n = " and ".join(dict.fromkeys(f"{data.n:,.0f}" for data in n.values()))
     size = n if isinstance(n, str) else f"{n:,.0f}"
     return " · ".join(filter(None, (f"N = {size}", _SEEN.get(lens, lens.replace("-", " ")), *others)))
 
 
 def on_one_axis(
     models: Mapping[str, Any], make: Callable[..., Any], axis: Any = "auto", **options: Any
-) -> tuple[dict[str, Any], Axis]:
+) -> dict[str, Any]:
     """The figure data of several models on one axis."""
     made = each_model(models, make, axis=axis, **options)
     shared = together(data.axis for data in made.values())
     other = {name: models[name] for name, data in made.items() if data.axis != shared}
     again = {name: given for name, given in other.items() if not isinstance(given, FigureData)}
-    return made | (each_model(again, make, axis=shared, **options) if again else {}), shared
+    return made | (each_model(again, make, axis=shared, **options) if again else {})
 
 
 def axis_names(lens: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from calibrary.metrics.decision.regret import Regret
 from calibrary.plots import style
 from calibrary.plots.axis import axis_of
 from calibrary.plots.data import FigureData, binary_view, cells, each_model, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import tooltips
 
 #: Thresholds at which smooth lines are drawn, and corners of an exact one.
@@ -149,30 +150,43 @@ def _null_regret(view: Predictions, t: Array, draws: int, rng: Any) -> Array:
 # -- drawing ------------------------------------------------------------------------------------------
 
 
-def plot_decision(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    models: Mapping[str, Any] | None = None,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+def _several(ax: Any, look: style.Look, models: dict[str, DecisionData]) -> Said:
+    first = next(iter(models.values()))
+    _references(ax, look, first)
+    _frame(ax, list(models.values()))
+    below = _regret_panel(ax, look, list(models.values()))
+    for i, (name, data) in enumerate(models.items()):
+        text = f"{name}: decision loss {data.decision_loss:.3f}"
+        ax.plot(data.threshold, data.net_benefit, lw=1.7, label=text, zorder=3, **look.nth(i))
+        t, regret = _inside(data)
+        at = style.corners(regret, 600)
+        below.plot(t[at], regret[at], lw=1.1, **look.nth(i))
+    for t in first.used:
+        ax.axvline(t, color=look.second, lw=1.0, zorder=1)
+    return Said(
+        "Decision curves of several models",
+        f"prevalence {first.prevalence:.3g} · {facts(models, first.lens)}",
+        "At each threshold the highest line is the best. Below: the loss per case from acting on the stated "
+        "probabilities instead of recalibrated ones.",
+        below=below,
+    )
+
+
+def _alike(models: Mapping[str, Any], make: Any, **options: Any) -> dict[str, DecisionData]:
+    """The data of each model, on one kind of axis."""
+    made = each_model(models, make, **options)
+    if len({data.axis for data in made.values()}) > 1:
+        made = each_model(models, make, **options | {"axis": "linear"})
+    return made
+
+
+@drawn(DecisionData, decision_data, size=(5.8, 6.8), several=_several, gather=_alike)
+def plot_decision(ax: Any, look: style.Look, data: DecisionData) -> Said:
     """Decision curve: net benefit with its interval, compared with acting on everybody and nobody; below, the regret.
 
     Takes the arguments of :func:`decision_data` or its result; or several models, as ``models={"name": y_prob, ...}``
     on the same labels or as a dict {"name": (y, p), ...} in place of the labels. Returns the matplotlib Axes.
     """
-    if models is not None:
-        y_true = {name: (y_true, p) for name, p in models.items()}
-    if isinstance(y_true, Mapping):
-        made = each_model(y_true, decision_data, **options)
-        if len({data.axis for data in made.values()}) > 1:
-            made = each_model(y_true, decision_data, **options | {"axis": "linear"})
-        return _several(made, ax, caption, theme)
-    data = y_true if isinstance(y_true, DecisionData) else decision_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.8, 6.8))
     _references(ax, look, data)
     ax.fill_between(
         data.threshold, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} interval"
@@ -191,20 +205,15 @@ def plot_decision(
         dashed = {"color": look.gray, "lw": 1.2, "ls": style.DASHED}
         below.plot(data.threshold, data.regret_null, label="mean if calibrated", **dashed)
         below.legend(frameon=False, fontsize=7.5, labelcolor=look.ink, loc="upper right", borderpad=0.1)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Decision curve",
         f"prevalence {data.prevalence:.3g} · {facts(data.n, data.lens)} · decision loss "
         f"{data.decision_loss:.4f}, at threshold {data.worst:.3g}",
         "Acting on the model is worthwhile where its line is above both others. Below: the loss per case from acting "
         "on the stated probabilities instead of recalibrated ones; the dashed line is expected by chance. Ticks: "
         "scores.",
-        caption=caption,
-        legend="above",
         below=below,
     )
-    return ax
 
 
 def _words(data: DecisionData, i: int) -> str:
@@ -287,35 +296,6 @@ def _inside(data: DecisionData) -> tuple[Array, Array]:
     """The corners of the regret inside the axis limits; a log-odds axis has no 0 and 1."""
     kept = (data.corner >= data.threshold[0]) & (data.corner <= data.threshold[-1])
     return data.corner[kept], data.regret[kept]
-
-
-def _several(models: dict[str, DecisionData], ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.8, 6.5 + 0.14 * len(models)))
-    first = next(iter(models.values()))
-    _references(ax, look, first)
-    _frame(ax, list(models.values()))
-    below = _regret_panel(ax, look, list(models.values()))
-    for i, (name, data) in enumerate(models.items()):
-        text = f"{name}: decision loss {data.decision_loss:.3f}"
-        ax.plot(data.threshold, data.net_benefit, lw=1.7, label=text, zorder=3, **look.nth(i))
-        t, regret = _inside(data)
-        at = style.corners(regret, 600)
-        below.plot(t[at], regret[at], lw=1.1, **look.nth(i))
-    for t in first.used:
-        ax.axvline(t, color=look.second, lw=1.0, zorder=1)
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Decision curves of several models",
-        f"prevalence {first.prevalence:.3g} · {facts(sizes, first.lens)}",
-        "At each threshold the highest line is the best. Below: the loss per case from acting on the stated "
-        "probabilities instead of recalibrated ones.",
-        caption=caption,
-        legend="above",
-        below=below,
-    )
-    return ax
 
 
 # -- Murphy diagram -----------------------------------------------------------------------------------
@@ -408,7 +388,7 @@ def plot_murphy(
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(highest, 1e-9)), xlabel="Threshold", ylabel="Mean elementary score")
     below = None if gap is None else _difference_panel(ax, look, gap, list(made))
     first = next(iter(made.values()))
-    style.finish(
+    return style.finish(
         ax,
         look,
         "Murphy diagram",
@@ -420,7 +400,6 @@ def plot_murphy(
         legend="above",
         below=below,
     )
-    return ax
 
 
 def _difference(given: list[Any], options: dict[str, Any]) -> MurphyDifference | None:

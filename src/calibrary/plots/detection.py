@@ -16,6 +16,7 @@ from calibrary.diagnostics.detection_map import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import tooltips
 from calibrary.plots.reliability import wilson
 from calibrary.plots.simplex import color_bar
@@ -94,16 +95,13 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
     )
 
 
-def plot_detection_reliability(
-    matches: Any, *, ax: Any = None, n_bins: int = 10, caption: bool = True, theme: str = "light"
-) -> Any:
+@drawn(DetectionReliabilityData, detection_reliability, size=(5.4, 6.0))
+def plot_detection_reliability(ax: Any, look: style.Look, data: DetectionReliabilityData) -> Said:
     """Precision and precision times overlap by score, with missed objects as a separate bar at confidence 1.
 
     Takes what :func:`calibrary.match_detections` returns, or the result of :func:`detection_reliability`. Returns the
     matplotlib Axes.
     """
-    data = matches if isinstance(matches, DetectionReliabilityData) else detection_reliability(matches, n_bins=n_bins)
-    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
     style.unit_square(ax, look, "Confidence", "Share")
     width = data.upper - data.lower
     ax.bar(
@@ -122,19 +120,14 @@ def plot_detection_reliability(
     tooltips(ax, [1.06], [missed], lambda _: share, series="missed objects")
     ax.set_xlim(-0.02, 1.12)
     at = f" at IoU {data.iou_threshold:g}" if np.isfinite(data.iou_threshold) else ""
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Reliability of detections",
         f"D-ECE {data.d_ece:.3f} · LaECE {data.la_ece:.3f} · EGCE {data.egce:.3f} · classes together · "
         f"{data.n_bins} bins · {data.n_detections:,.0f} detections · {data.n_missed:,.0f} missed objects · "
         f"matching {data.matching}{at}",
         "A calibrated detector's precision (D-ECE) or precision times overlap (LaECE) follows the diagonal. Missed "
         "objects count as wrong detections of score 1 (EGCE); their bar is their share of all boxes.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _words(data: DetectionReliabilityData, i: int) -> str:
@@ -209,33 +202,18 @@ def d_ece_map_data(matches: Any, *, features: Any = "location", n_bins: Any = No
 
 
 @takes_old_keywords
-def plot_d_ece_map(
-    matches: Any,
-    *,
-    ax: Any = None,
-    features: Any = "location",
-    n_bins: Any = None,
-    min_count: int = 8,
-    counts: bool = False,
-    caption: bool = True,
-    theme: str = "light",
-) -> Any:
+@drawn(MapData, d_ece_map_data, size=lambda data, **_: (5.6, 5.0) if data.n.ndim == 1 else (5.8, 5.8))
+def plot_d_ece_map(ax: Any, look: style.Look, data: MapData, *, counts: bool = False) -> Said:
     """Heat map of D-ECE over the image plane (y downwards) or over box sizes; lines along one feature.
 
     Cells without detections are blank, cells with too few are hatched; nothing is interpolated. ``counts`` writes the
     number of detections in every cell. Takes matches or the result of :func:`d_ece_map_data`. Returns the matplotlib
     Axes.
     """
-    data = (
-        matches
-        if isinstance(matches, MapData)
-        else d_ece_map_data(matches, features=features, n_bins=n_bins, min_count=min_count)
-    )
     if data.n.ndim == 1:
-        return _along(data, ax, caption, theme)
+        return _along(ax, look, data)
     if data.n.ndim != 2:
         raise RefusedError(f"a heat map shows one or two features, not {data.n.ndim}: pass features='location'")
-    ax, look = style.new_axes(ax, theme, size=(5.8, 5.8))
     x, y = data.edges
     shown = np.ma.masked_invalid(data.map).T
     mesh = ax.pcolormesh(x, y, shown, cmap="cividis", vmin=0, vmax=float(shown.max() or 1.0) if shown.count() else 1.0)
@@ -254,15 +232,11 @@ def plot_d_ece_map(
     if data.features[-1] == "cy":
         ax.invert_yaxis()
     color_bar(ax.figure.colorbar(mesh, ax=ax, shrink=0.75, pad=0.02), look, "D-ECE")
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Where scores and precision disagree",
         f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
         "Hatched: too few detections; blank: none. Nothing is interpolated.",
-        caption=caption,
     )
-    return ax
 
 
 def _reach(data: MapData) -> float:
@@ -299,8 +273,7 @@ def _write_counts(ax: Any, data: MapData) -> None:
         )  # fmt: skip
 
 
-def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0))
+def _along(ax: Any, look: style.Look, data: MapData) -> Said:
     edges = data.edges[0]
     center = (edges[:-1] + edges[1:]) / 2
     used, kept = data.n > 0, data.n_kept > 0
@@ -309,16 +282,11 @@ def _along(data: MapData, ax: Any, caption: bool, theme: str) -> Any:
     ax.plot(center[used], data.mean_score[used], "s--", color=look.second, ms=5.5, lw=1.6, label="mean score")
     ax.set(xlim=(0, 1), ylim=(0, 1.02), ylabel="Share")
     ax.set_xlabel(_AXES.get(data.features[-1], data.features[-1]))
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Scores and precision along one feature",
         f"{data.n.sum():,.0f} detections · {data.kept_share:.0%} in bins with at least {data.min_count}",
         "A gap between the lines is miscalibration at that place or size; D-ECE also counts gaps that cancel.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 DRAWN: dict[str, Callable[..., Any]] = {

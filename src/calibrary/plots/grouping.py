@@ -16,6 +16,7 @@ from calibrary.metrics.segments.grouping_loss import leaf_of_each
 from calibrary.numerics.draw import shuffled
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, axis_names, binary_view, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.reliability import clopper_pearson
 
 
@@ -105,22 +106,12 @@ def _judged(table: Array, curve: Array, n: float, n_bins: int, lens: str, level:
 # -- drawing ----------------------------------------------------------------------------------------
 
 
-def plot_grouping(
-    y_true: Any,
-    y_prob: Any = None,
-    features: Any = None,
-    *,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(GroupingData, grouping_data)
+def plot_grouping(ax: Any, look: style.Look, data: GroupingData) -> Said:
     """Two groups of rows within each confidence bin, found from the features; a large distance means grouping loss.
 
     Takes the arguments of :func:`grouping_data` or its result. Returns the matplotlib Axes.
     """
-    data = y_true if isinstance(y_true, GroupingData) else grouping_data(y_true, y_prob, features, **options)
-    ax, look = style.new_axes(ax, theme)
     style.unit_square(ax, look, *axis_names(data.lens))
     ax.plot(
         data.bin_confidence, data.bin_frequency, color=look.ink, lw=1.2, marker=".", ms=5, label="all cases of the bin"
@@ -140,14 +131,9 @@ def plot_grouping(
                 data.confidence[at], data.frequency[at], s=size[at], color=color, marker=marker, edgecolor=look.paper,
                 lw=0.7, zorder=3, label=text,
             )  # fmt: skip
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Grouping diagram",
         facts(f"{data.n:,.0f}, half of it held out", data.lens, f"{data.n_bins} bins"),
         f"Area of a point: held-out cases of the group; bars: {data.level:.0%} Clopper-Pearson. Points far apart in "
         "one bin: the model gives different cases the same confidence.",
-        caption=caption,
-        legend="above",
     )
-    return ax

@@ -1,13 +1,33 @@
-"""The layout of figures, in which captions are never cut off."""
+"""Figures of which captions are never cut off, and whose files hold them in words."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from matplotlib import rcParams
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 #: Inches by which text may lie outside before the figure is enlarged, and how often it is enlarged at most.
 _LITTLE, _MOST = 0.005, 3
+#: Where a file of each format holds the text of a figure.
+_TEXT = {"png": "Description", "svg": "Description", "pdf": "Subject"}
+
+
+class DescribedFigure(Figure):
+    """A figure whose files hold the text of :func:`calibrary.plots.alternative`, unless ``metadata`` has another."""
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save the figure as matplotlib does, with its text."""
+        from calibrary.plots.frame import alternative
+
+        named = Path(fname).suffix[1:] if isinstance(fname, str | Path) else ""
+        field = _TEXT.get((options.get("format") or named or rcParams["savefig.format"]).lower())
+        metadata = options.get("metadata") or {}
+        if field and field not in metadata:
+            options["metadata"] = {field: alternative(self), **metadata}
+        super().savefig(fname, **options)
 
 
 class WholeLayout(ConstrainedLayoutEngine):

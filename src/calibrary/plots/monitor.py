@@ -15,6 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.inference.overall.sequential import CalibrationMonitor, calibration_monitor
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
 #: The legend's entry for the values of calibrated models.
@@ -67,22 +68,13 @@ def fed(y_true: Any, y_prob: Any, batch: int, alpha: float, checked: dict[str, A
     return monitor
 
 
-def plot_monitor(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(MonitorData, monitor_data, size=(6.4, 4.4))
+def plot_monitor(ax: Any, look: style.Look, data: MonitorData) -> Said:
     """The e-value of a monitor over the number of rows, with the line at which it raises an alarm.
 
     Takes a :class:`calibrary.CalibrationMonitor`, the arguments of :func:`monitor_data`, or its result. Returns the
     matplotlib Axes.
     """
-    data = y_true if isinstance(y_true, MonitorData) else monitor_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(6.4, 4.4))
     tens = data.log_e / math.log(10.0)
     line = -math.log10(data.alpha)
     known = tens[np.isfinite(tens)]
@@ -101,17 +93,12 @@ def plot_monitor(
     if data.times:
         _time_axis(ax, data)
     _powers_of_ten(ax)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Calibration monitor",
         f"{data.words} · {pvalue(data.pvalue)} at any time · {data.n[-1]:,.0f} rows",
         f"Evidence against calibration after each check. At most {data.alpha:.0%} of calibrated streams ever reach the "
         "alarm, for any number of checks.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _look_words(data: MonitorData, i: int) -> str:
@@ -177,9 +164,9 @@ class PeriodsData(FigureData):
     level: float
 
 
-def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
+@drawn(PeriodsData, size=lambda data: (max(6.4, 2.0 + 0.32 * len(data.period)), 4.6))
+def plot_periods(ax: Any, look: style.Look, data: PeriodsData) -> Said:
     """A metric with its interval in each period, and its range by chance in grey. Returns the Axes."""
-    ax, look = style.new_axes(ax, theme, size=(max(6.4, 2.0 + 0.32 * len(data.period)), 4.6))
     place = np.arange(len(data.period))
     known = np.isfinite(data.value)
     tested = place[np.isfinite(data.null_high)]
@@ -212,17 +199,12 @@ def plot_periods(data: PeriodsData, *, ax: Any = None, caption: bool = True, the
     bottom = min(0.0, float(np.nanmin(np.concatenate([data.value[known], data.low[ends], [0.0]]))))
     ax.set(xlim=(-0.6, len(place) - 0.4), ylim=(1.1 * bottom, 1.1 * top or 1.0), ylabel=data.metric)
     n = data.n
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Calibration by period",
         f"{len(place)} periods · {n.sum():,.0f} rows, {n.min():,.0f} to {n.max():,.0f} a period",
         f"Vertical lines: {data.level:.0%} interval of the true value; the estimate may lie above it. Grey: 95% of "
         "calibrated models would show a value in this area; its line is their mean.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _period_words(data: PeriodsData, i: int) -> str:

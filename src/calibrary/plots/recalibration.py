@@ -16,6 +16,7 @@ from calibrary.grouping import automatic_bins, group
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
 from calibrary.plots.data import FigureData, axis_names, binary_view, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import bin_words, series, tooltips
 from calibrary.plots.reliability import BINS, wilson
 from calibrary.recalibrate import RecalibrationGain, recalibration_gain
@@ -150,16 +151,8 @@ def _bins(view: Predictions, axis: Axis, binning: str, n_bins: int, level: float
     return bins.confidence, bins.label, low, high, bins.weight, axis.histogram(view.c, view.weight)
 
 
-def plot_recalibration(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    map: str | None = None,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(RecalibrationData, recalibration_data, size=(5.4, 7.4))
+def plot_recalibration(ax: Any, look: style.Look, data: RecalibrationData) -> Said:
     """Reliability before and after recalibration, on rows to which the map was not fitted.
 
     Parameters
@@ -177,8 +170,6 @@ def plot_recalibration(
     -------
     matplotlib Axes
     """
-    data = y_true if isinstance(y_true, RecalibrationData) else recalibration_data(y_true, y_prob, map=map, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.4, 7.4))
     square(ax, look, data.axis, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
@@ -198,18 +189,13 @@ def plot_recalibration(
     above, edges = strip_of(ax, data.axis), np.linspace(0.0, 1.0, 41)
     above.stairs(data.histogram, edges, fill=True, color=look.model, alpha=0.3, lw=0)
     above.stairs(data.after_histogram, edges, color=look.gap, lw=1.1)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Before and after recalibration" + ("" if data.advised else ": no evidence of a gain"),
         facts(data.n, data.lens, f"{data.n_folds} folds", f"{data.n_bins} {BINS[data.binning]}", data.axis.said),
         f"{data.sentence} Every row is recalibrated by a map fitted to the other folds. Error bars: {data.level:.0%} "
         f"Wilson intervals; faint: fewer than {_FEW} cases.",
-        caption=caption,
-        legend="above",
         top=style.ABOVE_STRIP,
     )
-    return ax
 
 
 def _curve(

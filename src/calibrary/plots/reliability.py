@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of
+from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
 from calibrary.plots.data import (
     CHECKED,
     FigureData,
@@ -35,6 +35,7 @@ from calibrary.plots.data import (
     on_one_axis,
     refuse_unknown,
 )
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import bin_words, tooltips
 from calibrary.question import Question
 
@@ -258,22 +259,65 @@ def _kind_of(binning: Any) -> str:
 # -- drawing ----------------------------------------------------------------------------------------
 
 
+def _several(ax: Any, look: style.Look, models: dict[str, ReliabilityData]) -> Said:
+    first, axis = next(iter(models.values())), together(data.axis for data in models.values())
+    square(ax, look, axis, *axis_names(first.lens))
+    above = strip_of(ax, axis)
+    for i, (name, data) in enumerate(models.items()):
+        line = look.nth(i)
+        error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
+        if data.error not in (None, "consistency"):
+            ax.errorbar(
+                data.confidence, data.outcome, yerr=error, fmt="none", ecolor=line["color"], elinewidth=1, alpha=0.55
+            )
+        if data.axis == axis:
+            above.stairs(data.histogram / data.histogram.max(), np.linspace(0.0, 1.0, 41), lw=1.1, **line)
+        y = np.clip(data.outcome, *axis[1:])
+        apart = np.flatnonzero(~_joined(data)) + 1
+        dots: dict[str, Any] = {"marker": style.MARKERS[i % len(style.MARKERS)], "ms": 5.5}
+        label = f"{for_figure(name)}: ECE {with_interval(data.ece, data.ece_low, data.ece_high)}"
+        broken = (np.insert(values, apart, np.nan) for values in (data.confidence, y))
+        ax.plot(*broken, mec=look.paper, mew=0.6, lw=1.4, label=label, **dots, **line)
+        x, y = data.confidence[data.certain], y[data.certain]
+        ax.plot(x, y, mfc=look.paper, mec=line["color"], ls="none", clip_on=False, **dots)
+    bins = " and ".join(dict.fromkeys(str(d.n_bins) for d in models.values()))
+    return Said(
+        "Reliability of several models",
+        facts(models, first.lens, f"{bins} {BINS.get(first.binning, 'bins')}", axis.said),
+        (_BARS[first.error].format(level=first.level) + " " if first.error else "")
+        + "Closer to the diagonal is better. Above: where the predictions of each model lie.",
+        top=style.ABOVE_STRIP,
+    )
+
+
+def _adjust(options: dict[str, Any], drawing: dict[str, Any]) -> None:
+    kind, where = drawing.get("kind", "line"), drawing.get("histogram", "auto")
+    where = {True: "auto", False: "none"}.get(where, where) if isinstance(where, bool) else where
+    one_of("kind", kind, KINDS)
+    one_of("histogram", where, HISTOGRAMS)
+    if "histogram" in drawing or kind == "bar":
+        drawing["histogram"] = ("panel" if kind == "bar" else "strip") if where == "auto" else where
+    if kind != "line" and options.get("axis", "auto") == "auto":
+        options["axis"] = "zoomed"  # bars and roofs have heights from 0
+
+
 @takes_old_keywords
+@drawn(
+    ReliabilityData, reliability_data, several=_several, gather=on_one_axis, adjust=_adjust,
+    size=lambda data, histogram="strip", **_: (5.4, 7.2 if histogram == "panel" else 6.3),
+)  # fmt: skip
 def plot_reliability(
-    y_true: Any,
-    y_prob: Any = None,
+    ax: Any,
+    look: style.Look,
+    data: ReliabilityData,
     *,
     kind: str = "line",
-    ax: Any = None,
     label: str | None = None,
     color: str | None = None,
     labels_shown: bool = True,
-    histogram: str | bool = "auto",
+    histogram: str | bool = "strip",
     true_curve: Callable[..., Any] | None = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+) -> Said:
     """Reliability diagram: does an event predicted with 80% happen 80% of the time?
 
     Parameters
@@ -300,19 +344,6 @@ def plot_reliability(
     -------
     matplotlib Axes
     """
-    one_of("kind", kind, KINDS)
-    where = {True: "auto", False: "none"}.get(histogram, histogram) if isinstance(histogram, bool) else histogram
-    one_of("histogram", where, HISTOGRAMS)
-    if isinstance(y_true, Mapping):
-        made, axis = on_one_axis(y_true, reliability_data, **options)
-        return _several(made, axis, ax, caption, theme)
-    options.setdefault("interval", caption)  # only the caption shows the interval
-    if kind != "line" and options.get("axis", "auto") == "auto":
-        options["axis"] = "zoomed"  # bars and roofs have heights from 0
-    data = y_true if isinstance(y_true, ReliabilityData) else reliability_data(y_true, y_prob, **options)
-    if where == "auto":
-        where = "panel" if kind == "bar" else "strip"
-    ax, look = style.new_axes(ax, theme, size=(5.4, 7.2 if where == "panel" else 6.3))
     square(ax, look, data.axis, *axis_names(data.lens))
     if color is not None and not style.is_color(color):
         raise RefusedError(f"color={in_sentence(color)} is no color: pass a name or a code such as '#0072b2'")
@@ -322,21 +353,17 @@ def plot_reliability(
         ax.plot(t, true_curve(t), color=look.good, lw=1.6, ls=style.LINES[2], label="true frequency")
     if labels_shown and kind == "line" and data.axis.whole:
         _labels(ax, look, data)
-    below = _panel(ax, look, data) if where == "panel" else None
-    if where == "strip":
+    below = _panel(ax, look, data) if histogram == "panel" else None
+    if histogram == "strip":
         strip_of(ax, data.axis).stairs(data.histogram, np.linspace(0, 1, 41), fill=True, color=look.light, lw=0)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Reliability diagram",
         numbers(data),
         reading(data, kind),
-        caption=caption,
         legend="upper left" if kind == "bar" else "above",
-        top=style.ABOVE_STRIP if where == "strip" else 1.0,
+        top=style.ABOVE_STRIP if histogram == "strip" else 1.0,
         below=below,
     )
-    return ax
 
 
 def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
@@ -523,41 +550,3 @@ def reading(data: ReliabilityData, kind: str) -> str:
     if kind == "bar":
         return "A bar without a hatched part is calibrated. " + direction(data.lens, side)
     return "The vertical distance from roof to diagonal, averaged over all cases, is the ECE."
-
-
-def _several(models: dict[str, ReliabilityData], axis: Axis, ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
-    first = next(iter(models.values()))
-    square(ax, look, axis, *axis_names(first.lens))
-    above = strip_of(ax, axis)
-    for i, (name, data) in enumerate(models.items()):
-        line = look.nth(i)
-        error = np.maximum([data.outcome - data.low, data.high - data.outcome], 0.0)
-        if data.error not in (None, "consistency"):
-            ax.errorbar(
-                data.confidence, data.outcome, yerr=error, fmt="none", ecolor=line["color"], elinewidth=1, alpha=0.55
-            )
-        if data.axis == axis:
-            above.stairs(data.histogram / data.histogram.max(), np.linspace(0.0, 1.0, 41), lw=1.1, **line)
-        y = np.clip(data.outcome, *axis[1:])
-        apart = np.flatnonzero(~_joined(data)) + 1
-        dots: dict[str, Any] = {"marker": style.MARKERS[i % len(style.MARKERS)], "ms": 5.5}
-        label = f"{for_figure(name)}: ECE {with_interval(data.ece, data.ece_low, data.ece_high)}"
-        broken = (np.insert(values, apart, np.nan) for values in (data.confidence, y))
-        ax.plot(*broken, mec=look.paper, mew=0.6, lw=1.4, label=label, **dots, **line)
-        x, y = data.confidence[data.certain], y[data.certain]
-        ax.plot(x, y, mfc=look.paper, mec=line["color"], ls="none", clip_on=False, **dots)
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    bins = " and ".join(dict.fromkeys(str(d.n_bins) for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Reliability of several models",
-        facts(sizes, first.lens, f"{bins} {BINS.get(first.binning, 'bins')}", axis.said),
-        (_BARS[first.error].format(level=first.level) + " " if first.error else "")
-        + "Closer to the diagonal is better. Above: where the predictions of each model lie.",
-        caption=caption,
-        legend="above",
-        top=style.ABOVE_STRIP,
-    )
-    return ax

@@ -14,6 +14,7 @@ from calibrary.maps.loess import smooth_line
 from calibrary.maps.reliability import ReliabilityMap
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
+from calibrary.plots.frame import Said, drawn
 
 #: Groups of clusters, in order of confidence, whose mean is drawn as a point.
 _POINTS = 12
@@ -101,23 +102,12 @@ def reliability_map_data(
     )  # fmt: skip
 
 
-def plot_reliability_map(
-    y_true: Any,
-    y_prob: Any = None,
-    features: Any = None,
-    *,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(ReliabilityMapData, reliability_map_data, size=(5.6, 4.8))
+def plot_reliability_map(ax: Any, look: style.Look, data: ReliabilityMapData) -> Said:
     """The reliability of each confidence: 1 if rows of that confidence share one probability, 0 if each is certain.
 
     Takes the arguments of :func:`reliability_map_data` or its result. Returns the matplotlib Axes.
     """
-    given = isinstance(y_true, ReliabilityMapData)
-    data = y_true if given else reliability_map_data(y_true, y_prob, features, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 4.8))
     ax.fill_between(
         data.grid, data.low, data.high, color=look.model, alpha=0.2, lw=0, label=f"{data.level:.0%} bootstrap band"
     )
@@ -130,14 +120,9 @@ def plot_reliability_map(
     )  # fmt: skip
     ax.axhline(1.0, color=look.gray, lw=1.0, ls="--", zorder=1)
     ax.set(xlim=(0, 1), ylim=(-0.1, 1.15), xlabel="Predicted probability", ylabel="Reliability")
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Reliability map",
         f"mean reliability {data.score:.3f} · {data.n_clusters:,} clusters · {facts(data.n, data.lens)}",
         "1: all cases of that confidence have the same true probability. Below 1: cases to which the model gives the "
         "same confidence have different true probabilities, which the features distinguish (grouping loss).",
-        caption=caption,
-        legend="above",
     )
-    return ax

@@ -15,6 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 from calibrary.plots.reliability import wilson
 
@@ -79,23 +80,14 @@ def segments_data(y_true: Any, y_prob: Any = None, *, most: int = 20, **options:
     )  # fmt: skip
 
 
-def plot_segments(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(SegmentsData, segments_data, size=lambda data: (7.2, 2.4 + 0.27 * len(data.segment)))
+def plot_segments(ax: Any, look: style.Look, data: SegmentsData) -> Said:
     """The predicted and the observed share of each segment, worst first, with intervals of the observed share.
 
     Takes the arguments of :func:`calibrary.multicalibration_error_test` (``by=`` among them) and ``most=20``, the
     result of that test, or of :func:`segments_data`. Returns the matplotlib Axes.
     """
-    data = y_true if isinstance(y_true, SegmentsData) else segments_data(y_true, y_prob, **options)
     n, left = len(data.segment), data.n_segments - len(data.segment)
-    ax, look = style.new_axes(ax, theme, size=(7.2, 2.4 + 0.27 * n))
     place = np.arange(n)[::-1] - np.where(np.arange(n) >= data.worst, 1.0, 0.0)
     far: NDArray[np.bool_] = data.sigma > data.null_high
     for strong, color, words in ((far, look.gap, "observed, worse than by chance"), (~far, look.model, "observed")):
@@ -133,20 +125,15 @@ def plot_segments(
             above.vlines(data.others[some], 0, 1, color=color, lw=1.0, alpha=0.7)
     best = f" and the best {n - data.worst}" if data.worst < n else ""
     cut = f" · the worst {data.worst}{best} shown; strip: observed share of every segment" if left > 0 else ""
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Predicted and observed by segment, worst first",
         f"worst segment: {pvalue(data.overall_pvalue, data.draws)}, adjusted for {data.n_segments} segments · "
         f"N = {data.total:,.0f}{cut}",
         "A segment is calibrated on average if its diamond lies within the interval. Orange: worse than the worst "
         "segment expected by chance, by the errors along its predictions. At the right: observed minus predicted, and "
         "cases.",
-        caption=caption,
-        legend="above",
         top=style.ABOVE_STRIP if left > 0 else 1.0,
     )
-    return ax
 
 
 def _said(data: SegmentsData, i: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,8 @@ from calibrary.data.predictions import Predictions
 from calibrary.diagnostics.coverage import set_coverage_curve
 from calibrary.lookup import catalogue
 from calibrary.plots import style
-from calibrary.plots.data import FigureData, binary_view, each_model, facts
+from calibrary.plots.data import FigureData, binary_view, facts
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.reliability import clopper_pearson
 
 #: Points drawn of a curve; between thresholds the curve is the mean over random orders of the tied answers.
@@ -81,26 +81,28 @@ def _risk(place: Array, answered: Array, wrong: Array) -> Array:
     return errors / place
 
 
-def plot_risk_coverage(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    band: bool = True,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+def _several(ax: Any, look: style.Look, models: dict[str, RiskCoverageData]) -> Said:
+    for i, (name, data) in enumerate(models.items()):
+        text = f"{name}: AURC {data.aurc:.4f}, AUROC {data.auroc:.3f}, error rate {data.error:.3f}"
+        ax.plot(data.path_coverage, data.path_risk, lw=1.6, label=text, **look.nth(i))
+    _frame(ax, list(models.values()), band=False)
+    first = next(iter(models.values()))
+    return Said(
+        "Risk and coverage of several models",
+        facts(models, first.lens),
+        "Lower is better. At the right end everything is answered and the height is the error rate. The more steeply a "
+        "curve falls to the left, the more errors are avoided by not giving the least confident answers.",
+    )
+
+
+@drawn(RiskCoverageData, risk_coverage, size=(5.6, 5.2), several=_several)
+def plot_risk_coverage(ax: Any, look: style.Look, data: RiskCoverageData, *, band: bool = True) -> Said:
     """Risk-coverage curve: the error rate of the given answers against the share of answers given.
 
     Takes the arguments of :func:`risk_coverage`, its result, or a dict of models {"name": (y, p), ...}. An answer is
     the predicted class; pass ``lens="binary"`` if ``y_true`` says whether an answer was right. ``band`` shows the
     pointwise uncertainty of each risk. Returns the matplotlib Axes.
     """
-    if isinstance(y_true, Mapping):
-        return _several(each_model(y_true, risk_coverage, **options), ax, caption, theme)
-    data = y_true if isinstance(y_true, RiskCoverageData) else risk_coverage(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.2))
     shown = style.corners(data.risk, 300)
     if band:
         ax.fill_between(data.coverage[shown], data.low[shown], data.high[shown], color=look.model, alpha=0.13, lw=0)
@@ -113,19 +115,14 @@ def plot_risk_coverage(
         ax.plot(data.coverage, data.risk, "o", color=look.model, ms=4, zorder=4)
         _thresholds(ax, look, data)
     _frame(ax, [data], band)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Risk and coverage",
         f"{facts(data.n, data.lens)} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
         f"{data.augrc:.4f} · AUROC of the confidence {data.auroc:.3f} · error rate {data.error:.3f}",
         "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
         f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
         + (" Dots: the least confidence that is answered." if marked else ""),
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 def _frame(ax: Any, curves: list[RiskCoverageData], band: bool) -> None:
@@ -146,27 +143,6 @@ def _thresholds(ax: Any, look: style.Look, data: RiskCoverageData) -> None:
                 f"{threshold:.3g}", (at, risk), xytext=(3, -9), textcoords="offset points", fontsize=7, color=look.ink,
             )  # fmt: skip
             last = float(at)
-
-
-def _several(models: dict[str, RiskCoverageData], ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.0 + 0.15 * len(models)))
-    for i, (name, data) in enumerate(models.items()):
-        text = f"{name}: AURC {data.aurc:.4f}, AUROC {data.auroc:.3f}, error rate {data.error:.3f}"
-        ax.plot(data.path_coverage, data.path_risk, lw=1.6, label=text, **look.nth(i))
-    _frame(ax, list(models.values()), band=False)
-    first = next(iter(models.values()))
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Risk and coverage of several models",
-        facts(sizes, first.lens),
-        "Lower is better. At the right end everything is answered and the height is the error rate. The more steeply a "
-        "curve falls to the left, the more errors are avoided by not giving the least confident answers.",
-        caption=caption,
-        legend="above",
-    )
-    return ax
 
 
 # -- sets of classes ---------------------------------------------------------------------------------
@@ -201,15 +177,12 @@ def set_coverage_data(
     )
 
 
-def plot_set_coverage(
-    y_true: Any, y_prob: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
-) -> Any:
+@drawn(SetCoverageData, set_coverage_data, size=(5.4, 7.0))
+def plot_set_coverage(ax: Any, look: style.Look, data: SetCoverageData) -> Said:
     """Coverage diagram: observed against stated coverage of the smallest prediction sets, and their size.
 
     Takes the arguments of :func:`set_coverage_data` or its result. Returns the matplotlib Axes.
     """
-    data = y_true if isinstance(y_true, SetCoverageData) else set_coverage_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.4, 7.0))
     style.unit_square(ax, look, "Stated probability of the sets", "Share of sets that contain the true class")
     ax.fill_between(data.claimed, data.low, data.high, color=look.model, alpha=0.18, lw=0)
     ax.plot(data.claimed, data.coverage, color=look.model, lw=1.6, zorder=3)
@@ -217,16 +190,12 @@ def plot_set_coverage(
     below.plot(data.claimed, data.size, color=look.good, lw=1.4)
     below.set(ylabel="Mean size", ylim=(0.9, max(1.1, 1.05 * float(data.size.max()))))
     at = int(np.abs(data.level - 0.9).argmin())
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Coverage of sets of classes",
         f"N = {data.n:,.0f} · {data.n_classes} classes · sets for {data.level[at]:.0%}: stated {data.claimed[at]:.3f}, "
         f"observed {data.coverage[at]:.3f}, mean size {data.size[at]:.2f}",
         "Below the diagonal: the sets contain the true class less often than stated (over-confident). Band: "
         f"{data.confidence:.0%} interval of each share by itself. Each set has at least one class, so that small "
         "stated probabilities do not occur.",
-        caption=caption,
         below=below,
     )
-    return ax

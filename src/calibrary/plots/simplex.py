@@ -16,6 +16,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.grouping import group
 from calibrary.plots import style
 from calibrary.plots.data import CHECKED, FigureData, refuse_unknown
+from calibrary.plots.frame import Said, drawn
 
 _OPTIONS = ("side", "binning", "groups", "min_count")
 _HEIGHT = float(np.sqrt(3) / 2)
@@ -153,24 +154,17 @@ def _plane(p: Array) -> Array:
 # -- drawing ----------------------------------------------------------------------------------------
 
 
-def plot_simplex(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    arrows: str = "to-prediction",
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+def _adjust(options: dict[str, Any], drawing: dict[str, Any]) -> None:
+    one_of("arrows", drawing.get("arrows", "to-prediction"), ("to-prediction", "to-frequency"))
+
+
+@drawn(SimplexData, simplex_data, size=(5.6, 5.8), adjust=_adjust)
+def plot_simplex(ax: Any, look: style.Look, data: SimplexData, *, arrows: str = "to-prediction") -> Said:
     """Arrows per cell from the observed class frequencies to the mean prediction; short arrows are good.
 
     Takes the arguments of :func:`simplex_data` or its result. ``arrows="to-frequency"`` reverses the arrows. Returns
     the matplotlib Axes.
     """
-    one_of("arrows", arrows, ("to-prediction", "to-frequency"))
-    data = y_true if isinstance(y_true, SimplexData) else simplex_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 5.8))
     shade = 0.06 + 0.5 * np.sqrt(data.weight / data.weight.max(initial=1.0))
     _fill(ax, data, [(*_rgb(look.model), a) for a in shade], look.paper)
     _grid(ax, look, data)
@@ -183,16 +177,12 @@ def plot_simplex(
     for start, end in zip(tail, head, strict=True):
         ax.annotate("", tuple(end), tuple(start), arrowprops=arrow, zorder=5)
     ax.scatter(*tail.T, s=9, color=look.ink, zorder=5)
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Calibration on the simplex",
         f"N = {data.n:,.0f} · {len(data.weight)} of {data.side**2} cells with data · bins of equal {data.binning}",
         f"Arrows run from the {way} of each cell: short ones are good. Stronger colour: more cases.",
-        caption=caption,
         drop=6.0,
     )
-    return ax
 
 
 def _rgb(color: str) -> tuple[float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from calibrary.inference.draw.bands import on_rows, pointwise
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, expit, logit, square, strip_of
+from calibrary.plots.axis import WHOLE, Axis, axis_of, expit, logit, square, strip_of, together
 from calibrary.plots.data import (
     ConfidenceCells,
     FigureData,
@@ -28,6 +28,7 @@ from calibrary.plots.data import (
     interval_of,
     on_one_axis,
 )
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import near_words, series, tooltips
 
 #: The smallest width of the kernel: a narrower one could not be resolved by the grid.
@@ -264,20 +265,32 @@ def _or_nothing(fitted: Callable[[Array], Array], w: Array, n: int) -> Array:
 # -- drawing ----------------------------------------------------------------------------------------
 
 
-def plot_smooth_reliability(
-    y_true: Any, y_prob: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", **options: Any
-) -> Any:
+def _several(ax: Any, look: style.Look, models: dict[str, SmoothData]) -> Said:
+    first, axis = next(iter(models.values())), together(data.axis for data in models.values())
+    square(ax, look, axis, *axis_names(first.lens))
+    above = strip_of(ax, axis)
+    for i, (name, data) in enumerate(models.items()):
+        line = look.nth(i)
+        _band(ax, data, line["color"], 0.14)
+        above.plot(axis.place(data.grid), data.density / data.density.max(), lw=1.1, **line)
+        text = f"{for_figure(name)}: smECE {with_interval(data.smece, data.smece_low, data.smece_high)}"
+        shown = np.where(data.support >= _HARDLY, data.curve, np.nan)
+        ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
+    return Said(
+        "Smooth reliability of several models",
+        facts(models, first.lens, f"{first.level:.0%} bootstrap bands", axis.said),
+        "Closer to the diagonal is better. " + direction(first.lens, "Above") + " Above: where predictions lie.",
+        top=style.ABOVE_STRIP,
+    )
+
+
+@drawn(SmoothData, smooth_data, several=_several, gather=on_one_axis)
+def plot_smooth_reliability(ax: Any, look: style.Look, data: SmoothData) -> Said:
     """Reliability diagram without bins: a smooth curve, thicker where there are more predictions.
 
     Takes the arguments of :func:`smooth_data`, its result, or a dict of models {"name": (y, p), ...}. Returns the
     matplotlib Axes.
     """
-    if isinstance(y_true, Mapping):
-        made, axis = on_one_axis(y_true, smooth_data, **options)
-        return _several(made, axis, ax, caption, theme)
-    options.setdefault("interval", caption)  # only the caption shows the interval
-    data = y_true if isinstance(y_true, SmoothData) else smooth_data(y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme)
     square(ax, look, data.axis, *axis_names(data.lens))
     band = f"{data.level:.0%} bootstrap band"
     with series(ax, band):
@@ -287,19 +300,15 @@ def plot_smooth_reliability(
     _split_densities(ax, look, data)
     wide = f"{data.sigma:.2g} of log odds" if data.axis.kind == "log odds" else f"{data.sigma:.3f}"
     kernel = f"kernel width {wide}" if data.map == "smece" else f"calibration map {data.map}"
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Smooth reliability diagram",
         f"smECE {with_interval(data.smece, data.smece_low, data.smece_high)} · "
         + facts(data.n, data.lens, kernel, data.axis.said),
         "Strip: where predictions with outcome 1 (up) and 0 (down) lie. Thin: fewer than five events or non-events are "
         "expected near it; the curve ends where hardly any are. " + direction(data.lens, _side(data)),
-        caption=caption,
         legend="upper left",
         top=style.ABOVE_STRIP,
     )
-    return ax
 
 
 def _band(ax: Any, data: SmoothData, color: str, alpha: float, label: str | None = None) -> None:
@@ -355,29 +364,3 @@ def _split_densities(ax: Any, look: style.Look, data: SmoothData) -> None:
     inset.fill_between(at, -data.density_0, color=look.gray, alpha=0.55, lw=0)
     reach = max(float(data.density_1.max()), float(data.density_0.max()), np.finfo(float).tiny)
     inset.set_ylim(-1.05 * reach, 1.05 * reach)
-
-
-def _several(models: dict[str, SmoothData], axis: Axis, ax: Any, caption: bool, theme: str) -> Any:
-    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0 + 0.15 * len(models)))
-    first = next(iter(models.values()))
-    square(ax, look, axis, *axis_names(first.lens))
-    above = strip_of(ax, axis)
-    for i, (name, data) in enumerate(models.items()):
-        line = look.nth(i)
-        _band(ax, data, line["color"], 0.14)
-        above.plot(axis.place(data.grid), data.density / data.density.max(), lw=1.1, **line)
-        text = f"{for_figure(name)}: smECE {with_interval(data.smece, data.smece_low, data.smece_high)}"
-        shown = np.where(data.support >= _HARDLY, data.curve, np.nan)
-        ax.plot(data.grid, shown, lw=1.8, label=text, zorder=3, **line)
-    sizes = " and ".join(dict.fromkeys(f"{d.n:,.0f}" for d in models.values()))
-    style.finish(
-        ax,
-        look,
-        "Smooth reliability of several models",
-        facts(sizes, first.lens, f"{first.level:.0%} bootstrap bands", axis.said),
-        "Closer to the diagonal is better. " + direction(first.lens, "Above") + " Above: where predictions lie.",
-        caption=caption,
-        legend="above",
-        top=style.ABOVE_STRIP,
-    )
-    return ax

@@ -102,18 +102,16 @@ def embedded() -> Iterator[None]:
 def new_figure(size: tuple[float, float], theme: str) -> Any:
     """A figure; one of pyplot's if the user has imported it, so that notebooks show it."""
     with extra("plots", "drawing"):
-        from calibrary.plots.layout import WholeLayout
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        from calibrary.plots.layout import DescribedFigure, WholeLayout
 
     # a figure for a page is cropped there
     layout: Any = WholeLayout() if _SHOWN.get() else "constrained"
     if _SHOWN.get() and "matplotlib.pyplot" in sys.modules:
-        figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout=layout)
+        figure = sys.modules["matplotlib.pyplot"].figure(figsize=size, layout=layout, FigureClass=DescribedFigure)
     else:
-        with extra("plots", "drawing"):
-            from matplotlib.backends.backend_agg import FigureCanvasAgg
-            from matplotlib.figure import Figure
-
-        figure = Figure(figsize=size, layout=layout)
+        figure = DescribedFigure(figsize=size, layout=layout)
         FigureCanvasAgg(figure)
     figure.set_facecolor(look(theme).paper)
     return figure
@@ -194,7 +192,7 @@ def finish(
     lift: float = 0.0,
     below: Any = None,
     drop: float = 38.0,
-) -> None:
+) -> Any:
     """Add title, subtitle and legend to a diagram, and an explanation below.
 
     ``legend`` is a place inside the axes, or "above" for one between title and diagram. ``top`` (axes fraction)
@@ -214,11 +212,13 @@ def finish(
     _title(ax, title, top, height)
     if caption and reading:
         _words(below or ax, colors, _wrapped(reading, wide), (0, 0), -drop, "top")
-    ax.calibrary_header = Header(stated, top, height)
+    ax.calibrary_header, ax.calibrary_said = Header(stated, top, height), (title, numbers, reading)
+    return ax
 
 
 def around(figure: Any, colors: Palette, title: str, words: str, *, caption: bool = True) -> None:
     """Title and caption of a figure with several panels."""
+    figure.calibrary_said = title, words
     figure.suptitle(title, fontsize=11, fontweight="bold", x=0.01, ha="left", color=colors.ink)
     if caption:
         figure.supxlabel(words, fontsize=_SMALL, x=0.01, ha="left", color=colors.gray)

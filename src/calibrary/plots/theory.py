@@ -12,6 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.datasets import overconfident_curve
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,9 @@ def theory_data(curve: Callable[[Array], Array] | None = None, *, example: float
     return TheoryData(grid, values, example, (example, 1 - example))
 
 
-def plot_theory(
-    curve: Any = None, *, example: float = 0.7, ax: Any = None, caption: bool = True, theme: str = "light"
-) -> Any:
+@drawn(TheoryData, theory_data, size=(5.4, 6.0))
+def plot_theory(ax: Any, look: style.Look, data: TheoryData) -> Said:
     """The calibration curve, the diagonal, and why single outcomes cannot lie on it."""
-    data = curve if isinstance(curve, TheoryData) else theory_data(curve, example=example)
-    ax, look = style.new_axes(ax, theme, size=(5.4, 6.0))
     style.unit_square(ax, look)
     ax.plot(data.grid, data.curve, color=look.model, lw=2.2, label="calibration curve")
     c = data.example
@@ -45,14 +43,10 @@ def plot_theory(
         ax.annotate("", (c, c), (c, outcome), arrowprops=arrow, zorder=3)
         ax.plot(c, outcome, "o", color=look.gap, ms=8, mec=look.paper, zorder=4, clip_on=False)
         ax.text(c - 0.025, (c + outcome) / 2, f"error {error:.1f}", color=look.gap, fontsize=9, va="center", ha="right")
-    style.finish(
-        ax,
-        look,
+    return Said(
         "What calibration means",
         f"A model's frequencies, and the two outcomes of a case predicted at {c:g}",
         f"A single case predicted at {c:g} is off by {c:g} or {1 - c:.2g}, whatever the model; only the frequency "
         "over many such cases can lie on the diagonal.",
-        caption=caption,
         legend="upper left",
     )
-    return ax

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrary.base.errors import RefusedError
-from calibrary.base.text import in_sentence
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.cards import subfamilies
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 
 #: The families of the review, each with the families of the catalogue it holds.
 _FAMILIES = {
@@ -71,22 +70,26 @@ def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
     return {name: ids for name, ids in found.items() if ids}
 
 
-def plot_tree(
-    data: Any = None, *, ax: Any = None, caption: bool = True, theme: str = "light", beyond: bool = False
-) -> Any:
+def _layout(data: TreeData) -> dict[str, dict[str, _Lines]]:
+    """The lines of every sub-family of every family."""
+    return {
+        family: {name: _lines(ids, data) for name, ids in branches.items()}
+        for family, branches in data.subfamilies.items()
+    }
+
+
+def _deep(layout: dict[str, dict[str, _Lines]]) -> float:
+    return sum(_STEP * _height(branches) + _SPACE for branches in layout.values())
+
+
+@drawn(TreeData, tree_data, size=lambda data: (_WIDTH, _deep(_layout(data)) + 0.75))
+def plot_tree(ax: Any, look: style.Look, data: TreeData) -> Said:
     """Every metric by its name under its family and sub-family; shaded: it has its own test, bold: a proper score.
 
     Returns the matplotlib Axes.
     """
-    if not isinstance(data, TreeData | None):
-        raise RefusedError(f"data={in_sentence(data)} is no TreeData: pass what tree_data() returns")
-    data = data or tree_data(beyond=beyond)
-    layout = {
-        family: {name: _lines(ids, data) for name, ids in branches.items()}
-        for family, branches in data.subfamilies.items()
-    }
-    deep = sum(_STEP * _height(branches) + _SPACE for branches in layout.values())
-    ax, look = style.new_axes(ax, theme, size=(_WIDTH, deep + 0.75))
+    layout = _layout(data)
+    deep = _deep(layout)
     ax.set(xlim=(0, _WIDTH), ylim=(deep, 0))
     ax.axis("off")
     top, trunk = _SPACE / 2, 0.12
@@ -103,15 +106,10 @@ def plot_tree(
         top += _STEP * _height(branches) + _SPACE
     total = sum(map(len, data.families.values()))
     twigs = sum(map(len, data.subfamilies.values()))
-    style.finish(
-        ax,
-        look,
+    return Said(
         f"Calibration metrics: {total} in {len(data.families)} families and {twigs} sub-families",
         "Shaded: has its own hypothesis test. Bold: a proper score.",
-        "",
-        caption=caption,
     )
-    return ax
 
 
 _Lines = list[list[tuple[float, str]]]

@@ -15,6 +15,7 @@ from calibrary.inference.verbs.test import test
 from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 
 #: The letters of a name beside a dot plot.
 _LONG = 36
@@ -45,22 +46,12 @@ def null_data(
     )
 
 
-def plot_null(
-    metric: Any,
-    y_true: Any = None,
-    y_prob: Any = None,
-    *,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-    **options: Any,
-) -> Any:
+@drawn(NullData, null_data, size=(5.6, 4.6))
+def plot_null(ax: Any, look: style.Look, data: NullData) -> Said:
     """Histogram of a metric under perfect calibration, with the observed value.
 
     Takes the arguments of :func:`null_data` or its result. Returns the matplotlib Axes.
     """
-    data = metric if isinstance(metric, NullData) else null_data(metric, y_true, y_prob, **options)
-    ax, look = style.new_axes(ax, theme, size=(5.6, 4.6))
     finite = data.values[np.isfinite(data.values)]
     ax.hist(
         finite, bins=min(40, max(8, len(finite) // 20)), color=look.light, edgecolor=look.paper, lw=0.4,
@@ -71,17 +62,12 @@ def plot_null(
         ax.axvline(mean, color=look.gray, lw=1.2, ls="--", label=f"mean if calibrated {mean:.4g}")
     ax.axvline(data.observed, color=look.gap, lw=2.2, label=f"observed {data.observed:.4g}")
     ax.set(xlabel=data.name[:1].upper() + data.name[1:], ylabel="Draws")
-    style.finish(
-        ax,
-        look,
+    return Said(
         f"{data.metric}: observed value and null distribution",
         f"{pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
         "from the predictions",
         "An observed value far outside the histogram is evidence against calibration.",
-        caption=caption,
-        legend="above",
     )
-    return ax
 
 
 @dataclass(frozen=True)
@@ -134,14 +120,13 @@ def _left_out(data: DotData) -> str:
     return f" Not drawn, because they are not errors on a scale from 0 (or beyond the first {len(data.names)}): {some}."
 
 
-def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme: str = "light", most: int = 30) -> Any:
+@drawn(DotData, dot_data, size=lambda data: (6.0, 2.0 + 0.25 * len(data.names)))
+def plot_metrics(ax: Any, look: style.Look, data: DotData) -> Said:
     """Dot plot of many calibration errors with intervals; grey ticks are their means for a calibrated model.
 
     Takes what :func:`calibrary.evaluate` returns, or the result of :func:`dot_data`. Returns the matplotlib Axes.
     """
-    data = evaluation if isinstance(evaluation, DotData) else dot_data(evaluation, most=most)
     n = len(data.names)
-    ax, look = style.new_axes(ax, theme, size=(6.0, 2.0 + 0.25 * n))
     place = np.arange(n)[::-1]
     known, null = np.isfinite(data.low), np.isfinite(data.null_mean)
     ax.hlines(place[known], data.low[known], data.high[known], color=look.model, lw=2.4, alpha=0.5, zorder=2)
@@ -158,13 +143,8 @@ def plot_metrics(evaluation: Any, *, ax: Any = None, caption: bool = True, theme
     ax.grid(axis="y", color=look.light, lw=0.5, alpha=0.6)
     ax.set_axisbelow(True)
     ax.set_xlabel("Calibration error (0 is perfect)")
-    style.finish(
-        ax,
-        look,
+    return Said(
         "Calibration errors side by side",
         f"N = {data.n:,} · {n} metrics",
         "Metrics measure different things: compare each with its own tick, not with the others." + _left_out(data),
-        caption=caption,
-        legend="above",
     )
-    return ax

@@ -12,6 +12,7 @@ from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
+from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import near_words, series, tooltips
 
 if TYPE_CHECKING:
@@ -105,15 +106,8 @@ def validation_data(validation: Validation, kind: str = "curve", *, threshold: f
     )
 
 
-def plot_validation(
-    validation: Validation | ValidationData,
-    kind: str = "curve",
-    *,
-    threshold: float = 0.5,
-    ax: Any = None,
-    caption: bool = True,
-    theme: str = "light",
-) -> Any:
+@drawn(ValidationData, validation_data)
+def plot_validation(ax: Any, look: style.Look, data: ValidationData) -> Said:
     """The corrected calibration curve of a validation, or one of three figures of instability.
 
     Parameters
@@ -134,14 +128,9 @@ def plot_validation(
     -------
     matplotlib Axes
     """
-    given = isinstance(validation, ValidationData)
-    data = validation if given else validation_data(validation, kind, threshold=threshold)  # type: ignore[arg-type]
-    assert isinstance(data, ValidationData)
-    ax, look = style.new_axes(ax, theme)
     title, reading = _DRAWN[data.kind](ax, look, data)
     numbers = f"N = {data.n:,} · {counted(data.n_refits, 'bootstrap refit')}"
-    style.finish(ax, look, title, numbers, reading, caption=caption, legend="above")
-    return ax
+    return Said(title, numbers, reading)
 
 
 def _curve(ax: Any, look: style.Palette, data: ValidationData) -> tuple[str, str]:

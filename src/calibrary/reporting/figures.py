@@ -238,7 +238,8 @@ def _svg(made: Any) -> Markup:
     # settings of Matplotlib belong to the whole process: two threads that set and restore them would leave one's behind
     with _SETTINGS, rc_context(_AS_SVG):
         figure.set_layout_engine(None)  # "none" would leave a placeholder, for which the figure is drawn once more
-        figure.savefig(out, format="svg", bbox_inches=around, metadata={"Date": None, "Creator": None})
+        nothing = dict.fromkeys(("Date", "Creator", "Description"))  # the page has the picture's text beside it
+        figure.savefig(out, format="svg", bbox_inches=around, metadata=nothing)
     svg = out.getvalue()
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.S)
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*" height="[^"]*"', r"<svg \1", svg, count=1)

@@ -581,17 +581,19 @@ def verdict(row: Row, evaluation: Evaluation | None = None) -> str:
     least = 2.0 / (draws + 1.0)  # of two-sided ranks
     if least > alpha_for(evaluation) and row.pvalue is not None and alpha_for(evaluation) < row.pvalue <= least:
         return "too few draws to tell"
-    judged, alone = catalogue[row.id].judges, row.pvalue is not None and row.pvalue <= alpha_for(evaluation)
-    if not judged and (p <= alpha_for(evaluation) or not alone):
-        return _off_its_own(row) if p <= alpha_for(evaluation) else "as its own probabilities imply"
+    alone = 1.0 if row.pvalue is None else row.pvalue
+    if not catalogue[row.id].judges and p <= alpha_for(evaluation):
+        return _off_its_own(row)
+    if not catalogue[row.id].judges and alone > alpha_for(evaluation):
+        return "as its own probabilities imply"
     if stands == BEYOND:
         return "miscalibrated" if p <= _SURE else f"miscalibrated ({pvalue(p, draws)})"
     if stands == UNCLEAR:
         but = f"its interval includes {row.perfect:g}" if holds_ideal(row) else "the overall test is not significant"
         return f"unclear: {pvalue(p, draws)}, but {but}"
-    if alone:
+    if alone <= alpha_for(evaluation):
         numbers = f"{row.among} numbers of the overall test" if row.among else f"{_tested(evaluation)} numbers"
-        return f"not significant after adjustment for {numbers} (alone {pvalue(row.pvalue, draws)})"
+        return f"not significant after adjustment for {numbers} (alone {pvalue(alone, draws)})"
     if leaves_out_ideal(row):
         after = "" if p == row.pvalue else " after adjustment"
         return f"not significant{after} ({pvalue(p, draws)}), although its interval excludes {row.perfect:g}"

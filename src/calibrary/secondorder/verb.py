@@ -97,7 +97,7 @@ class EnsembleResult(Result):
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the estimated against the claimed spread; returns the matplotlib Axes."""
-        from calibrary.plots.ensembles import plot_spread
+        from calibrary.plots.results import plot_spread
 
         return plot_spread(self, ax=ax, caption=caption, theme=theme)
 

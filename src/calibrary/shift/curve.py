@@ -111,7 +111,7 @@ class ShiftCurve(Result):
 
     def plot(self, *, ax: Any = None, caption: bool = True, theme: str = "light") -> Any:
         """Draw the curve with its intervals and band; returns the matplotlib Axes."""
-        from calibrary.plots.shift import plot_shift_curve
+        from calibrary.plots.results import plot_shift_curve
 
         return plot_shift_curve(self, ax=ax, caption=caption, theme=theme)
 

@@ -65,7 +65,13 @@ def sentence(result: Any) -> Sentence:
         return estimate_sentence("estimate", result)
     if _is_number(getattr(result, "difference", None)) and _is_number(getattr(result, "pvalue", None)):
         p = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT))
-        return Sentence.joined("", [difference_sentence("The difference", "difference", result, p), "."])
+        a, b = getattr(result, "a", ""), getattr(result, "b", "")
+        of = (
+            f"{a} {number(result.value_a)}, {b} {number(result.value_b)}; {a} minus {b}"
+            if a and b
+            else "The difference"
+        )
+        return Sentence.joined("", [difference_sentence(of, "difference", result, p), "."])
     if _is_number(getattr(result, "statistic", None)) and _is_number(getattr(result, "pvalue", None)):
         return _of_test(result)
     return _of_draws(_draws(result))
@@ -135,7 +141,8 @@ def _tables(result: Any) -> tuple[Markup | None, Markup | None]:
     parts = named.get("parts", ())
     if columns and isinstance(parts, tuple) and {len(c) for c in columns.values()} == {len(parts)}:
         columns = {"parts": np.array(parts, dtype=object), **columns}
-    left = {n: v for n, v in named.items() if n not in columns and n not in _DRAWS and n not in ("sentence", "words")}
+    said = ("sentence", "words", "a", "b", "passed")  # a sentence, or another field, says them
+    left = {n: v for n, v in named.items() if n not in columns and n not in _DRAWS and n not in said}
     tables = [value for value in map(_as_columns, left.values()) if _is_table(value)]
     cells = ((name, _named_cell(name, value)) for name, value in left.items() if not _is_table(_as_columns(value)))
     rest = [(name, text) for name, text in cells if text]
@@ -212,12 +219,14 @@ _WIDTH, _HEIGHT, _EDGE = 360, 62, 30
 
 def picture(result: Any) -> Markup | None:
     """A number line with the interval and its estimate, or with the range of the draws and the statistic."""
-    if all(_is_number(getattr(result, name, None)) for name in ("estimate", "low", "high")):
+    middle = getattr(result, "estimate", getattr(result, "difference", None))
+    if _is_number(middle) and all(_is_number(getattr(result, name, None)) for name in ("low", "high")):
         level = getattr(result, "confidence_level", None)
-        title = f"grey bar: {percent(level) + ' ' if _is_number(level) else ''}interval; blue dot: estimate"
+        dot = "estimate" if hasattr(result, "estimate") else "difference"
+        title = f"grey bar: {percent(level) + ' ' if _is_number(level) else ''}interval; blue dot: {dot}"
         if hasattr(result, "around"):
             title = f"grey bar: {percent(result.confidence_level)} of values for {result.around}; blue dot: these data"
-        return _line(float(result.low), float(result.high), float(result.estimate), title)
+        return _line(float(result.low), float(result.high), float(middle), title)
     draws = _draws(result)
     if draws is None or not _is_number(getattr(result, "statistic", None)):
         return None if draws is None else _line(*_middle(draws), None, "grey bar: 95% of the draws")

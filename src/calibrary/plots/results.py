@@ -1,0 +1,172 @@
+"""Figures of results: the spread of ensembles, judged and sampled answers, and a metric along ordered groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
+from calibrary.plots import style
+from calibrary.plots.frame import Said, drawn
+from calibrary.plots.pointed import series, tooltips
+
+
+@drawn(size=(5.2, 4.6))
+def plot_spread(ax: Any, look: style.Look, result: Any) -> Said:
+    """The estimated true variance against the claimed variance, in groups of rows by claimed variance.
+
+    ``result`` is the result of ``ensemble``. On the diagonal the claim is right; above it the members claim too little.
+    Returns the matplotlib Axes.
+    """
+    spread = result.spread
+    if not len(spread.groups):
+        raise RefusedError(f"there is nothing to draw: {spread.sentence}")
+    claimed, found, low, high = spread.groups.T
+    top = float(max(claimed.max(), 1e-6)) * 1.15
+    ax.plot([0.0, top], [0.0, top], color=look.gray, lw=1.0)
+    ax.vlines(claimed, low, high, color=look.model, lw=5, alpha=0.3)
+    ax.plot(claimed, found, "o", ms=6, color=look.model)
+    ax.plot(spread.claimed, spread.estimate, "D", ms=7, color=look.ink)
+    ax.axhline(0.0, color=look.gray, lw=0.5)
+    tooltips(
+        ax, claimed, found,
+        lambda i: f"claimed variance {number(claimed[i])}\n"
+        f"estimated variance {with_interval(found[i], low[i], high[i])}",
+    )  # fmt: skip
+    least = " at least" if spread.method == "features" else ""
+    ax.set_xlim(0.0, top)
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_xlabel("variance that the members claim")
+    ax.set_ylabel(f"true variance{least}")
+    return Said(
+        "Claimed and true spread",
+        f"claimed {number(spread.claimed)} · true{least} {number(spread.estimate)} ({ends(spread.low, spread.high)})"
+        f" · {pvalue(spread.pvalue)}",
+        f"Each point is a group of rows by claimed variance, of {counted(spread.n_rows, 'row')} in all; the diamond is "
+        "the mean. Above the diagonal the members claim too little.",
+    )
+
+
+@drawn(size=(6.2, 3.4))
+def plot_judged(ax: Any, look: style.Look, result: Any) -> Said:
+    """The intervals from human labels alone and from humans and judge, and the estimate from the judge's labels alone.
+
+    ``result`` is the result of ``judged``. The judge's labels alone have no interval, because they may be biased.
+    Returns the matplotlib Axes.
+    """
+    rows = [
+        ("judge's labels\nalone", result.judge_only, None, look.gray),
+        (f"{result.n_labels:,} human\nlabels alone", result.humans_estimate, result.humans_only, look.ink),
+        ("humans\nand judge", result.estimate, (result.low, result.high), look.model),
+    ]
+    for place, (_, value, interval, color) in enumerate(rows):
+        if interval is not None:
+            ax.plot(interval, [place, place], color=color, lw=6, alpha=0.3, solid_capstyle="butt")
+        ax.plot(value, place, "o", ms=7, color=color, mfc=color if interval is not None else "none", mew=1.5)
+    tooltips(
+        ax, [row[1] for row in rows], range(3),
+        lambda i: f"{rows[i][0]}: {result.metric} {with_interval(rows[i][1], *(rows[i][2] or (None, None)))}",
+    )  # fmt: skip
+    shown = [v for v in (result.judge_only, result.humans_estimate, *result.humans_only, result.high) if np.isfinite(v)]
+    from_zero = {"left": 0.0} if min(shown) >= 0.0 else {}
+    ax.set_ylim(-0.6, 2.6)
+    ax.margins(x=0.05)
+    ax.set_xlim(**from_zero)
+    ax.set_yticks(range(3), [row[0] for row in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlabel(f"{result.metric}, {percent(result.confidence_level)} interval")
+    return Said(
+        "Estimates from each set of labels",
+        f"humans and judge {number(result.estimate)} ({ends(result.low, result.high)}) · as good as "
+        f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)} of the human "
+        "labels",
+        "The estimate from the judge's labels alone has no interval, because it may be biased, however many rows the "
+        "judge labelled. Together with human labels the judge can make the interval narrower and cannot bias it.",
+    )
+
+
+@drawn(size=(6.2, 4.8))
+def plot_sampled(ax: Any, look: style.Look, result: Any) -> Said:
+    """Contributions of the bins to the error of sampled answers, with their 95% range for a calibrated model.
+
+    ``result`` is the result of ``sampled_answers``. Pale bars are the contributions to the expected calibration error
+    of the shares themselves, which includes the noise of the samples. Returns the matplotlib Axes.
+    """
+    left, right = result.edges[:-1], result.edges[1:]
+    width = right - left
+    ax.bar(
+        left, result.naive_gap, width, align="edge", color=look.gray, alpha=0.22, lw=0,
+        label="shares themselves (with sampling noise)",
+    )  # fmt: skip
+    chance, noiseless = "95% of calibrated models", "without sampling noise"
+    with series(ax, chance):
+        for a, b, low, high in zip(left, right, result.null_low, result.null_high, strict=True):
+            ax.fill_between([a, b], low, high, color=look.good, alpha=0.25, lw=0)
+    ax.fill_between([], [], [], color=look.good, alpha=0.25, lw=0, label=chance)
+    ax.bar(left + 0.25 * width, result.gap, 0.5 * width, align="edge", color=look.model, label=noiseless)
+    tooltips(
+        ax, (left + right) / 2, result.gap,
+        lambda i: f"{percent(left[i])} to {percent(right[i])} agree\ncontribution {number(result.gap[i])}\n"
+        f"{chance}: {ends(result.null_low[i], result.null_high[i])}\n"
+        f"of the shares themselves {number(result.naive_gap[i])}",
+        series=noiseless,
+    )  # fmt: skip
+    ax.axhline(0.0, color=look.ink, lw=0.8)
+    largest = max(
+        float(np.abs(np.concatenate([result.gap, result.naive_gap, result.null_low, result.null_high])).max()), 0.01
+    )
+    ax.set(
+        xlim=(-0.01, 1.01), ylim=(-1.12 * largest, 1.12 * largest),
+        xlabel="Share of the samples that agree with the answer",
+        ylabel="Contribution (right - agreeing)",
+    )  # fmt: skip
+    return Said(
+        "Calibration of sampled answers",
+        f"N = {result.n:,} questions · error {number(result.error)} ({percent(result.confidence_level)} interval "
+        f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_error)} · "
+        f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
+        f"{number(result.naive_error)}",
+        "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; "
+        "their absolute values add up to the error. Bars below 0: the answers are right less often than the samples "
+        "agree. A bar inside the green band may be due to chance.",
+    )
+
+
+@drawn(size=(5.6, 3.6))
+def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
+    """The metric in each group with its interval and the simultaneous band.
+
+    ``result`` is the result of ``shift_curve``. Returns the matplotlib Axes.
+    """
+    place = np.arange(len(result.groups))
+    band = {"color": look.model, "alpha": 0.15, "lw": 0, "label": "band of all groups"}
+    ax.fill_between(place, result.band_low, result.band_high, **band)
+    ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of a single group")
+    ax.plot(place, result.estimate, "o-", color=look.model, ms=6, lw=1.2)
+    level = percent(result.confidence_level)
+    tooltips(
+        ax, place, result.estimate,
+        lambda i: f"{result.groups[i]}: {counted(result.n[i], 'row')}\n{result.spoken} {number(result.estimate[i])}\n"
+        f"{level} interval {ends(result.low[i], result.high[i])}\n"
+        f"band of all groups {ends(result.band_low[i], result.band_high[i])}",
+    )  # fmt: skip
+    ax.set_xticks(place, [name if len(name) <= 14 else f"{name[:13]}…" for name in result.groups])
+    if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
+        ax.set_ylim(bottom=0.0)
+    ax.set_ylabel(result.spoken)
+    ax.set_xlabel(result.by)
+    parts = (
+        f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "
+        f"{percent(result.calibration_share)} calibration"
+        if result.growth > 0.0
+        else ""
+    )
+    return Said(
+        "Along the groups",
+        f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
+        f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a "
+        "vertical line is the interval of a single group.",
+        legend="upper left",
+    )
