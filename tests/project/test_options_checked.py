@@ -149,7 +149,7 @@ def _rooms():
     more["grouping"] = {"features": P[:, None]}
     for name in (n for n in plots.__all__ if inspect.isfunction(getattr(plots, n))):
         subject = name.removeprefix("plot_").removesuffix("_data")
-        if subject in ("draw", "embedded", "figure", "validation", "dot"):
+        if subject in ("alternative", "draw", "embedded", "figure", "validation", "dot"):
             continue
         if name in inputs:
             given = (inputs[name],)
