@@ -329,7 +329,7 @@ def test_a_preset_is_its_metric_with_a_setting(entry, kind):
 
 
 def test_the_presets_are_those_people_ask_for_by_name():
-    assert {e.id for e in PRESETS} == {"skce_b", "skce_uq", "skce_ul", "e50", "e90", "emax"}
+    assert {e.id for e in PRESETS} == {"skce_b", "skce_uq", "skce_ul", "e50", "e90", "emax", "mce", "oe", "lkce"}
     everything = [row.id for row in cal.evaluate(*data("breast_cancer"), metrics="kernel")]
     assert "skce" not in everything  # its three estimators are there already
     assert {"skce_b", "skce_uq", "skce_ul"} <= set(everything)
