@@ -20,7 +20,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.replicate import Block, Scheme
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.entry import Entry
-from calibrary.metrics.machinery.forms import ReplicateForm
+from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm  # noqa: F401 - InBlocks: where 0.2 had it
 from calibrary.metrics.machinery.measure import combined, measure, views_of
 from calibrary.question import Question
 
