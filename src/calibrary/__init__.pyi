@@ -193,6 +193,8 @@ from calibrary.reporting.model import GroupRow as GroupRow
 from calibrary.reporting.model import Report as Report
 from calibrary.reporting.settings import ReportSettings as ReportSettings
 from calibrary.reporting.validated import validation_page as validation_page
+from calibrary.scale.stream import Watch as Watch
+from calibrary.scale.stream import watch as watch
 from calibrary.secondorder.calibration import EnsembleMean as EnsembleMean
 from calibrary.secondorder.calibration import EnsembleMember as EnsembleMember
 from calibrary.secondorder.calibration import EnsembleMembers as EnsembleMembers

@@ -75,6 +75,7 @@ _TABLE = {
         0.3 shift.target under_shift
         0.3 secondorder.outside outside_rows
         0.3 secondorder.verb ensemble
+        0.4 scale.stream watch
         0.4 trial.plan plan
         0.4 trial.pooled pooled
         0.3 validation.verb validate
@@ -217,6 +218,7 @@ _TABLE = {
         0.2 recalibrate.recalibrator Recalibrator
         0.1 reporting.model Report
         0.3 reporting.settings ReportSettings
+        0.4 scale.stream Watch
     """,
     # modules that need no optional package
     "room": """

@@ -13,7 +13,6 @@ from calibrary.application import runs
 from calibrary.base.errors import CalibrationWarning
 from calibrary.language import judge, verbal_confidence
 from calibrary.scale.store_log import LOG, WHOLE_EVERY, Manifest
-from calibrary.scale.store_watch import _peaks
 from calibrary.secondorder.detector import Scored, auroc
 from calibrary.shift.shares import LabelWeighting
 from calibrary.shift.trend import PairSums
@@ -92,14 +91,6 @@ def test_the_interval_of_an_area_is_delongs_on_the_log_odds():
     half = scipy.stats.t.ppf(0.975, 6) * error / (area * (1.0 - area))
     assert area == pytest.approx(wins.mean())
     assert scipy.special.logit([low, high]) == pytest.approx([scipy.special.logit(area) + s * half for s in (-1, 1)])
-
-
-def test_the_evidence_of_a_segment_is_its_largest_so_far():
-    days = ["d1", "d2", "d3", "d4"]
-    stream = SimpleNamespace(
-        days=[SimpleNamespace(day=d, log_e=e) for d, e in zip(days, (1.0, 3.0, -2.0, 2.0), strict=True)]
-    )
-    assert _peaks([stream], days)[0].tolist() == [1.0, 3.0, 3.0, 3.0]
 
 
 def test_commits_are_kept_from_the_last_but_one_that_lists_all_files():

@@ -159,7 +159,7 @@ RESULTS = {
     "inference/verbs/chance.py": "test_shown_results.py: values of calibrated predictions",
     "metrics/curve/cross_fitted.py": "test_shown_results.py: an error above a margin, and none",
     "metrics/machinery/shown.py": "test_shown_results.py: every kind of result in worlds of known truth",
-    "scale/store_watch.py": "test_store_watch.py: a segment that changes, and segments that do not",
+    "scale/stream.py": "test_store_watch.py: a segment that changes, and segments that do not",
     "shift/curve.py": "test_shift_curve.py: groups whose error grows, and groups whose error does not",
     "shift/target.py": "test_under_shift.py: a target whose truth is known, and a violated assumption",
     "secondorder/calibration.py": "test_ensemble.py: posteriors that are right, too narrow and too wide",

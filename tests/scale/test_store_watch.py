@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from calibrary.cli.main import app
-from calibrary.inference.overall.sequential import log_ratios
+from calibrary.inference.overall.sequential import Bets
 from calibrary.reporting.watched import watch_page
 from calibrary.scale import State, Store, watch
-from calibrary.scale.store_watch import _at_means, _Stream
+from calibrary.scale.stream import cells_of, ratios_of
 from truths import KnownTruth, holds
 
 Truth = Callable[[int, int, np.ndarray], np.ndarray]
@@ -73,14 +73,14 @@ def test_all_rows_as_one_segment_and_days_without_rows(tmp_path: Path) -> None:
 def test_the_evidence_is_the_weighted_sum_of_bets_that_begin_each_day() -> None:
     rng = np.random.default_rng(1)
     ratios = rng.normal(0, 0.4, (6, 342))
-    stream, direct = _Stream(), []
+    stream, direct = Bets(), []
     for t in range(6):
-        stream.rest(t + 1)
-        found = stream.add(ratios[t])
+        stream.look()
+        found = stream.add(ratios[t : t + 1])[0]
         bets = [np.exp(ratios[s : t + 1].sum(axis=0)).mean() / ((s + 1) * (s + 2)) for s in range(t + 1)]
         direct.append(sum(bets) + 1 / (t + 2))
         assert found == pytest.approx(math.log(direct[-1]), abs=1e-12)
-    begun, alternative = stream.at_peak
+    begun, alternative = stream.at_peak[0]
     at = int(np.argmax(direct))
     sums = np.array([ratios[s : at + 1].sum(axis=0) for s in range(at + 1)])
     assert (begun - 1, alternative) == np.unravel_index(sums.argmax(), sums.shape)
@@ -93,10 +93,10 @@ def test_cells_keep_the_expectation_of_the_e_value_at_most_one() -> None:
     for outcome in range(16):
         y = np.array([outcome >> k & 1 for k in range(4)])
         state = State(240, by="g").update(y, p, by={"g": 0})
-        _, cell, label = state._read()
+        _, cell, _ = state._read()
         assert len(np.unique(cell)) == 2
         chance = np.prod(np.where(y == 1, p, 1 - p))
-        total += chance * np.exp(log_ratios(_at_means(state, slice(None), cell, label)))
+        total += chance * np.exp(ratios_of(cells_of(state))[0])
     assert total.max() <= 1.0 + 1e-12
     assert total.min() > 0.999
 

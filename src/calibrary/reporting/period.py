@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -19,6 +19,7 @@ from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.overall.anytime import AnytimeInterval, Counts, Foreseen, intervals
 from calibrary.inference.overall.sequential import Drift, drift, log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_starts
@@ -58,12 +59,13 @@ def over_time(context: Context) -> Section | None:
         "time",
         title,
         (*said, *notes, *units_words(context)),
-        (_table(parts, periods.unit, name, context.data),),
+        (_table(parts, periods.unit, name, context.data), *_every_look(watch)),
         _figures(parts, name, watch, context.question.confidence_level),
         {
             "unit": periods.unit,
             "periods": [p.to_dict() for p in parts],
             "alarm": None if watch is None else watch.to_dict(),
+            "every_look": None if watch is None else [asdict(each) for each in watch.numbers],
         },
     )
 
@@ -202,16 +204,18 @@ def _period_words(start: Any, unit: str, time: Times) -> str:
 
 
 @dataclass(frozen=True)
-class Watch:
+class TimeWatch:
     """The evidence after every check of a continuous monitor, and the time of each check.
 
-    ``rows`` are those seen by each look, ``first`` and ``last`` its first and last moment in words.
+    ``rows`` are those seen by each look, ``first`` and ``last`` its first and last moment in words, and ``numbers``
+    those of all rows with intervals that hold at every look; there are none for rows that depend on each other.
     """
 
     found: Drift
     rows: Array
     first: tuple[str, ...]
     last: tuple[str, ...]
+    numbers: tuple[AnytimeInterval, ...] = ()
 
     @property
     def alarm(self) -> str | None:
@@ -234,7 +238,7 @@ class Watch:
         }  # fmt: skip
 
 
-def watched(context: Context, time: Times) -> Watch | None:
+def watched(context: Context, time: Times) -> TimeWatch | None:
     """The page's view monitored after every moment, day or block of rows; None if labels are shares."""
     view = context.view
     if view.fractional:
@@ -251,7 +255,21 @@ def watched(context: Context, time: Times) -> Watch | None:
     found = drift(bets, alpha_of(context.question.confidence_level))
     seen = np.cumsum([view.w[rows].sum() if counts and view.w is not None else len(rows) for rows in looks])
     first, last = (tuple(time.words(end(when[rows])) for rows in looks) for end in (np.min, np.max))
-    return Watch(found, seen.astype(np.float64), first, last)
+    dependent = context.data.in_groups or (view.w is not None and not counts)
+    numbers = () if dependent else _numbers(view, order, looks[0], found.alpha)
+    return TimeWatch(found, seen.astype(np.float64), first, last, numbers)
+
+
+def _numbers(view: Predictions, rows: Indices, first: Indices, alpha: float) -> tuple[AnytimeInterval, ...]:
+    """Numbers of all rows whose intervals hold at every look, tightest at the last row."""
+    cell, place = np.unique(_GRID.locate(view.c[rows])[0], return_inverse=True)
+    w = np.ones(len(rows)) if view.w is None else view.w[rows]
+    n, n1 = (np.bincount(place.ravel(), x, len(cell)) for x in (w, w * view.y[rows]))
+    x = np.asarray(0.5 * (_GRID.low(cell) + _GRID.high(cell)))
+    begun = np.bincount(place.ravel(), w * np.isin(rows, first), len(cell))
+    plan = Foreseen.of(x, begun, int(w.sum()))
+    counts = Counts(x, n - n1, n1.astype(np.float64), float(w @ view.c[rows]))
+    return tuple(intervals(counts, plan, alpha, ("oe", "offset", "slope")))
 
 
 def _looks(when: NDArray[Any], time: Times) -> tuple[Indices, int]:
@@ -308,7 +326,7 @@ def periods_words(parts: list[Part], unit: str, metric: str) -> Sentence:
     return Sentence(said, *named.claims)
 
 
-def alarm_words(watch: Watch | None, thing: str = "row") -> Sentence:
+def alarm_words(watch: TimeWatch | None, thing: str = "row") -> Sentence:
     """When continuous monitoring would have raised an alarm, and for which rows; or that it would have raised none."""
     if watch is None:
         return Sentence("Monitoring was not computed: it needs labels 0 and 1, and these are shares.")
@@ -340,7 +358,25 @@ def _table(parts: list[Part], unit: str, metric: str, data: Data) -> Table:
     return Table(head, rows, f"{how}; p-values are adjusted for their number (Holm).").without_empty("note")
 
 
-def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) -> tuple[Figure, ...]:
+def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
+    if watch is None or not watch.numbers:
+        return ()
+    words = {"oe": "observed over expected events", "offset": "offset of the log odds", "slope": "slope"}
+    rows = tuple(
+        (words[e.name], known(e.value), ends(e.once_low, e.once_high), ends(e.low, e.high), known(e.ratio))
+        for e in watch.numbers
+    )
+    return (
+        Table(
+            ("all rows", "value", "interval at one look", "interval at every look", "times as wide"),
+            rows,
+            "The last interval holds at every row at once, so it may be looked at every day; the one before it holds "
+            "for a single look that was planned.",
+        ),
+    )
+
+
+def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: float) -> tuple[Figure, ...]:
     from calibrary.plots.monitor import MonitorData, PeriodsData, plot_monitor, plot_periods
 
     names = ("value", "low", "high", "null_mean", "null_high")
@@ -367,7 +403,7 @@ def _figures(parts: list[Part], metric: str, watch: Watch | None, level: float) 
     return tuple(figures)
 
 
-def _alarm_words(watch: Watch) -> str:
+def _alarm_words(watch: TimeWatch) -> str:
     if watch.alarm is None:
         return "no alarm"
     since = "" if watch.since is None else f"from {watch.since} on: "

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from calibrary.base.markup import Markup, document, element, own
-from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.base.text import capital
 from calibrary.scale.store_watch import StoreWatch, WatchedDay, WatchedSegment
 
@@ -55,6 +55,7 @@ svg text { font: 11px system-ui, "Segoe UI", Roboto, Arial, sans-serif; fill: va
 .limit { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 3 3; }
 .bar { stroke: var(--dot); stroke-width: 1.5; opacity: var(--bar); }
 .dot { fill: var(--dot); }
+.edge { stroke: var(--dot); stroke-width: 1.2; fill: none; stroke-dasharray: 2 2; }
 .path { stroke: var(--ink); stroke-width: 1.5; fill: none; }
 .since { fill: var(--badbg); }
 """)
@@ -79,7 +80,8 @@ def watch_page(watched: StoreWatch) -> str:
 
 _HINT = (
     "Each figure shows observed over expected events for each day with 95% intervals (1 is calibrated on the whole, "
-    "above 1 predictions are too low), and below it the evidence so far: an alarm is raised at the latest where the "
+    "above 1 predictions are too low); between the dotted lines lies the ratio of all days so far, at every look at "
+    "once. Below is the evidence so far: an alarm is raised at the latest where the "
     "line crosses the dashed one. The days since the change are shaded."
 )
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)")
@@ -91,11 +93,17 @@ def _dated(text: str) -> list[object]:
 
 
 def _bound(watched: StoreWatch) -> str:
+    notes = "".join(f" {note}" for note in watched.notes)
+    if watched.error == "fdr":
+        return (
+            f"Evidence is an e-process for each segment. At most {percent(watched.alpha)} of the alarms here are"
+            f" expected to be false, however often it is made.{notes}"
+        )
     return (
         "Evidence is an e-process for each segment; p-values are adjusted for "
         f"{counted(len(watched.segments), 'segment')} (Holm). If all segments were calibrated, an alarm would ever be "
         f"raised with a probability of at most {percent(watched.alpha)}, however often this page is made, as long as "
-        f"the first day stays {watched.first}."
+        f"the first day stays {watched.first}.{notes}"
     )
 
 
@@ -122,8 +130,18 @@ def _card(segment: WatchedSegment, scale: _Scale) -> Markup:
         element("h3", segment.name),
         said,
         element("p", rows, class_="rows"),
+        element("p", _so_far(segment), class_="rows") if segment.intervals else None,
         _figure(segment, scale),
         class_="card alarm" if segment.alarm else "card",
+    )
+
+
+def _so_far(segment: WatchedSegment) -> str:
+    """O/E of all days, with the interval that holds at every look beside the one that holds once."""
+    found = next(each for each in segment.intervals if each.name == "oe")
+    return (
+        f"Observed over expected so far {number(found.value)}, {ends(found.low, found.high)} at every look "
+        f"({number(found.ratio)[:4]} times as wide as for one look)"
     )
 
 
@@ -168,6 +186,7 @@ def _figure(segment: WatchedSegment, scale: _Scale) -> Markup:
         [_rule(scale.ratio(r)) for r in (scale.reach, 1.0 / scale.reach)],
         element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=scale.ratio(1.0), y2=scale.ratio(1.0), stroke="currentColor"),
         [_tick(r, scale.ratio(r)) for r in (scale.reach, 1.0, 1.0 / scale.reach)],
+        [_edge(segment.days, end, scale) for end in ("low", "high")],
         [_ratio_of(day, scale) for day in segment.days],
         _rule(_BOTTOM),
         _line("limit", scale.evidence(scale.limit)),
@@ -210,6 +229,13 @@ def _ratio_of(day: WatchedDay, scale: _Scale) -> list[Markup]:
     bar = element("line", x1=x, x2=x, y1=low, y2=high, class_="bar")
     dot = element("circle", element("title", said), cx=x, cy=scale.ratio(max(day.oe, 1e-9)), r=2.4, class_="dot")
     return [bar, dot]
+
+
+def _edge(days: Sequence[WatchedDay], end: str, scale: _Scale) -> Markup:
+    """An end of the interval of all days so far, which holds at every look."""
+    known = [(day.day, getattr(day, end)) for day in days if getattr(day, end) is not None]
+    points = [f"{scale.x(day)} {scale.ratio(max(value, 1e-9))}" for day, value in known]
+    return element("path", d="M" + " L".join(points or ["0 0"]), class_="edge")
 
 
 def _path(days: Sequence[WatchedDay], scale: _Scale) -> Markup:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, whole
 from calibrary.base.numbers import percent
@@ -112,7 +113,204 @@ def log_ratios(view: Predictions) -> Array:
 
 def log_mean(log_values: Array) -> float:
     """Logarithm of the mean of numbers given by their logarithms."""
-    return float(scipy.special.logsumexp(log_values)) - math.log(len(log_values))
+    return float(Mixture(log_values).log_e)
+
+
+# -- mixtures of bets -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Mixture:
+    """A weighted mean of bets against a hypothesis, each of which begins at 1 and is not expected to grow under it.
+
+    So the mean exceeds 1/alpha with a probability of at most alpha, at any time. E-values, alarms and the intervals of
+    :mod:`calibrary.inference.overall.anytime` are all such means.
+
+    Attributes
+    ----------
+    logs : logarithm of each bet, along the last axis; one mixture for each place of the others
+    log_weights : logarithm of the weight of each bet; equal weights if None
+    """
+
+    logs: Array
+    log_weights: Array | None = None
+
+    @property
+    def _weighted(self) -> Array:
+        each = np.asarray(self.logs, dtype=np.float64)
+        return each - math.log(each.shape[-1]) if self.log_weights is None else each + self.log_weights
+
+    @property
+    def log_e(self) -> Array:
+        """Logarithm of the mean."""
+        return np.asarray(scipy.special.logsumexp(self._weighted, axis=-1))
+
+    def reach(self, slopes: Array, log_bound: Any) -> Array:
+        """The largest x for which bets that also gain ``slopes`` (above 0) times x stay within the bound."""
+        at, bound = self._weighted, np.asarray(log_bound, dtype=np.float64)
+        x = ((bound[..., None] - at) / slopes).min(axis=-1)  # no single bet exceeds the bound below this
+        for _ in range(60):  # Newton's method falls onto the root of a convex function
+            each = at + slopes * x[..., None]
+            top = scipy.special.logsumexp(each, axis=-1)
+            step = (top - bound) / np.maximum((np.exp(each - top[..., None]) * slopes).sum(axis=-1), 1e-300)
+            x = x - step
+            if (np.abs(step) <= 1e-9 * (1.0 + np.abs(x))).all():
+                break
+        return np.asarray(x)
+
+
+class Bets:
+    """Bets on every alternative that begin at every look, for one or more streams side by side.
+
+    A look has the share 1/(t (t + 1)) of the stake unless ``shares`` has others; a bet that has not begun keeps its
+    stake. Under calibration the sum is a martingale that begins at 1, and a change at a later look is found without
+    recovering earlier losses.
+    """
+
+    #: What is known of each stream; ``factor`` is the logarithm of the stake, 0 unless evidence was joined.
+    ARRAYS = ("logs", "best", "begun", "peak", "at_peak", "factor")
+
+    def __init__(self, streams: int = 1, shares: Array | None = None) -> None:
+        self.shares, self.number, self.begun_share = shares, 0, 0.0
+        n = len(ALTERNATIVES)
+        self.logs, self.best = np.full((streams, n), -math.inf), np.zeros((streams, n))
+        self.begun = np.zeros((streams, n), dtype=np.int64)  # the first look of the best run of each alternative
+        self.peak, self.factor, self.at_peak = np.zeros(streams), np.zeros(streams), np.zeros((streams, 2), np.int64)
+
+    def look(self) -> None:
+        """Begin the bets of the next look, for all streams."""
+        self.number += 1
+        share = 1.0 / (self.number * (self.number + 1.0)) if self.shares is None else self.shares[self.number - 1]
+        self.begun_share += share
+        self.logs = np.logaddexp(self.logs, math.log(share) + self.factor[:, None])
+
+    def more(self, streams: int) -> None:
+        """Further streams, for which no look had rows so far."""
+        fresh = Bets(streams)
+        if self.begun_share:
+            fresh.logs[:] = math.log(self.begun_share)
+        for name in self.ARRAYS:
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(fresh, name)]))
+
+    @property
+    def now(self) -> Array:
+        """The logarithm of the e-value of each stream."""
+        return self._log_e(slice(None))
+
+    def _log_e(self, rows: Any) -> Array:
+        waiting = math.log(max(1.0 - self.begun_share, 1e-300)) + self.factor[rows]
+        return np.asarray(np.logaddexp(Mixture(self.logs[rows]).log_e, waiting))
+
+    def add(self, ratios: Array, rows: Any = slice(None)) -> Array:
+        """Add log ratios of the current look, one row for each of these streams; returns the logs of their e-values."""
+        best, begun = self.best[rows], self.begun[rows]
+        fresh = best <= 0.0
+        self.begun[rows] = begun = np.where(fresh, self.number, begun)
+        self.best[rows] = best = np.where(fresh, 0.0, best) + ratios
+        self.logs[rows] += ratios
+        log_e, chosen = self._log_e(rows), best.argmax(axis=1)
+        now = np.stack([begun[np.arange(len(chosen)), chosen], chosen], axis=1)
+        higher = log_e > self.peak[rows]
+        self.at_peak[rows] = np.where(higher[:, None], now, self.at_peak[rows])
+        self.peak[rows] = np.where(higher, log_e, self.peak[rows])
+        return log_e
+
+    def join(self, other: Bets, number: NDArray[np.int64], fresh: int) -> None:
+        """Take the streams of other bets under these numbers: the last ``fresh`` are new, others multiply evidence.
+
+        The product of two e-values of different rows is one; what was won continues on this stream's alternatives.
+        """
+        first = len(self.logs)
+        self.more(fresh)
+        new = number >= first
+        for name in self.ARRAYS:
+            getattr(self, name)[number[new]] = getattr(other, name)[new]
+        won, old = other.now[~new], number[~new]
+        stronger = other.peak[~new] > self.peak[old]
+        self.at_peak[old] = np.where(stronger[:, None], other.at_peak[~new], self.at_peak[old])
+        self.logs[old] += won[:, None]
+        self.factor[old] += won
+        self.peak[old] = np.maximum(self.peak[old], self.now[old])
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The result of the bets on a change of calibration.
+
+    Attributes
+    ----------
+    log_e : natural logarithm of the e-value after every look
+    alpha : probability of ever raising an alarm on calibrated predictions
+    alarm : number of the look after which the e-value first reached 1 / alpha; None if it never did
+    start : first look of the bet with the largest gain at the end (0: the whole stream)
+    alternative : the alternative of that bet
+    """
+
+    log_e: Array
+    alpha: float
+    alarm: int | None
+    start: int
+    alternative: Alternative
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value, valid at any time: 1 over the largest e-value so far."""
+        return min(1.0, math.exp(-max(0.0, float(self.log_e.max(initial=0.0)))))
+
+
+def drift(log_ratios: Array, alpha: float = 0.05) -> Drift:
+    """The e-value of a stream from log likelihood ratios: one row for each look, one column for each alternative.
+
+    Half of the stake is a bet on the whole stream, and the rest is divided equally among bets that begin later.
+
+    Examples
+    --------
+    >>> import calibrary as cal, numpy as np
+    >>> from calibrary.inference.overall.sequential import log_ratios
+    >>> rng = np.random.default_rng(0)
+    >>> looks = []
+    >>> for look in range(20):
+    ...     c = rng.beta(0.8, 0.8, 100)
+    ...     slope = 1.0 if look < 10 else 0.4
+    ...     y = rng.random(100) < c**slope / (c**slope + (1 - c)**slope)
+    ...     looks.append(log_ratios(cal.predictions(y, c)))
+    >>> found = drift(np.array(looks))
+    >>> found.alarm, found.start, found.alternative.words
+    (10, 10, 'over-confident, slope 0.5')
+    """
+    looks, n = log_ratios.shape
+    shares = np.full(looks, 0.5 / max(looks - 1, 1))
+    shares[0] = 0.5 if looks > 1 else 1.0
+    impossible = np.isinf(log_ratios).any(axis=1)
+    gains = np.where(np.isinf(log_ratios), 0.0, log_ratios)
+    bets, log_e = Bets(shares=shares), np.empty(looks)
+    for t in range(looks):
+        bets.look()
+        log_e[t] = bets.add(gains[t : t + 1])[0]
+    log_e[np.cumsum(impossible) > 0] = math.inf  # an outcome of probability 0 occurred
+    over = np.flatnonzero(log_e >= -math.log(alpha))
+    won = np.cumsum(gains[::-1], axis=0)[::-1] + np.log(shares)[:, None]
+    start, best = np.unravel_index(int(np.argmax(won)), (looks, n))
+    return Drift(log_e, alpha, int(over[0]) if len(over) else None, int(start), ALTERNATIVES[int(best)])
+
+
+#: The alternatives with one slope, with which the set of first days of a change is found.
+PLAIN = np.array([i for i, a in enumerate(ALTERNATIVES) if a.low == a.high])
+
+
+def changes(ratios: Array, alpha: float) -> NDArray[np.bool_]:
+    """Which looks may be the first of a change, from the log ratios of the alternatives ``PLAIN`` at every look.
+
+    If predictions were calibrated before a look and follow one of the alternatives since, the bets on all looks and
+    alternatives, divided by the bet on this look and the best alternative, ever exceed 1/alpha with a probability of at
+    most alpha. The looks for which they do not are the set, which holds at every time at once.
+    """
+    gains = np.cumsum(np.asarray(ratios, dtype=np.float64)[::-1], axis=0)[::-1]
+    t = np.arange(1, len(gains) + 1)
+    begun = Mixture(gains).log_e - np.log(t * (t + 1.0))
+    whole = np.logaddexp(scipy.special.logsumexp(begun), -math.log(len(gains) + 1.0))
+    held: NDArray[np.bool_] = gains.max(axis=1) >= whole + math.log(alpha)
+    return held
 
 
 # -- the mixture e-value ------------------------------------------------------------------------------
@@ -515,62 +713,3 @@ def _held_ratio(view: Predictions, seen: Any) -> float:
     ):  # with very large weights the shrinkage of a block by half a row vanishes by rounding
         gain = np.log(np.where(y == 1, q, 1.0 - q)) - np.log(stated)
     return float(gain.sum() if view.w is None else gain @ view.w[held])
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The result of the bets on a change of calibration.
-
-    Attributes
-    ----------
-    log_e : natural logarithm of the e-value after every look
-    alpha : probability of ever raising an alarm on calibrated predictions
-    alarm : number of the look after which the e-value first reached 1 / alpha; None if it never did
-    start : first look of the bet with the largest gain at the end (0: the whole stream)
-    alternative : the alternative of that bet
-    """
-
-    log_e: Array
-    alpha: float
-    alarm: int | None
-    start: int
-    alternative: Alternative
-
-    @property
-    def pvalue(self) -> float:
-        """The p-value, valid at any time: 1 over the largest e-value so far."""
-        return min(1.0, math.exp(-max(0.0, float(self.log_e.max(initial=0.0)))))
-
-
-def drift(log_ratios: Array, alpha: float = 0.05) -> Drift:
-    """The e-value of a stream from log likelihood ratios: one row for each look, one column for each alternative.
-
-    Examples
-    --------
-    >>> import calibrary as cal, numpy as np
-    >>> from calibrary.inference.overall.sequential import log_ratios
-    >>> rng = np.random.default_rng(0)
-    >>> looks = []
-    >>> for look in range(20):
-    ...     c = rng.beta(0.8, 0.8, 100)
-    ...     slope = 1.0 if look < 10 else 0.4
-    ...     y = rng.random(100) < c**slope / (c**slope + (1 - c)**slope)
-    ...     looks.append(log_ratios(cal.predictions(y, c)))
-    >>> found = drift(np.array(looks))
-    >>> found.alarm, found.start, found.alternative.words
-    (10, 10, 'over-confident, slope 0.5')
-    """
-    looks, n = log_ratios.shape
-    impossible = np.isinf(log_ratios).any(axis=1)
-    won = np.vstack([np.zeros(n), np.cumsum(np.where(np.isinf(log_ratios), 0.0, log_ratios), axis=0)])
-    stake = np.full(looks, -math.log(2.0 * max(looks - 1, 1)))
-    stake[0] = -math.log(2.0) if looks > 1 else 0.0
-    log_e = np.empty(looks)
-    for t in range(looks):
-        begun = won[t + 1] - won[: t + 1] + stake[: t + 1, None]
-        waiting = math.log(max(1.0 - float(np.exp(stake[: t + 1]).sum()), 1e-300))
-        log_e[t] = np.logaddexp(float(scipy.special.logsumexp(begun)) - math.log(n), waiting)
-    log_e[np.cumsum(impossible) > 0] = math.inf  # an outcome of probability 0 occurred
-    over = np.flatnonzero(log_e >= -math.log(alpha))
-    start, best = np.unravel_index(int(np.argmax(won[-1] - won[:-1] + stake[:, None])), (looks, n))
-    return Drift(log_e, alpha, int(over[0]) if len(over) else None, int(start), ALTERNATIVES[int(best)])
