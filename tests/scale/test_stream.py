@@ -111,20 +111,28 @@ def test_a_restart_begins_anew() -> None:
     assert "1 stretch before a restart" in found.notes[0]
 
 
-def shaken(seed: int, units: str) -> bool:
-    """Whether the interval of O/E ever leaves the truth in a stream whose days share a shock of their log odds."""
+def shaken(seed: int, units: str) -> tuple[bool, bool]:
+    """Whether O/E ever leaves the truth, and whether there is an alarm, if the rows of a day share a shock."""
     rng, stream = np.random.default_rng(seed), cal.watch(planned_rows=6000, units=units)
     for t in range(30):
         p = np.full(200, 0.3)
-        m = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + rng.choice([-0.8, 0.8]))))
+        m = p + rng.choice([-0.15, 0.15])
         stream.update((rng.random(200) < m).astype(int), p, day=day_of(t))
-    truth = np.mean([1 / (1 + np.exp(-(math.log(0.3 / 0.7) + s))) for s in (-0.8, 0.8)]) / 0.3
-    return any(not d.low <= truth <= d.high for d in stream.result().segments[0].days)  # type: ignore[operator]
+    found = stream.result().segments[0]
+    return any(not d.low <= 1.0 <= d.high for d in found.days), found.alarm  # type: ignore[operator]
 
 
 def test_days_that_depend_on_each_other_need_days_as_units() -> None:
-    assert sum(shaken(seed, "day") for seed in range(12)) == 0
-    assert sum(shaken(seed, "row") for seed in range(12)) >= 6
+    days, single = ([shaken(seed, units) for seed in range(12)] for units in ("day", "row"))
+    assert not any(left or alarm for left, alarm in days)
+    assert sum(left for left, _ in single) >= 6
+    assert sum(alarm for _, alarm in single) >= 6
+    stream = cal.watch(planned_rows=6000, units="day")
+    for t in range(20):
+        stream.update(*rows(t, factor=0.5), day=day_of(t))
+    assert stream.result().alarms
+    with pytest.raises(ValueError, match="the dates of a change suppose"):
+        stream.dates()
 
 
 def test_the_share_of_false_alarms_uses_current_evidence() -> None:

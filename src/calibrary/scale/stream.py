@@ -287,7 +287,7 @@ def watch(
         Probability of ever raising a false alarm in any segment, and of each interval of ever leaving the truth.
     units : "row" or "day"
         With "row", the outcome of a row must have its probability whatever happened before. With "day", outcomes of
-        the same day may depend on each other in any way.
+        the same day may depend on each other in any way; intervals are much wider and alarms later.
     error : "any" or "fdr"
         What ``alpha`` bounds for alarms: the probability of any false one, or their expected share among the alarms.
     mature : int
@@ -368,6 +368,7 @@ class Watch:
         self._sums = np.zeros((0, 4))  # rows, events, predictions, and the row's log e-value
         self._costs = np.zeros((0, anytime.DIRECTIONS + 1, 2, len(anytime.LAMBDAS)))
         self._squares = np.zeros((0, anytime.DIRECTIONS))
+        self._terms = np.zeros((0, anytime.DIRECTIONS))
         self._code, self._counts = np.empty(0, dtype=np.int64), np.zeros((0, 2))
         self._waiting: list[tuple[NDArray[np.int64], Array]] = []
         self._path: list[Array] = []
@@ -432,6 +433,8 @@ class Watch:
         log_e = self._bets.add(ratios, rows)
         self._count(rows, found)
         self._pay(rows, found)
+        if self.settings.units == "day":
+            log_e = anytime.evidence(self._terms[rows], self._costs[rows], self._planned(rows))
         above, below = self._ends(rows)
         n, observed, expected = (np.asarray(x.sum(axis=1)) for x in (found.n0 + found.n1, found.n1, found.sums))
         squares = (found.n0 + found.n1) @ found.x**2
@@ -492,7 +495,7 @@ class Watch:
             self._begun.append(self.days[-1])
             self._plans.append(Foreseen.of(found.x, found.n0[i] + found.n1[i], self.settings.planned_rows))
             self._bets.more(1)
-            for name in ("_sums", "_costs", "_squares"):
+            for name in ("_sums", "_costs", "_squares", "_terms"):
                 held = getattr(self, name)
                 setattr(self, name, np.concatenate([held, np.zeros((1, *held.shape[1:]))]))
         return self._number[key]
@@ -529,12 +532,15 @@ class Watch:
                 self._costs[row, :-1, side] += anytime.cost(term, reach @ n[i])
             self._costs[row, -1] += anytime.cost(gaps, np.maximum(x, 1.0 - x) @ n[i])
             self._squares[row] += term**2
+            self._terms[row] += term
 
     def _ends(self, rows: NDArray[np.int64]) -> Array:
         """How far the number of events may be above and below its expectation, at this and all other looks."""
-        planned = np.array([self._plans[row].rates[0] for row in rows]) * self.settings.planned_rows
         costs = np.moveaxis(self._costs[rows, 0], 1, 0)
-        return anytime.bounds(costs, anytime.two_sided(self.settings.alpha), planned)
+        return anytime.bounds(costs, anytime.two_sided(self.settings.alpha), self._planned(rows)[:, 0])
+
+    def _planned(self, rows: NDArray[np.int64]) -> Array:
+        return np.array([self._plans[row].rates for row in rows]) * self.settings.planned_rows
 
     # -- restarts, merging, files ---------------------------------------------------------------
 
@@ -574,7 +580,7 @@ class Watch:
                 if current:
                     self._number[key] = int(theirs[i])
         self._bets.join(other._bets, theirs, len(self.keys) - n)
-        for name in ("_sums", "_costs", "_squares"):
+        for name in ("_sums", "_costs", "_squares", "_terms"):
             held = getattr(self, name)
             held = np.concatenate([held, np.zeros((len(self.keys) - n, *held.shape[1:]))])
             np.add.at(held, theirs, getattr(other, name))
@@ -776,15 +782,18 @@ class Watch:
             since if alarm else None,
             ALTERNATIVES[alternative].words if alarm else "",
             tuple(days),
-            self.dates(key) if alarm else None,
+            self.dates(key) if alarm and self.settings.units == "row" else None,
             self.intervals(key, names=names),
         )
 
     def dates(self, key: Any = ()) -> tuple[str, str]:
         """The first and the last day on which the change may have begun, at the level 1 - alpha, for all looks at once.
 
-        The set supposes that the segment was calibrated before its change and is off in one way since.
+        The set supposes that the segment was calibrated before its change and is off in one way since, and that rows
+        are the units.
         """
+        if self.settings.units == "day":
+            raise RefusedError("units='day': the dates of a change suppose that outcomes of a day are independent")
         i = self._at(key)
         rows, days = [], []
         for day, path, plain in zip(self.days, self._path, self._plain, strict=True):
@@ -815,7 +824,7 @@ class Watch:
         return said
 
 
-_ARRAYS = ("sums", "costs", "squares", "code", "counts")
+_ARRAYS = ("sums", "costs", "squares", "terms", "code", "counts")
 
 
 def _adjusted(raw: Array, error: str) -> Array:

@@ -111,6 +111,16 @@ def bounds(costs: Array, log_bound: Array, planned: Array) -> Array:
     return Mixture(-costs, _weights(log_bound, planned)).reach(LAMBDAS, np.broadcast_to(log_bound, costs.shape[:-1]))
 
 
+def evidence(terms: Array, costs: Array, planned: Array) -> Array:
+    """Log e-value against calibration from sums of w (y - c) and their costs, on the bias and on the slope."""
+    each = [
+        Mixture(side * LAMBDAS * terms[:, d, None] - costs[:, d, k], _weights(two_sided(0.05), planned[:, d])).log_e
+        for d in (0, _SLOPE.start)
+        for k, side in enumerate((1.0, -1.0))
+    ]
+    return Mixture(np.stack(each, axis=-1)).log_e
+
+
 def two_sided(alpha: float | Array) -> Array:
     """The log of the bound on each of two mixtures, one for each side."""
     return np.log(2.0 / np.asarray(alpha, dtype=np.float64))
