@@ -104,6 +104,23 @@ def watched() -> list[str]:
     return [str(found["calibrated stores"]), f"{found['segment-days']:,}", str(found["changed stores"])]
 
 
+def every_look() -> list[str]:
+    kinds = stored("watched")["kinds"]
+    left = {name: kind["ever leaves the truth"] for name, kind in kinds.items()}
+    assert left["dependent days, units=day"]["O/E, bias, offset"] <= 0.05 < left["dependent days, units=row"]["slope"]
+    own = [
+        v for name in left if "units" not in name for k, v in left[name].items() if "once" not in k and "pub" not in k
+    ]
+    wide = kinds["dependent days, units=day"]["width beside once at the planned rows"]["O/E, bias, offset"]
+    return [
+        percent(left["calibrated"]["O/E, bias, offset, once"]),
+        percent(left["dependent days, units=row"]["O/E, bias, offset"]),
+        f"{wide:.0f}",
+        percent(max(own)),
+        str(kinds["offset"]["half are found on day"]["O/E"]),
+    ]
+
+
 def headline() -> list[str]:
     found = stored("headline")
     summary, level = found["summary"], [name for name in found["cells"] if name.startswith("level/")]
@@ -171,6 +188,12 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
     ("docs/evidence/scale.md", r"Brier, NLL and focal loss within ([\d.e-]+)\.", summed),
     ("docs/evidence/store.md", r"has (\d+) kills at random times and (\d+) stops at a step", killed),
     ("docs/evidence/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
+    (
+        "docs/watched.md",
+        r"is wrong in ([\d.]+)% .*? left the truth in ([\d.]+)% .*? were (\d+) times .*? at most ([\d.]+)%"
+        r".*? on day (\d+) at",
+        every_look,
+    ),
     (
         "docs/uncertainty.md",
         r"headline rejects ([\d.]+)% at a level of 5%, and it detects (\d+)% of simulated errors",

@@ -198,10 +198,28 @@ def test_names_of_segments_are_text_and_many_segments_have_few_figures(tmp_path:
     assert "The 24 with most evidence of 41 segments are shown" in page
 
 
+def test_a_gate_uses_the_interval_that_holds_at_every_look(tmp_path: Path) -> None:
+    stored(tmp_path, one_changes)
+    place = str(tmp_path / "store")
+    failed = ran(place, "--fail-if", "oe<0.95", "--planned-rows", "2500", "--record", str(tmp_path / "r.npz"))
+    assert failed.exit_code == 1
+    assert "gate failed: oe of 's2' is 0.7" in failed.output
+    assert "oe<0.95 holds" in failed.output
+    again = ran(place, "--fail-if", "oe>1.05", "--planned-rows", "2500", "--record", str(tmp_path / "r.npz"))
+    assert again.exit_code == 0  # the alarm is printed, and the gate alone decides
+    assert "1 of 4 segments has an alarm" in again.output
+    page = watch_page(watch(Store(place), planned_rows=2500, error="fdr"))
+    assert "at every look" in page
+    assert "of the alarms here are expected to be false" in page
+    assert page.count('class="edge"') == 8
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["nowhere"], "no such folder"),
+        (["STORE", "--fail-if", "auroc<0.5"], "is no condition of a stream"),
+        (["STORE", "--restart", "s0"], "needs the record"),
         (["STORE", "-o", "page.pdf"], "name a .html or a .json file"),
         (["STORE", "--since", "soon"], "is not a date"),
         (["EMPTY"], "holds no store yet"),

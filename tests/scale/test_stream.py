@@ -128,7 +128,7 @@ def test_days_that_depend_on_each_other_need_days_as_units() -> None:
     assert sum(left for left, _ in single) >= 6
     assert sum(alarm for _, alarm in single) >= 6
     stream = cal.watch(planned_rows=6000, units="day")
-    for t in range(20):
+    for t in range(60):
         stream.update(*rows(t, factor=0.5), day=day_of(t))
     assert stream.result().alarms
     with pytest.raises(ValueError, match="the dates of a change suppose"):
