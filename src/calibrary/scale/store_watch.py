@@ -105,7 +105,7 @@ def watch(
         _restart(stream, restart)
     days, notes = _days(store, since, until, mature, stream)
     for day in days:
-        stream.add(store.window(1, by=stream.settings.by, end=day), day=day, now="9999-12-31" if mature else None)
+        stream.add(store.window(1, by=stream.settings.by, end=day), day=day, now=store.days[-1] if mature else None)
     if record is not None and (days or restart is not None):
         stream.save(record)
     return stream.result(store.path, notes, gates)

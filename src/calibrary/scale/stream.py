@@ -29,6 +29,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.files import beside
 from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.base.plain import as_plain
 from calibrary.base.saved import SavedFileError, digest, parse_json
 from calibrary.base.text import in_sentence
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -173,12 +174,11 @@ class StoreWatch:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, for JSON; an infinite e-value is None."""
-        made = asdict(self)
+        made: dict[str, Any] = as_plain(self, finite=True)
         made["alarms"], made["sentence"] = len(self.alarms), self.sentence
         for segment, known in zip(made["segments"], self.segments, strict=True):
-            segment["key"] = dict(zip(self.by, (_plain(value) for value in known.key), strict=True))
-        plain: dict[str, Any] = _finite(made)
-        return plain
+            segment["key"] = dict(zip(self.by, as_plain(known.key), strict=True))
+        return made
 
     def __repr__(self) -> str:
         return f"StoreWatch({self.sentence})"
@@ -863,15 +863,3 @@ def _to_json(key: Key) -> list[Any]:
 
 def _of_json(key: list[Any]) -> Key:
     return tuple(datetime.date.fromisoformat(v["date"]) if isinstance(v, dict) else v for v in key)
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(inside) for name, inside in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inside) for inside in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
