@@ -143,7 +143,7 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         "float": number and bool(np.isfinite(float(value)) if abs(value) < 1e300 else False),
         "str": isinstance(value, str),
         "None": value is None,
-        "Mapping": isinstance(value, Mapping),
+        "Mapping": hasattr(value, "keys") and hasattr(value, "__getitem__"),
         "Callable": callable(value),
         "Sequence": hasattr(value, "__len__") and not isinstance(value, str),
         "Iterable": hasattr(value, "__iter__") and not isinstance(value, str),
