@@ -15,7 +15,6 @@ import pytest
 import calibrary as cal
 from calibrary.scale import State, Store, merged, segment_sql, segment_table
 from calibrary.scale.store_numbers import COLUMNS
-from paths import ROOT
 
 
 def keyed(resolution: int = 1200, seed: int = 0) -> State:
@@ -87,8 +86,8 @@ def test_ends_cover_the_true_ratio() -> None:
         assert 0.91 < inside < 0.985, name
 
 
-def test_ends_cover_the_ratio_of_over_confident_segments_as_seldom_as_the_page_says() -> None:
-    """The variance is from the predictions alone, so that Wilson's interval is too narrow here."""
+def test_ends_cover_the_ratio_of_over_confident_segments() -> None:
+    """With the variance of the predictions alone, 87% of these intervals cover the ratio."""
     rng = np.random.default_rng(3)
     p = np.clip(rng.beta(0.6, 2.0, (400, 100)), 1e-6, 1 - 1e-6)
     truth = 1 / (1 + ((1 - p) / p) ** 0.4)
@@ -97,8 +96,7 @@ def test_ends_cover_the_ratio_of_over_confident_segments_as_seldom_as_the_page_s
     table = segment_table(state).to_pandas()
     true = truth.sum(axis=1) / p.sum(axis=1)
     inside = ((table["oe_low"] <= true) & (table["oe_high"] >= true)).mean()
-    page = " ".join((ROOT / "docs/store.md").read_text(encoding="utf-8").split())
-    assert f"in {inside:.0%} of segments of 100 rows" in page
+    assert inside >= 0.93
 
 
 def parts(state: State) -> pa.Table:

@@ -97,7 +97,7 @@ def _numbers(
     brier, bias = total(loss) / n, total(gap) / n
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = [z * np.sqrt(total((x - m[key]) ** 2) / n / (n - 1.0)) for x, m in ((loss, brier), (gap, bias))]
-        low, high = score_ends(observed, expected, squares, z)
+        low, high = score_ends(observed, expected, squares, total(loss), z)
         oe = observed / expected
     made = {
         "n": n.astype(np.int64), "observed": observed.astype(np.int64), "expected": expected, "ece": in_bins / n,
@@ -109,14 +109,19 @@ def _numbers(
             for name in COLUMNS}  # fmt: skip
 
 
-def score_ends(observed: Array, expected: Array, squares: Array, z: float) -> tuple[Array, Array]:
-    """The ratios r that a score test does not reject: (O - rE)^2 <= z^2 (rE - r^2 S), S the sum of squared predictions.
+def score_ends(observed: Array, expected: Array, squares: Array, losses: Array, z: float) -> tuple[Array, Array]:
+    """The ratios r that a score test does not reject: (O - rE)^2 <= z^2 (rE - r^2 S + X), S the sum of squares of c.
 
-    Events have the probabilities r c. With one common c this is Wilson's interval, divided by c.
+    Events have the probabilities r c; with one common c this is Wilson's interval, divided by c. Outcomes of an
+    over-confident model vary more: X is the excess of the squared residuals over those of the probabilities r c at the
+    observed ratio.
     """
+    ratio = observed / expected
+    both = (squares + observed - losses) / 2.0  # the sum of c over the events
+    excess = np.maximum(2.0 * ratio * (ratio * squares - both), 0.0)
     a, b = expected**2 + z * z * squares, 2.0 * observed * expected + z * z * expected
-    root = np.sqrt(np.maximum(b * b - 4.0 * a * observed**2, 0.0))
-    return (b - root) / (2.0 * a), (b + root) / (2.0 * a)
+    root = np.sqrt(np.maximum(b * b - 4.0 * a * (observed**2 - z * z * excess), 0.0))
+    return np.maximum((b - root) / (2.0 * a), 0.0), (b + root) / (2.0 * a)
 
 
 # -- inside a database --------------------------------------------------------------------------------
@@ -281,15 +286,19 @@ class _Numbers:
         squared = number(z * z)
         a = f"(cal_expected * cal_expected + {squared} * cal_squares)"
         b = f"({two} * cal_observed * cal_expected + {squared} * cal_expected)"
-        inside = f"({b} * {b} - {four} * {a} * cal_observed * cal_observed)"
+        # a division by zero is an error in some engines and infinite in others; NULL works in all
+        events, twice = f"NULLIF(cal_expected, {zero})", f"NULLIF({two} * {a}, {zero})"
+        ratio = f"(cal_observed / {events})"
+        both = f"(cal_squares + cal_observed - cal_losses) / {two}"
+        excess = f"({two} * {ratio} * ({ratio} * cal_squares - {both}))"
+        excess = f"(CASE WHEN {excess} > {zero} THEN {excess} ELSE {zero} END)"
+        inside = f"({b} * {b} - {four} * {a} * (cal_observed * cal_observed - {squared} * {excess}))"
         root = f"SQRT(CASE WHEN {inside} > {zero} THEN {inside} ELSE {zero} END)"
         loss, gap = "cal_losses / cal_rows", "cal_gaps / cal_rows"
         loss_error, gap_error = (
             f"{number(z)} * SQRT(cal_{name}_spread / cal_rows / NULLIF(cal_rows - {one}, {zero}))"
             for name in ("loss", "gap")
         )
-        # a division by zero is an error in some engines and infinite in others; NULL works in all
-        events, twice = f"NULLIF(cal_expected, {zero})", f"NULLIF({two} * {a}, {zero})"
         columns = {
             "n": d.as_bigint("cal_rows"),
             "observed": d.as_bigint("cal_observed"),
@@ -299,7 +308,7 @@ class _Numbers:
             "brier_low": f"CASE WHEN {loss} - {loss_error} < {zero} THEN {zero} ELSE {loss} - {loss_error} END",
             "brier_high": f"CASE WHEN {loss} + {loss_error} > {one} THEN {one} ELSE {loss} + {loss_error} END",
             "oe": f"cal_observed / {events}",
-            "oe_low": f"({b} - {root}) / {twice}",
+            "oe_low": f"CASE WHEN {b} < {root} THEN {zero} ELSE ({b} - {root}) / {twice} END",
             "oe_high": f"({b} + {root}) / {twice}",
             "bias": gap,
             "bias_low": f"{gap} - {gap_error}",

@@ -155,8 +155,21 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
     if entry is not None and entry.law == "profile likelihood" and not asymptotic.why_no_profile(statistic):
         return "asymptotic", "profile likelihood"
     if not studentized.why_not(statistic):
-        return "studentized", "it is a mean of row losses"
+        return "studentized", "it is a mean of row losses" + _never_failed(statistic)
     return "basic", "its estimate is not at an end of its range, so resampling rows is valid"
+
+
+def _never_failed(statistic: Statistic) -> str:
+    """A remark on predictions of exactly 0 or 1 whose log loss is finite only because none of them failed."""
+    p = statistic.sample.p
+    if statistic.entry is None or statistic.entry.key != "nll" or not np.isin(p.probability, (0.0, 1.0)).any():
+        return ""
+    rows = p.probability if p.probability.ndim == 2 else np.column_stack([p.probability, 1.0 - p.probability])
+    n = int((rows == 1.0).any(axis=1).sum())
+    return (
+        f"; but {n:,} of the predictions are certain and none of them failed here: if one can fail, the true value is "
+        "infinite, and the interval does not allow for that"
+    )
 
 
 def _too_dear(statistic: Statistic, brief: bool) -> str:

@@ -6,16 +6,20 @@ import functools
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.moved import old_names
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
+from calibrary.inference.draw.null import ALTERNATIVES
 from calibrary.inference.draw.resampling import check_level
-from calibrary.inference.draw.statistic import as_statistic, read_call
+from calibrary.inference.draw.statistic import as_statistic, entry_of, read_call
 from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.choice import METHODS, choice_of
 from calibrary.inference.methods.drawn import interval_of
 from calibrary.inference.methods.triangle import Triangle
+from calibrary.inference.ranges import ANYWHERE
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
 from calibrary.metrics.machinery.declare import refuse_settings_beside
@@ -41,6 +45,7 @@ def interval(
     units: Any = None,
     blocks: Any = None,
     imputations: Any = None,
+    alternative: str = "two-sided",
     **options: Any,
 ) -> IntervalResult:
     """Confidence interval for the true value of any metric.
@@ -96,6 +101,9 @@ def interval(
         The number of the completed data set of each row, for stacked rows after multiple imputation; or True, with
         ``y_prob`` a list of arrays. Estimates are pooled by Rubin's rules on the scale where they are nearly normal
         (log for O/E, logit for C), with the degrees of freedom of Barnard and Rubin (1999).
+    alternative : "two-sided", "less" or "greater"
+        "less" gives an upper bound of the true value: the upper end of the interval whose level is 2
+        ``confidence_level`` - 1; the lower end is the smallest possible value. "greater" gives a lower bound.
     **options
         ``sample_weight``, ``labels``, ``pos_label``, ``lens``, ``average``, ``r``, and the metric's own options.
 
@@ -134,6 +142,13 @@ def interval(
     (True, True, 'inversion')
     """
     level = check_level(confidence_level)
+    one_of("alternative", alternative, ALTERNATIVES)
+    if alternative != "two-sided":
+        asked = {
+            "method": method, "n_resamples": n_resamples, "rng": rng, "clip": clip, "weight_type": weight_type,
+            "workers": workers, "perfect": perfect, "units": units, "blocks": blocks, "imputations": imputations,
+        }  # fmt: skip
+        return _one_sided(metric, y_true, y_prob, alternative, level, {**asked, **options})
     settings = {"n_resamples": n_resamples, "rng": rng, "workers": workers}
     if isinstance(method, str):
         _not_of_simulated_values(method)
@@ -153,6 +168,21 @@ def interval(
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result
+
+
+def _one_sided(
+    metric: Any, y_true: Any, y_prob: Any, alternative: str, level: float, asked: dict[str, Any]
+) -> IntervalResult:
+    """A bound at this level: one end of the interval that leaves out as much on each side, the other end set free."""
+    if level <= 0.5:
+        raise RefusedError(f"confidence_level={level:g} of a one-sided bound must be above 0.5: 0.95 is usual")
+    both = interval(metric, y_true, y_prob, confidence_level=round(2.0 * level - 1.0, 12), **asked)
+    entry = entry_of(metric)
+    free = ANYWHERE if entry is None or both.parts else entry.range
+    end, name = (free[0], "low") if alternative == "less" else (free[1], "high")
+    known = np.isnan(getattr(both, name))
+    set_free = np.where(known, np.nan, end) if np.ndim(known) else float("nan") if known else float(end)
+    return replace(both, confidence_level=level, **{name: set_free})
 
 
 def _not_of_simulated_values(method: str) -> None:

@@ -155,7 +155,8 @@ def verdict(
     judged_by : "interval" or "estimate"
         Compare the interval with the bound, or the estimate, in which case the result is never undecided.
     **options
-        Those of :func:`calibrary.interval`, and of the metric.
+        Those of :func:`calibrary.interval`, and of the metric. ``alternative="less"`` asks only whether the value is
+        below the bound with this confidence, which needs a one-sided bound: "ece<0.05" passes or is undecided.
 
     Examples
     --------
@@ -183,6 +184,7 @@ def verdict(
     answer = judged(
         wanted, estimate, low, high, n=len(y_true), bias=bias, pvalue=pvalue, method=result.method,
         confidence_level=result.confidence_level, undecided=undecided,
+        one_sided="" if (side := options.get("alternative", "two-sided")) == "two-sided" else side,
     )  # fmt: skip
     if answer.status == "undecided":
         warn(answer.sentence)
@@ -216,6 +218,7 @@ def judged(
     pvalue: float = math.nan,
     pvalue_adjusted: float = math.nan,
     undecided: str = "pass",
+    one_sided: str = "",
 ) -> Verdict:
     """The verdict from known numbers, such as those of a row of a table."""
     fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
@@ -226,9 +229,10 @@ def judged(
         raise RefusedError(f"{wanted.name} is not defined on these data: {wanted} cannot be decided")
     status = _status(wanted, estimate, [low, high] if alone is None else [alone])
     truth = _most_plausible(estimate, low, high, bias, method)
-    needed = _rows_needed(wanted, truth, low, high, n, confidence_level) if status == "undecided" else math.nan
+    level = 2.0 * confidence_level - 1.0 if one_sided else confidence_level
+    needed = _rows_needed(wanted, truth, low, high, n, level) if status == "undecided" else math.nan
     passed = undecided == "pass" if status == "undecided" else status == "pass"
-    sentence = _sentence(wanted, estimate, low, high, status, needed, alone)
+    sentence = _sentence(wanted, estimate, low, high, status, needed, alone, one_sided)
     return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
 
 
@@ -267,13 +271,25 @@ def _rows_needed(
 
 
 def _sentence(
-    wanted: Condition, estimate: float, low: float, high: float, status: str, needed: float, alone: float | None
+    wanted: Condition,
+    estimate: float,
+    low: float,
+    high: float,
+    status: str,
+    needed: float,
+    alone: float | None,
+    one_sided: str,
 ) -> Sentence:
     if alone is not None:
         what = wanted.name.removesuffix(".value")
         said = f"{what} is {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
         return Sentence(said, measured(said, **{what: alone}))
-    said = f"{wanted.name} is {number(estimate)}; the true value lies between {number(low)} and {number(high)}"
+    where = f"lies between {number(low)} and {number(high)}"
+    if one_sided == "less":
+        where = f"is at most {number(high)}"
+    elif one_sided == "greater":
+        where = f"is at least {number(low)}"
+    said = f"{wanted.name} is {number(estimate)}; the true value {where}"
     claims = [
         measured(said, **{wanted.name: estimate}),
         Claim(said, "interval", metric=wanted.name, low=low, high=high),
