@@ -322,3 +322,17 @@ def test_further_labels_are_enough_for_half_the_width():
     alone = room._Tuned(own, np.zeros(3000), 0.0)
     more = room._gain(rows, room._Tuned(own, shared, 0.4), alone, np.zeros(3000, dtype=int))["label_more"]
     assert needed <= 301 + more < needed + 1
+
+
+def test_few_labels_of_the_rarer_outcome_widen_the_interval_of_a_score():
+    inside = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        c = rng.uniform(0.97, 1, 3000)
+        y = (rng.random(3000) < c).astype(float)
+        judge = np.where(rng.random(3000) < 0.9, y, 1 - y)
+        y[50:] = np.nan
+        found = cal.judged("bs", y, c, judge=judge, rng=0)
+        assert found.low >= np.mean((1 - c) ** 2) - 1e-12
+        inside += found.low <= np.mean(c * (1 - c)) <= found.high
+    assert inside >= 28  # with the variance of the few labels alone: two thirds

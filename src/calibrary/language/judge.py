@@ -49,6 +49,8 @@ _AT_ONCE = 2_000_000
 _FORGONE = 2.0
 #: Number of disagreements between judge and humans added to those observed: few labels may show few of them by chance.
 _ADDED = 2.0
+#: With fewer labelled rows than this that have the larger loss, the interval includes more of them.
+_FEW = 10.0
 
 
 @dataclass(frozen=True)
@@ -486,7 +488,7 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
     results = {}
     for name, tuned, half in (("both", both, narrow), ("alone", alone, wide)):
         estimate = float(np.mean(tuned.own + tuned.shared))
-        results[name] = (estimate, estimate - half, estimate + half)
+        results[name] = (estimate, *_with_rare(estimate - half, estimate + half, rows, zero, one, alpha))
     seen = human[rows.labelled]
     if np.ptp(seen) <= 1e-12:  # the variance of equal losses is 0, and says nothing of rows that have other losses
         both = alone
@@ -497,6 +499,23 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
         "humans_only": ConfidenceInterval(*results["alone"][1:]), "judge_only": float(judge.mean()),
         "tuning": both.tuning, "n_bins": 0, "method": "asymptotic", **_gain(rows, both, alone, bin),
     }  # fmt: skip
+
+
+def _with_rare(low: float, high: float, rows: JudgedRows, zero: Array, one: Array, alpha: float) -> tuple[float, float]:
+    """The ends of an interval if few labelled rows have the label with the larger loss.
+
+    Their variance then says little. All rows have at least their smaller loss; the upper end includes Clopper and
+    Pearson's upper bound of the share of rows with the larger one.
+    """
+    seen, w = rows.labelled, rows.weight[rows.labelled] / rows.n_labels
+    larger = (one > zero)[seen] == (rows.y[seen] == 1.0)
+    n = 1.0 / float(w @ w)
+    k = n * float(w @ larger)
+    least = float(np.minimum(zero, one).mean())
+    if k >= _FEW:
+        return max(low, least), high
+    share = float(scipy.special.betaincinv(k + 1.0, n - k, 1.0 - alpha / 2.0)) if k < n else 1.0
+    return max(low, least), max(high, least + share * float(np.abs(one - zero).mean()))
 
 
 def _half_width(rows: JudgedRows, tuned: _Tuned, apart: Array, alpha: float) -> float:
