@@ -5,8 +5,9 @@
 # pip install "calibrary[all]"
 # ```
 #
-# A model stated a probability for each row, and you know what happened. Put both in lists, numpy arrays, or columns of pandas,
-# polars, PyArrow or PyTorch. The example below is a simulated risk model at four hospitals; every block can be pasted as it stands.
+# Suppose that a model gave a probability for each row, and that you know the outcomes. Put both in lists, numpy arrays, or
+# columns of pandas, polars, PyArrow or PyTorch. The example below is a simulated risk model at four hospitals. You can paste
+# every block as it stands.
 
 # %%
 import calibrary as cal
@@ -16,8 +17,8 @@ print(f"{len(y):,} patients, {y.mean():.1%} had the event")
 print(f"mean predicted risk {p.mean():.1%}")
 
 # %% [markdown]
-# Labels come first, as in scikit-learn, and everything after the two arrays is a keyword. `p` has one column, P(class 1), or one
-# column for each class.
+# Labels come first, as in scikit-learn, then the probabilities; all other arguments are keywords. `p` has one column, P(class 1),
+# or one column for each class.
 #
 # ## Look at it
 
@@ -27,9 +28,9 @@ from calibrary import plots
 plots.plot_reliability(y, p)
 
 # %% [markdown]
-# Each point is a bin of predictions. The x axis is the bin's mean prediction, the y axis how often the event happened. A calibrated
-# model lies on the diagonal. This model is too extreme: where it states a low risk the event is more frequent than stated, and where it states a high
-# risk it is rarer.
+# Each point is a bin of predictions. The x axis is the bin's mean prediction, the y axis how often the event happened. The points
+# of a calibrated model lie on the diagonal. This model is too extreme: where it predicts a low risk, the event is more frequent
+# than predicted, and where it predicts a high risk, it is rarer.
 #
 # ## Measure it
 
@@ -41,8 +42,8 @@ print(f"95% interval {ece.low:.3f} to {ece.high:.3f}")
 print(f"a perfectly calibrated model would show about {chance:.3f} on this many rows")
 
 # %% [markdown]
-# Compare an error with what a calibrated model would show, not with 0: errors such as the ECE are never negative, so chance alone makes
-# them larger than 0. [How sure is a calibration error?](uncertainty.md) says more.
+# Compare an error with what a calibrated model would show, not with 0. Errors such as the ECE are never negative, so chance alone
+# makes them larger than 0. [How sure is a calibration error?](uncertainty.md) says more.
 #
 # ## Test it
 
@@ -51,8 +52,9 @@ print(cal.test("ece", y, p, rng=0).pvalue)  # could it be chance?
 print(cal.verdict("ece<0.1", y, p, rng=0).sentence)  # does the model meet a bound?
 
 # %% [markdown]
-# The p-value says how often a calibrated model would show an error of this size or more: outcomes are drawn from the predictions again and
-# again. A bound is judged by the whole interval, so that it holds, does not hold, or is undecided ([gates](gates.md)).
+# The p-value says how often a calibrated model would show an error at least as large as this one. To compute it, outcomes are
+# drawn from the predictions again and again. A bound is compared with the whole interval: it holds, does not hold, or is
+# undecided ([gates](gates.md)).
 #
 # ## In which direction, where, and what would help?
 
@@ -65,9 +67,10 @@ for name in ("east", "north", "south", "west"):
 print(cal.recalibration_gain(y, p).sentence)
 
 # %% [markdown]
-# A calibration slope of 1 is ideal; below 1 the probabilities are too extreme. Calibration-in-the-large of 0 is ideal; above 0 the event is
-# more frequent than predicted. So these risks are too extreme, on average a little too low, and at the hospital "north" clearly too low.
-# [Recalibrating](tutorials/recalibrating.md) shows how to fit, judge and keep a map.
+# A calibration slope of 1 is ideal; below 1 the probabilities are too extreme. A calibration-in-the-large of 0 is ideal; above 0
+# the event is more frequent than predicted. So these risks are too extreme, and on average a little too low. At the hospital
+# "north" they are clearly too low. [Recalibrating](tutorials/recalibrating.md) shows how to fit, judge and keep a map, which
+# corrects such errors.
 #
 # ## All of it on one page
 
@@ -77,10 +80,12 @@ page.save("report.html")
 print(page.headline)
 
 # %% [markdown]
-# The page has the answer in words, the figures, every metric, the segments and what would help, in one file that can be sent. A page
-# draws fewer resamples than `interval` does, so the ends of its interval can differ in the third digit; `n_resamples=999` gives the
-# interval above. The same from a terminal, with a file that has the columns `outcome`, `risk` and `site`; the second command makes a build
-# fail if the ECE is above 0.05:
+# The page is one file that you can send. It has the answer in words, the figures, every metric, the segments, and what would
+# help. Its interval can differ from the one above in the third digit, because a page uses fewer resamples than `interval`;
+# `n_resamples=999` gives the interval above.
+#
+# The first command below makes the same page in a terminal, from a file with the columns `outcome`, `risk` and `site`. The second
+# command makes a build fail if the ECE is above 0.05:
 #
 # ```
 # calibrary report predictions.csv --label outcome --prob risk --by site -o report.html
@@ -89,8 +94,8 @@ print(page.headline)
 #
 # ## Several classes
 #
-# With more than two classes a [lens](lenses.md) says which question is asked. The default is the predicted class: is the model right
-# as often as it says?
+# With more than two classes there are several questions, and a [lens](lenses.md) says which one you ask. The default is about the
+# predicted class: is the model right as often as it says?
 
 # %%
 y, p, _ = cal.datasets.digits()  # ten columns of probabilities
