@@ -272,7 +272,8 @@ def losses_of_groups(
         q = scipy.special.expit(offset + every[group, 0] * first + every[group, 1] * second)
         residual, curve = weight * q - positive, weight * q * (1.0 - q)
         parts = (residual * first, curve * first**2, residual * second, curve * first * second, curve * second**2)
-        g0, h0, g1, h1, h2 = (np.bincount(group, part, minlength=n_groups)[which] for part in parts)
+        sums: list[Array] = [np.bincount(group, part, minlength=n_groups).astype(np.float64)[which] for part in parts]
+        g0, h0, g1, h1, h2 = sums
         return g0 + ridge * b[:, 0], h0 + ridge, g1 + ridge * b[:, 1], h1, h2 + ridge
 
     return derivatives
