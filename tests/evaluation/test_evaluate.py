@@ -240,3 +240,17 @@ def test_a_notebook_shows_a_headline_and_the_families_with_intervals():
     shown = found._repr_html_()
     assert shown.index(found.headline) < shown.index("<h4>point family</h4>") < shown.index("<h4>bin family</h4>")
     assert cal.evaluate(y, p, metrics=["bs"], primary="bs").headline.startswith("Brier score 0.057")
+
+
+def test_a_metric_whose_draws_are_slow_on_many_rows_has_its_value_only_unless_it_is_named(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    settings = {"intervals": True, "tests": True, "n_resamples": 19, "confidence_level": 0.9, "rng": 0}
+    monkeypatch.setitem(cal.catalogue["atb"].__dict__, "costly_from", 150)
+    assert cal.evaluate(y[:149], p[:149], metrics="cumulative", **settings).row("atb").low is not None
+    row = cal.evaluate(y, p, metrics="cumulative", **settings).row("atb")
+    assert row.value > 0.0
+    assert row.low is row.pvalue is None
+    assert "each draw is slow" in row.note
+    assert cal.evaluate(y, p, metrics=["atb"], **settings).row("atb").low is not None
