@@ -264,11 +264,11 @@ def _numbers(view: Predictions, rows: Indices, first: Indices, alpha: float) -> 
     """Numbers of all rows whose intervals hold at every look, tightest at the last row."""
     cell, place = np.unique(_GRID.locate(view.c[rows])[0], return_inverse=True)
     w = np.ones(len(rows)) if view.w is None else view.w[rows]
-    n, n1 = (np.bincount(place.ravel(), x, len(cell)) for x in (w, w * view.y[rows]))
+    columns = (w, w * view.y[rows], w * np.isin(rows, first))
+    n, n1, begun = (np.bincount(place.ravel(), x, len(cell)).astype(np.float64) for x in columns)
     x = np.asarray(0.5 * (_GRID.low(cell) + _GRID.high(cell)))
-    begun = np.bincount(place.ravel(), w * np.isin(rows, first), len(cell))
     plan = Foreseen.of(x, begun, int(w.sum()))
-    counts = Counts(x, n - n1, n1.astype(np.float64), float(w @ view.c[rows]))
+    counts = Counts(x, n - n1, n1, float(w @ view.c[rows]))
     return tuple(intervals(counts, plan, alpha, ("oe", "offset", "slope")))
 
 
@@ -363,7 +363,7 @@ def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
         return ()
     words = {"oe": "observed over expected events", "offset": "offset of the log odds", "slope": "slope"}
     rows = tuple(
-        (words[e.name], known(e.value), ends(e.once_low, e.once_high), ends(e.low, e.high), known(e.ratio))
+        (words[e.name], known(e.value), ends(e.once_low, e.once_high), ends(e.low, e.high), known(round(e.ratio, 2)))
         for e in watch.numbers
     )
     return (

@@ -717,7 +717,7 @@ class Watch:
         first, last = self.days[0], self.days[-1]
         said = (*notes, *self._notes(segments))
         failed = [
-            each.failure(*self.intervals(part.key, names=(each.number,), alpha=level), part.name)
+            each.failure(self.intervals(part.key, names=(each.number,), alpha=level)[0], part.name)
             for part in segments
             for each in gates
         ]
