@@ -218,6 +218,7 @@ TEACHING = (
     "store",
     "uncertainty",
     "validation",
+    "watched",
     "weights",
 )
 
