@@ -190,8 +190,8 @@ QUOTES: list[tuple[str, str, Callable[[], list[str]]]] = [
     ("docs/evidence/store.md", r"In (\d+) simulated stores .*?\(([\d,]+) segment-days\) .*? In (\d+) others", watched),
     (
         "docs/watched.md",
-        r"is wrong in ([\d.]+)% .*? left the truth in ([\d.]+)% .*? were (\d+) times .*? at most ([\d.]+)%"
-        r".*? on day (\d+) at",
+        r"wrong in ([\d.]+)% .*? missed the true value in ([\d.]+)% .*? were (\d+) times .*? at most ([\d.]+)%"
+        r".*? by day (\d+) at",
         every_look,
     ),
     (

@@ -370,7 +370,7 @@ def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
         Table(
             ("all rows", "value", "interval at one look", "interval at every look", "times as wide"),
             rows,
-            "The last interval holds at every row at once, so it may be looked at every day; the one before it holds "
+            "The last interval holds at every row at once, so it may be checked every day; the one before it holds "
             "for a single look that was planned.",
         ),
     )

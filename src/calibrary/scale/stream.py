@@ -95,7 +95,7 @@ class WatchedSegment:
     since : the most likely first day of miscalibration, if there is an alarm
     words : the form of miscalibration, if there is an alarm
     days : the results day by day
-    dates : the first and the last possible day of the change, at the level 1 - alpha and for all looks at once
+    dates : the first and the last possible day of the change, at the level 1 - alpha and for all looks together
     intervals : numbers since the first day, with intervals that hold at every look
     """
 
@@ -787,7 +787,7 @@ class Watch:
         )
 
     def dates(self, key: Any = ()) -> tuple[str, str]:
-        """The first and the last day on which the change may have begun, at the level 1 - alpha, for all looks at once.
+        """The first and the last day on which the change may have begun, at the level 1 - alpha, for all looks together.
 
         The set supposes that the segment was calibrated before its change and is off in one way since, and that rows
         are the units.
