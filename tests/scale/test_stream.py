@@ -11,7 +11,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.saved import SavedFileError
-from calibrary.scale import State, Store, watch
+from calibrary.scale import State, Store, segment_table, watch
 from calibrary.scale.stream import Watch
 
 
@@ -226,3 +226,13 @@ def test_a_day_of_the_record_is_never_counted_again(tmp_path: Path) -> None:
     assert not anew.segments
     store.upsert(State(240).update(*rows(12)), source="12", day=day_of(12))
     assert [s.n for s in watch(store, record=tmp_path / "r.npz", mature=2).segments] == [300]
+
+
+def test_the_numbers_of_a_day_are_those_of_a_table_of_segments() -> None:
+    state = State(240, by="g").update(*rows(1), by={"g": np.repeat(["a", "b"], 150)})
+    stream = cal.watch(by="g").add(state, day=day_of(0))
+    found = {s.name: s.days[0] for s in stream.result().segments}
+    for row in segment_table(state).to_pylist():
+        day = found[row["g"]]
+        assert (day.n, day.observed) == (row["n"], row["observed"])
+        assert (day.oe, day.oe_low, day.oe_high) == pytest.approx((row["oe"], row["oe_low"], row["oe_high"]), rel=1e-4)

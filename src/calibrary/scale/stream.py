@@ -424,7 +424,7 @@ class Watch:
         self._dropped += sum(state.dropped.values())
         self._bets.look()
         if not len(state):
-            self._path.append(np.zeros((0, 9)))
+            self._path.append(np.zeros((0, 10)))
             self._plain.append(np.zeros((0, len(PLAIN)), dtype=np.float32))
             return self
         found = cells_of(state)
@@ -438,10 +438,11 @@ class Watch:
         above, below = self._ends(rows)
         n, observed, expected = (np.asarray(x.sum(axis=1)) for x in (found.n0 + found.n1, found.n1, found.sums))
         squares = (found.n0 + found.n1) @ found.x**2
+        losses = found.n0 @ found.x**2 + found.n1 @ (1.0 - found.x) ** 2
         self._sums[rows] += np.stack([n, observed, expected, np.zeros(len(rows))], axis=1)
         self._sums[rows, 3] = log_e
         self._path.append(
-            np.stack([rows, n, observed, expected, squares, log_e, self._sums[rows, 1], above, below], axis=1)
+            np.stack([rows, n, observed, expected, squares, log_e, self._sums[rows, 1], above, below, losses], axis=1)
         )
         self._plain.append(ratios[:, PLAIN].astype(np.float32))
         return self
@@ -592,7 +593,7 @@ class Watch:
             self._path[t], self._plain[t] = _joined(self._path[t], self._plain[t], path, other._plain[t], theirs)
         if self.days:
             last = self._path[-1]
-            last[:, 7:] = self._ends(last[:, 0].astype(np.int64)).T
+            last[:, 7:9] = self._ends(last[:, 0].astype(np.int64)).T
         self._dropped += other._dropped
         return self
 
@@ -616,7 +617,7 @@ class Watch:
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, f"_{name}")) for name in _ARRAYS}
         arrays |= {f"bets_{name}": getattr(self._bets, name) for name in Bets.ARRAYS}
         arrays["lengths"] = np.array([len(p) for p in self._path], dtype=np.int64)
-        arrays["path"] = np.concatenate([np.zeros((0, 9)), *self._path])
+        arrays["path"] = np.concatenate([np.zeros((0, 10)), *self._path])
         arrays["plain"] = np.concatenate([np.zeros((0, len(PLAIN)), dtype=np.float32), *self._plain])
         about["digest"] = digest(about, arrays)
         with beside(os.fspath(path)) as temporary, open(temporary, "wb") as file:
@@ -745,7 +746,7 @@ class Watch:
             rows = path[:, 0].astype(np.int64)
             expected[rows] += path[:, 3]
             with np.errstate(divide="ignore", invalid="ignore"):
-                ends = score_ends(path[:, 2], path[:, 3], path[:, 4], z)
+                ends = score_ends(path[:, 2], path[:, 3], path[:, 4], path[:, 9], z)
                 ratios = [path[:, 2] / path[:, 3], *ends]
                 total = expected[rows]
                 ratios += [
@@ -841,8 +842,8 @@ def _joined(path: Array, plain: Any, more: Array, more_plain: Any, place: NDArra
         if at is None:
             fresh.append(j)
             continue
-        path[at, 1:7] += more[j, 1:7]
-        path[at, 7:] = math.nan  # the ends of the sum at this look are not known any more
+        path[at, [*range(1, 7), 9]] += more[j, [*range(1, 7), 9]]
+        path[at, 7:9] = math.nan  # the ends of the sum at this look are not known any more
         plain[at] += more_plain[j]
     added = more[fresh].copy()
     added[:, 0] = place[added[:, 0].astype(np.int64)]
