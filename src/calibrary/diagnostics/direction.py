@@ -89,8 +89,8 @@ def confidence_direction(
               ESCE = \sum_b p_b (\bar y_b - \bar c_b)
 
     If :math:`|ESCE| < ECE`, both parts are positive. By chance both are almost always positive, so each part is
-    compared with that of a calibrated model: labels are redrawn from the confidences, with the same bins. Above 20,000
-    rows the rows of a bin are redrawn together from its mean confidence, which makes their variance slightly larger.
+    compared with that of a calibrated model: labels are drawn from the confidences, with the same bins. Above 20,000
+    rows the labels of a bin are drawn together from its mean confidence, which makes their variance slightly larger.
 
     Parameters
     ----------

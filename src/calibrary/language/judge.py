@@ -152,9 +152,9 @@ def judged(
 ) -> JudgedResult:
     """Estimate a metric if few rows have a human label, and all rows have a label by a judge.
 
-    Intervals that take the judge's labels as true may be arbitrarily wrong; the human labels alone are few. Here the
-    judge reduces the noise of the human labels and cannot bias them: with an uninformative judge the result is that of
-    the human labels alone.
+    If a judge's labels are taken as true, intervals may be arbitrarily wrong; if only the human labels are used, the
+    intervals are wide. Here the judge reduces the noise of the human labels and cannot bias them: with an uninformative
+    judge the result is that of the human labels alone.
 
     Parameters
     ----------

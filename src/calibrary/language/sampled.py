@@ -129,10 +129,11 @@ def sampled_answers(
 ) -> SampledResult:
     """Test whether answers are right as often as the model's samples agree with them, without sampling noise.
 
-    A share of k samples is a noisy confidence: a perfectly calibrated model shows a large expected calibration error of
-    such shares, and the usual test rejects it. Here each sample is left out in turn: the question goes to the bin of
-    the others' share, and the outcome is compared with the sample that was left out. The test redraws which of the k +
-    1 numbers of a question is the outcome, and is exact for every k and every number of questions.
+    The share of k samples that agree is a noisy confidence. Even a perfectly calibrated model shows a large expected
+    calibration error of such shares, and the usual test rejects it. Here each sample is left out in turn: the share of
+    the other samples decides the bin of the question, and the outcome is compared with the sample that was left out.
+    The test draws at random which of the k + 1 numbers of a question is the outcome, and is exact for every k and every
+    number of questions.
 
     Parameters
     ----------

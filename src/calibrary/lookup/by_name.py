@@ -203,9 +203,9 @@ def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:
 def compute(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Compute one metric by its short name or any alias.
 
-    A name may imply settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" is ece with ``lens="class-wise"``; an
-    option that contradicts the name is refused. ``calibrary.catalogue[name].settings`` shows the settings that a name
-    implies.
+    A name may imply settings: "RMSCE" is ece with ``norm=2``, "class-wise ECE" is ece with ``lens="class-wise"``. An
+    option that contradicts the name raises an error. ``calibrary.catalogue[name].settings`` shows the settings that a
+    name implies.
 
     Examples
     --------

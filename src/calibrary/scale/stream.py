@@ -275,7 +275,7 @@ def watch(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> Watch:
-    """Watch a stream of predictions and outcomes, with numbers and intervals that hold whenever one looks.
+    """Monitor a stream of predictions and outcomes, with intervals that hold at every look.
 
     Parameters
     ----------
@@ -788,7 +788,7 @@ class Watch:
         )
 
     def dates(self, key: Any = ()) -> tuple[str, str]:
-        """The first and the last day on which the change may have begun, at the level 1 - alpha, for all looks together.
+        """The first and the last day on which the change may have begun (level 1 - alpha, for all looks together).
 
         The set supposes that the segment was calibrated before its change and is off in one way since, and that rows
         are the units.

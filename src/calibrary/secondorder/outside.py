@@ -121,9 +121,9 @@ def outside_rows(
 ) -> OutsideResult:
     """Evaluate a model's confidence on rows that belong to none of its classes.
 
-    Such a row has no right answer, so that every prediction there is wrong. The result compares the confidence on these
-    rows with that on the others, evaluates confidence as a detector of such rows, and gives the calibration error if
-    they are included.
+    Such a row has no right answer, so every prediction there is wrong. The result compares the confidence on these rows
+    with that on the others, says how well the confidence detects such rows, and gives the calibration error if they are
+    included.
 
     Parameters
     ----------

@@ -126,9 +126,9 @@ def ensemble(
 ) -> EnsembleResult:
     """Evaluate an ensemble: its mean, its members, its best mixture, and the spread that it claims.
 
-    A second-order prediction is a distribution of probabilities. Five questions are answered, each with an estimate,
-    an interval and a test: is the mean calibrated, are the members calibrated, is the best mixture of the members
-    calibrated, is the claimed spread the true one, and how much of the uncertainty is disagreement of the members.
+    An ensemble gives a distribution of probabilities for each row. Five questions are answered, each with an estimate,
+    an interval and a test: Is the mean calibrated? Are the members calibrated? Is the best mixture of the members
+    calibrated? Is the claimed spread the true one? How much of the uncertainty is disagreement of the members?
 
     Parameters
     ----------

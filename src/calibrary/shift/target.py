@@ -199,13 +199,13 @@ def under_shift(
 
     Under *label shift* the classes have different shares in the target, and the distribution of rows within a class is
     the same. Rows of the source are weighted by :math:`w_k = \pi_k / s_k`, the share of their class in the target over
-    that in the source; the shares :math:`\pi` come from the confusion matrix of the source and the predicted classes of
-    the target, which does not need calibrated predictions. Under *covariate shift* the features have a different
-    distribution, and outcomes given the features are the same; weights come from a cross-fitted logistic regression of
-    set membership.
+    that in the source. The shares :math:`\pi` come from the confusion matrix of the source and the predicted classes of
+    the target; this does not need calibrated predictions. Under *covariate shift* the features have a different
+    distribution, and outcomes given the features are the same. The weights come from a cross-fitted logistic regression
+    of set membership.
 
-    The testable part of the assumption is tested, and if the test rejects it at 5%, no value is given. That P(y | x) is
-    unchanged under covariate shift cannot be tested without labels of the target; it is assumed.
+    The testable part of the assumption is tested, and if the test rejects it at 5%, no value is given. Under covariate
+    shift it cannot be tested without labels of the target that P(y | x) is unchanged; this is assumed.
 
     Parameters
     ----------

@@ -90,9 +90,9 @@ def plan(
 ) -> Plan | SampleSize | Power:
     r"""How many rows are needed for an interval of this width, or for a test that detects an error of this size.
 
-    For a width the model is taken to be calibrated, and the predictions to come follow ``lp``, ``law`` or ``y_prob``.
-    With z the normal quantile of the level, :math:`\phi` the prevalence and :math:`I_k` the mean of
-    :math:`p (1 - p) z^k` over log odds z:
+    For an interval of this width the model is assumed to be calibrated, and ``lp``, ``law`` or ``y_prob`` gives the
+    distribution of the future predictions. With z the normal quantile of the level, :math:`\phi` the prevalence and
+    :math:`I_k` the mean of :math:`p (1 - p) z^k` over log odds z:
 
     ===============  =================================================================================
     ``oe``           (1 - prevalence) / (prevalence se²), se = asinh(width / (2 value)) / z

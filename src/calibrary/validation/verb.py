@@ -71,8 +71,9 @@ def validate(
     """Estimate a model's performance on new rows of the same population, by refitting it to resamples.
 
     A model performs better on the rows to which it was fitted than on new rows; a logistic regression fitted by maximum
-    likelihood has a calibration slope of exactly 1 there. The whole procedure is refitted to resamples, and the mean
-    difference between a refit's own sample and the original rows (the optimism) is subtracted.
+    likelihood has a calibration slope of exactly 1 there. The whole procedure is therefore fitted again to resamples.
+    The optimism is the mean difference between the performance of a refit on its own sample and on the original rows,
+    and is subtracted.
 
     Parameters
     ----------

@@ -158,8 +158,8 @@ def decide(
     """Test whether predictions are calibrated: the overall test, which is the headline of every report.
 
     A few statistics, fixed in advance, are tested together: the smooth error, the slope, the mean, Spiegelhalter's z,
-    for several classes the largest error of a class, and the number of predictions of 0 or 1 that were wrong. The
-    largest of them, each in its own standard deviations, is compared with the largest on labels redrawn from the
+    for several classes the largest error of a class, and the number of predictions of 0 or 1 that were wrong. Each is
+    divided by its standard deviation, and the largest is compared with the largest one on labels drawn from the
     predictions (max-T).
 
     Parameters

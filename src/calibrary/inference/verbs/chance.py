@@ -136,13 +136,15 @@ def expected_by_chance(
 ) -> ExpectedByChance:
     """Compare a metric with its values by chance if your predictions were perfectly calibrated.
 
-    Labels are redrawn from the predictions. Even then most errors are well above 0, especially with few rows and many
-    bins: an estimate is evidence of miscalibration only if it is unusual among these values.
+    New labels are drawn from the predictions, as if these were calibrated. Most errors are still well above 0,
+    especially with few rows and many bins. So an estimate is evidence of miscalibration only if it is unusual among
+    these values.
 
-    The range is not a confidence interval of the true error (use :func:`calibrary.interval`): estimates of an error are
-    biased upwards, so the range around a fitted map lies too high. Measured coverage (ECE, 500 rows, nominal 95%, 100
-    samples): the range around a fitted map contains the true error of a calibrated model in 0% and of one with slope
-    0.8 in 2% of all samples; reflected at the estimate (as in the "basic" bootstrap) in 45 to 90%.
+    The range is not a confidence interval of the true error (use :func:`calibrary.interval`). Estimates of an error are
+    too large on average, so the range around a fitted map lies too high. We measured its coverage (ECE, 500 rows,
+    nominal 95%, 100 samples): the range around a fitted map contains the true error of a calibrated model in 0% of
+    samples, and that of a model with slope 0.8 in 2%. If the range is reflected at the estimate, as in the "basic"
+    bootstrap, it does so in 45% to 90%.
 
     Parameters
     ----------

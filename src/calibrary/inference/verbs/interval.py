@@ -50,15 +50,15 @@ def interval(
 ) -> IntervalResult:
     """Confidence interval for the true value of any metric.
 
-    The calibration error of a calibrated model is at the end of its range, and its estimate is biased away from that
-    end. Resampling rows adds the bias a second time: a bootstrap interval of the ECE of a calibrated model covers 0 in
-    only a third of all samples. The default therefore contains every true value that the data do not reject
-    ("inversion"): the interval contains the perfect value exactly if the Monte Carlo test (:func:`calibrary.test` with
-    ``method="monte-carlo"``) at the same level does not reject. The estimate may lie outside the interval, because
-    the estimate is biased upwards and the interval is for the true value.
+    A calibration error is never negative, and its estimate is too large on average. Resampling rows adds this bias a
+    second time, so a bootstrap interval of the ECE of a calibrated model contains 0 too rarely. The default
+    therefore inverts a test if the metric is quick to compute (``method="inversion"``): the interval contains every
+    true value that the data do not reject. It contains the perfect value exactly if the Monte Carlo test
+    (:func:`calibrary.test` with ``method="monte-carlo"``) at the same level does not reject. The estimate may lie
+    outside the interval, because the interval is for the true value.
 
-    Outcomes must be independent given the predictions; for dependent rows pass ``units`` or ``blocks``, otherwise the
-    interval is too narrow.
+    Outcomes must be independent given the predictions. For dependent rows pass ``units`` or ``blocks``; without them
+    the interval is too narrow.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _FEW_ROWS = 2000
 def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any:
     """Test the hypothesis that the predictions are calibrated, by any metric.
 
-    Outcomes must be independent given the predictions; for dependent rows pass ``units`` or ``blocks``.
+    Outcomes must be independent given the predictions. For dependent rows pass ``units`` or ``blocks``.
 
     Parameters
     ----------
