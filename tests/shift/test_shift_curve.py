@@ -35,7 +35,12 @@ def test_each_group_has_its_own_value_and_interval(found):
     for g in range(4):
         own = cal.interval("ece", y[group == g], p[group == g], n_resamples=99, rng=0)
         assert (found.estimate[g], found.low[g], found.high[g]) == pytest.approx((own.estimate, own.low, own.high))
+        # the band holds in all four groups at once
+        wide = cal.interval("ece", y[group == g], p[group == g], n_resamples=99, rng=0, confidence_level=1 - 0.05 / 4)
+        band = min(wide.low, own.low), max(wide.high, own.high)
+        assert (found.band_low[g], found.band_high[g]) == pytest.approx(band)
         assert found.band_low[g] <= found.low[g] <= found.high[g] <= found.band_high[g]
+    assert (found.band_high - found.band_low > found.high - found.low).any()
     assert found.groups == ("0", "1", "2", "3")
     assert found.n.tolist() == [600.0] * 4
     assert len(found) == 4
