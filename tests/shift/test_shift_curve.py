@@ -46,6 +46,16 @@ def test_each_group_has_its_own_value_and_interval(found):
     assert len(found) == 4
 
 
+@pytest.mark.parametrize("slopes", [(1.0, 1.0), (1.0, 0.3)])
+def test_the_standard_error_of_a_difference_is_what_repetitions_vary_by(slopes):
+    found = []
+    for seed in range(300):
+        y, p, group = rows(seed, n=60, slopes=slopes)
+        found.append(PairSums.of(cal.predictions(y, p), group, 2).combined(np.array([-1.0, 1.0])))
+    value, error = np.array(found).T
+    assert np.mean(error**2) / np.var(value) == pytest.approx(1.0, abs=0.25)
+
+
 def test_the_squared_error_is_that_of_pairs_of_rows():
     y, p, group = rows(n=40, slopes=(1.0, 0.5))
     pairs = PairSums.of(cal.predictions(y, p), group, 2)
