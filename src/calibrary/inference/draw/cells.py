@@ -93,7 +93,7 @@ def cells_of_pair(first: Statistic, second: Statistic) -> tuple[Statistic, Stati
     for view in views:
         place = 2 * _ranked(_GRID.locate(view.c)[0]) + view.y
         cell = _ranked(cell * (int(place.max()) + 1) + place)
-    w = np.bincount(cell, weights=views[0].weight)
+    w: Array = np.bincount(cell, weights=views[0].weight).astype(np.float64)
     if 2 * len(w) > views[0].n:
         return None
     tables = [

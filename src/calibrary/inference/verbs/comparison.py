@@ -376,10 +376,10 @@ def _joint(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     drawn = _drawn(pair, settings)
     drawn.say_failures()
     few = _of_few(pair) if law is None else 1.0
-    sides = [_side(s, drawn.values[:, j], few, settings) for j, s in enumerate(both)]
+    of_a, of_b = (_side(s, drawn.values[:, j], few, settings) for j, s in enumerate(both))
     error = float(standard_errors(difference(drawn.values[:, :1], drawn.values[:, 1:]))[0])
     error = error * few if law is None else math.hypot(error, math.sqrt(law.missing))
-    two = Joint(*sides, error, math.inf if law is None else law.df, pair.same_units)
+    two = Joint(of_a, of_b, error, math.inf if law is None else law.df, pair.same_units)
     low, high = two.ends(alpha)
 
     def leaves_out_zero(level: float) -> bool:
@@ -397,7 +397,8 @@ def _of_few(pair: _Pair) -> float:
     """A factor for the standard error if there were few events: of more than were seen there are more to vary."""
     rows = [view_of_lines(s)[0] for s in (pair.on_first, pair.on_second)]
     counts = [float(v.weight @ (v.y == k)) for v in rows if v.binary for k in (0, 1)]
-    return 1.0 + 0.75 * max(max(min(counts, default=_MANY), 1.0) ** -0.5 - _MANY**-0.5, 0.0)
+    fewest = max(min(counts, default=_MANY), 1.0)
+    return 1.0 + 0.75 * max(float(fewest**-0.5) - float(_MANY**-0.5), 0.0)
 
 
 def _drawn(pair: _Pair, settings: dict[str, Any]) -> Replicated:

@@ -144,11 +144,11 @@ def interval(
     level = check_level(confidence_level)
     one_of("alternative", alternative, ALTERNATIVES)
     if alternative != "two-sided":
-        asked = {
+        given = {
             "method": method, "n_resamples": n_resamples, "rng": rng, "clip": clip, "weight_type": weight_type,
             "workers": workers, "perfect": perfect, "units": units, "blocks": blocks, "imputations": imputations,
         }  # fmt: skip
-        return _one_sided(metric, y_true, y_prob, alternative, level, {**asked, **options})
+        return _one_sided(metric, y_true, y_prob, alternative, level, {**given, **options})
     settings = {"n_resamples": n_resamples, "rng": rng, "workers": workers}
     if isinstance(method, str):
         _not_of_simulated_values(method)
@@ -182,7 +182,8 @@ def _one_sided(
     end, name = (free[0], "low") if alternative == "less" else (free[1], "high")
     known = np.isnan(getattr(both, name))
     set_free = np.where(known, np.nan, end) if np.ndim(known) else float("nan") if known else float(end)
-    return replace(both, confidence_level=level, **{name: set_free})
+    changed: dict[str, Any] = {name: set_free, "confidence_level": level}
+    return replace(both, **changed)
 
 
 def _not_of_simulated_values(method: str) -> None:
