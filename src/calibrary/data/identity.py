@@ -54,7 +54,7 @@ def refuse_misaligned(**given: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class IdentifiedRows:
     """Which rows a result or a page is about: how many and, where they are known, their index and their labels."""
 
     n: int
@@ -62,7 +62,7 @@ class Rows:
     labels: Any = None
 
     @classmethod
-    def of(cls, y_true: Any, y_prob: Any = None, outside: Any = None) -> Rows | None:
+    def of(cls, y_true: Any, y_prob: Any = None, outside: Any = None) -> IdentifiedRows | None:
         """The rows that have a label; None where a row may have several."""
         if hasattr(y_true, "identity"):
             of, names = getattr(y_true, "y", None), getattr(y_true, "classes", None)
@@ -80,7 +80,7 @@ class Rows:
         index = next((index for given in (y_true, y_prob) if (index := index_of(given)) is not None), None)
         return cls(int(there.sum()), None if index is None else index[there], labels[there])
 
-    def refuse_unless(self, other: Rows, name: str) -> None:
+    def refuse_unless(self, other: IdentifiedRows, name: str) -> None:
         """Refuse a result, which is about ``other`` rows, on a page about these."""
         mine = "pass a result of the page's own rows"
         if self.n != other.n:
@@ -101,18 +101,18 @@ def knows_rows(verb: _Verb) -> _Verb:
     @functools.wraps(verb)
     def called(*given: Any, **keywords: Any) -> Any:
         result, named = verb(*given, **keywords), {**dict(zip(names, given, strict=False)), **keywords}
-        rows: Rows | None = None
+        rows: IdentifiedRows | None = None
         if "answers" in named:
-            rows = Rows(len(named["answers"]), index_of(named["answers"]))
+            rows = IdentifiedRows(len(named["answers"]), index_of(named["answers"]))
         else:
-            rows = Rows.of(named["y_true"], named.get("y_prob"), named.get("outside"))
+            rows = IdentifiedRows.of(named["y_true"], named.get("y_prob"), named.get("outside"))
         object.__setattr__(result, "_about_rows", rows)
         return result
 
     return called  # type: ignore[return-value]
 
 
-def rows_of_result(result: Any) -> Rows | None:
+def rows_of_result(result: Any) -> IdentifiedRows | None:
     """The rows that a result is about; None if it does not know them."""
     return getattr(result, "_about_rows", None)
 

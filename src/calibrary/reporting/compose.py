@@ -18,7 +18,7 @@ from calibrary.base.errors import collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
 from calibrary.data.columns import takes_table
-from calibrary.data.identity import Rows, refuse_misaligned, rows_of_result
+from calibrary.data.identity import IdentifiedRows, refuse_misaligned, rows_of_result
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
@@ -91,12 +91,12 @@ def report(
     given["rescale"] = rescale
     data = as_data(y_true, y_prob, given).in_units(chosen.units, chosen.blocks).at_times(chosen.time)
     refuse_misaligned(y_true=data, by=chosen.by, centre=chosen.centre)
-    chosen = _about_these_rows(chosen, Rows.of(y_true, y_prob))
+    chosen = _about_these_rows(chosen, IdentifiedRows.of(y_true, y_prob))
     with progress_of("report", progress):
         return composed(data, chosen)
 
 
-def _about_these_rows(settings: ReportSettings, page: Rows | None) -> ReportSettings:
+def _about_these_rows(settings: ReportSettings, page: IdentifiedRows | None) -> ReportSettings:
     """The settings, unless a result in ``sections`` is about other rows; a validation may be, and the page says so."""
     notes = list(settings.about.get("notes", ()))
     for place, result in enumerate(settings.sections):
