@@ -122,6 +122,8 @@ def test_several_classes_and_an_ensemble_say_the_same_of_the_mean():
         ({"outside": [False, True, False]}, "row 1 is outside and has the label 1"),
         ({"outside": [False, False, False]}, "row 2 has no label and is not marked as outside"),
         ({"prevalence_outside": 1.5}, "prevalence_outside=1.5 must be a share above 0 and below 1"),
+        ({"prevalence_outside": 1.0}, "prevalence_outside=1.0 must be a share above 0 and below 1"),
+        ({"prevalence_outside": 0.0}, "prevalence_outside=0.0 must be a share above 0 and below 1"),
         ({"scores": {"s": [1.0]}}, r"scores\['s'\] has shape"),
         ({"y_prob": np.zeros((3, 2, 2, 2))}, "y_prob has 4 dimensions"),
     ],

@@ -18,6 +18,7 @@ import validation_definitions as literal
 from calibrary.base.saved import SavedFileError
 from calibrary.maps.loess import Lowess
 from calibrary.numerics.draw import generator
+from calibrary.validation import corrections
 from calibrary.validation.resamples import Rows
 from paths import REFERENCE
 
@@ -122,6 +123,14 @@ def test_cross_validation_is_its_literal_definition():
         expected = literal.cross_validation(metric, listed, XS.tolist(), YS.tolist(), splits)
         assert found[name].corrected == pytest.approx(expected, abs=1e-9), name
         assert found[name].method == "cross-validation"
+
+
+def test_the_interval_of_a_slope_is_wider_where_part_of_the_signal_is_not_real():
+    errors = 0.3 + np.random.default_rng(0).normal(0, 0.05, 400)
+    training, test = np.ones(400), 1.0 - errors
+    low, high = corrections._signal(1.0, training, test, 0.025)
+    plain = corrections._plain(1.0, training, test, 0.025)
+    assert (high - low) / (plain[1] - plain[0]) == pytest.approx(1 / np.sqrt(1 - errors.mean()), rel=1e-9)
 
 
 def test_noise_is_worth_nothing_to_632_plus():
