@@ -11,10 +11,6 @@ from calibrary.base.errors import RefusedError
 from calibrary.base.text import in_sentence
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, each_model, refuse_unknown
-from calibrary.plots.pointed import shown_spots, spots
-
-#: Points of each curve that the text of a figure gives at most.
-_SAID = 10
 
 
 class Said(NamedTuple):
@@ -117,31 +113,3 @@ def drawn(
 
 #: The keywords of every figure.
 _FRAME = (("ax", None, "Any"), ("caption", True, "bool"), ("theme", "light", "str"))
-
-
-def alternative(figure: Any) -> str:
-    """A figure in words, for those who do not see it: its caption, and the numbers of its points.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure or Axes
-        What a function of :mod:`calibrary.plots` returned. Files that ``savefig`` writes hold this text too: as
-        "Description" in PNG and SVG, as "Subject" in PDF.
-
-    Examples
-    --------
-    >>> from calibrary import plots
-    >>> ax = plots.plot_reliability([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2, interval=False)
-    >>> plots.alternative(ax).split(". ")[0]
-    'Reliability diagram'
-    """
-    found = getattr(figure, "figure", figure)
-    parts = list(getattr(found, "calibrary_said", ()))
-    for ax in [ax for outer in found.axes for ax in (outer, *outer.child_axes)]:
-        parts += getattr(ax, "calibrary_said", ())
-        for some in spots(ax):
-            words = shown_spots(ax, some)[2]
-            if words:
-                few = words[:: max(1, -(-len(words) // _SAID))]
-                parts.append(f"{len(words)} points: " + "; ".join(", ".join(w.split("\n")) for w in few))
-    return ". ".join(part.rstrip(". ") for part in parts if part) + "." if parts else ""

@@ -9,6 +9,8 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from calibrary.plots.pointed import alternative
+
 #: Inches by which text may lie outside before the figure is enlarged, and how often it is enlarged at most.
 _LITTLE, _MOST = 0.005, 3
 #: Where a file of each format holds the text of a figure.
@@ -20,8 +22,6 @@ class DescribedFigure(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Save the figure as matplotlib does, with its text."""
-        from calibrary.plots.frame import alternative
-
         named = Path(fname).suffix[1:] if isinstance(fname, str | Path) else ""
         field = _TEXT.get((options.get("format") or named or rcParams["savefig.format"]).lower())
         metadata = options.get("metadata") or {}

@@ -1,4 +1,4 @@
-"""Tooltips of a figure on a page, and the series that an entry of its legend shows or hides.
+"""Tooltips of a figure on a page, the same numbers in words, and the series that an entry of its legend shows or hides.
 
 The functions that draw a figure add the tooltips. Only a report page shows them; a saved file or a notebook does not.
 """
@@ -18,6 +18,8 @@ from calibrary.data.checks import Array
 
 #: The largest number of tooltips on a curve; a reader could not point at one of more.
 MOST_OF_A_CURVE = 40
+#: Points of each curve that the text of a figure gives at most.
+_SAID = 10
 
 
 @dataclass(frozen=True)
@@ -97,3 +99,31 @@ def bin_words(
 def near_words(n: float, low: float, high: float) -> str:
     """The number of cases near a point of a curve, which has no bins."""
     return f"{counted(n, 'case')} predicted {percent(low)} to {percent(high)}"
+
+
+def alternative(figure: Any) -> str:
+    """A figure in words, for those who do not see it: its caption, and the numbers of its points.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure or Axes
+        What a function of :mod:`calibrary.plots` returned. Files that ``savefig`` writes hold this text too: as
+        "Description" in PNG and SVG, as "Subject" in PDF.
+
+    Examples
+    --------
+    >>> from calibrary import plots
+    >>> ax = plots.plot_reliability([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2, interval=False)
+    >>> plots.alternative(ax).split(". ")[0]
+    'Reliability diagram'
+    """
+    found = getattr(figure, "figure", figure)
+    parts = list(getattr(found, "calibrary_said", ()))
+    for ax in [ax for outer in found.axes for ax in (outer, *outer.child_axes)]:
+        parts += getattr(ax, "calibrary_said", ())
+        for some in spots(ax):
+            words = shown_spots(ax, some)[2]
+            if words:
+                few = words[:: max(1, -(-len(words) // _SAID))]
+                parts.append(f"{len(words)} points: " + "; ".join(", ".join(w.split("\n")) for w in few))
+    return ". ".join(part.rstrip(". ") for part in parts if part) + "." if parts else ""

@@ -219,7 +219,7 @@ _WIDTH, _HEIGHT, _EDGE = 360, 62, 30
 
 def picture(result: Any) -> Markup | None:
     """A number line with the interval and its estimate, or with the range of the draws and the statistic."""
-    middle = getattr(result, "estimate", getattr(result, "difference", None))
+    middle: Any = getattr(result, "estimate", getattr(result, "difference", None))
     if _is_number(middle) and all(_is_number(getattr(result, name, None)) for name in ("low", "high")):
         level = getattr(result, "confidence_level", None)
         dot = "estimate" if hasattr(result, "estimate") else "difference"
