@@ -175,3 +175,11 @@ def test_every_row_that_was_left_out_is_counted_once(messy):
         "with a label to leave out": 2, "without diagnosis": 1, "without model_risk": 1, "invalid": 3
     }  # fmt: skip
     assert len(found.y) + sum(found.left_out.values()) == 11
+
+
+def test_one_problem_beside_rows_left_out_is_counted_as_in_the_file(tmp_path):
+    path = tmp_path / "percent.csv"
+    path.write_text("died,risk\n1,\n0,\n1,60%\n0,20%\n")
+    with pytest.raises(ProblemsError, match="has 1 problem ") as found:
+        read_predictions(path, label="died", prob=["risk"], drop_missing=True)
+    assert [(p.rows, p.remedy) for p in found.value.problems] == [((4, 5), "--percent")]

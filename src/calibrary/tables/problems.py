@@ -51,7 +51,7 @@ class ProblemsError(InputError, RefusedError):
         cells += [(plain(p.column), plain(p.what), p.place, p.remedy) for p in problems]
         widths = [max(len(row[j]) for row in cells) for j in range(3)]
         lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[3]]) for row in cells)
-        first = f"{plain(name, None)} has {len(problems)} problems (rows are counted {rows}):"
+        first = f"{plain(name, None)} has {counted(len(problems), 'problem')} (rows are counted {rows}):"
         ValueError.__init__(self, "\n".join([first, *lines]))
 
 
@@ -64,9 +64,12 @@ def refuse_problems(
     keep: NDArray[np.bool_],
     first_row: int,
 ) -> None:
-    """Refuse a table with several problems, all at once; one alone is refused where it is met, in one sentence."""
+    """Refuse a table with several problems, all at once; one alone is refused where it is met, in one sentence.
+
+    Where it is met rows are counted without those left out, so the table also shows one problem if any may be left out.
+    """
     found = list(_problems(values, label, columns, how, keep, first_row))
-    if len(found) > 1:
+    if len(found) > 1 or (found and (how.drop_missing or how.drop_invalid or not keep.all())):
         raise ProblemsError(name, found)
 
 
