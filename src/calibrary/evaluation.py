@@ -36,7 +36,7 @@ from calibrary.inference.verbs.imputed import completed, refuse_beside_imputatio
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.facts import FAMILIES
-from calibrary.metrics.machinery.measure import perfect_of
+from calibrary.metrics.machinery.measure import perfect_of, said_bins
 from calibrary.question import Question
 
 __all__ = [
@@ -449,7 +449,7 @@ def _computed(entry: Entry, sample: Sample, question: Question) -> _Measured:
             entry.check(own.options)
             statistic = as_statistic(entry, sample, own)
             named = statistic.named
-            known = sample.data.note_for(entry, own)
+            known = sample.data.note_for(entry, own.changed(options=statistic.question.options))
     except RefusedError as error:
         return _Measured(skipped=str(error))
     except Exception as error:
@@ -457,7 +457,7 @@ def _computed(entry: Entry, sample: Sample, question: Question) -> _Measured:
     facts: dict[str, Any] = {
         "id": entry.key, "name": entry.title, "family": entry.family, "range": statistic.range, "better": entry.better,
     }  # fmt: skip
-    note = _joined(known, *dict.fromkeys(said))
+    note = _joined(known, said_bins(own.options, statistic.question), *dict.fromkeys(said))
     rows = tuple(
         Row(
             **facts,

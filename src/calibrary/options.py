@@ -118,7 +118,7 @@ class Option:
         if self.kind == "flag":
             if not isinstance(value, bool) and type(value).__name__ != "bool":
                 raise RefusedError(f"{named}{in_sentence(value)} is neither True nor False")
-        elif self.values and (self.kind == "choice" or isinstance(value, str)):
+        elif self.what != "whole" and self.values and (self.kind == "choice" or isinstance(value, str)):
             if not isinstance(value, str) or value not in self.values:
                 raise RefusedError(f"{named}{in_sentence(value)} is not known: {suggest(value, self.values)}")
         elif self.what == "metric":
@@ -130,6 +130,8 @@ class Option:
                 self._check_number(place, one)
 
     def _check_number(self, place: str, value: Any) -> None:
+        if isinstance(value, str) and value in self.values:
+            return
         whole, share = self.what == "whole", self.what == "share"
         real = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         least, most = (0.0, 1.0) if share else (self.least, self.most)
@@ -139,6 +141,7 @@ class Option:
             return
         words = f"between {low} and {high}" if low and high else f"of at least {low}" if low else f"of at most {high}"
         asked = f"a {'whole ' if whole else ''}number {words if low or high else ''}".rstrip()
+        asked = " or ".join([asked, *map(repr, self.values)])
         percent = "" if not share or not real or not 1 < value <= 100 else f", such as {value / 100:g} for {value:g}%"
         raise RefusedError(f"{place}{in_sentence(value)}: pass {asked}{percent}")
 

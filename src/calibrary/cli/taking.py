@@ -57,7 +57,16 @@ def _typed(o: Option, headings: bool) -> Any:
     if o.argument:
         return Annotated[annotation, typer.Argument(help=o.said)]
     panel = None if o.first or not headings else o.group or None
-    return Annotated[annotation, typer.Option(*o.words, help=o.said, hidden=o.hidden, rich_help_panel=panel)]
+    words: dict[str, Any] = {"parser": _number_or_word, "metavar": "INTEGER"} if o.what == "whole" and o.values else {}
+    return Annotated[annotation, typer.Option(*o.words, help=o.said, hidden=o.hidden, rich_help_panel=panel, **words)]
+
+
+def _number_or_word(text: str) -> int | str:
+    """A whole number, or a word that the option's own check accepts or refuses."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def given_options(command: Any) -> dict[str, str]:

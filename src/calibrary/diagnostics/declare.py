@@ -13,7 +13,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Metric
 from calibrary.metrics.machinery.declare import public as public_function
-from calibrary.metrics.machinery.measure import usual_average, views_of
+from calibrary.metrics.machinery.measure import usual_average, views_of, with_bins
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.question import question_of
 
@@ -41,6 +41,7 @@ def diagnostic(
             if lens is not None and isinstance(question.lens, str) and question.lens == "auto":
                 k = data.read_as(entry.data_type, formula.__name__).k
                 question = question.changed(lens=lens(k, question.options))
+            question = with_bins(entry, data, question)
             combined = {"average": usual_average(entry, question)} if averages else {}
             of_views: Callable[..., Any] = formula
             return of_views(views_of(entry, data, question), **question.options, **combined)

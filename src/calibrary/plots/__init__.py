@@ -192,7 +192,7 @@ _WITH_BINS = ("overview", "reliability", "bar", "tilted-roof", "classes", "recal
 _WITH_AXIS = (*_WITH_BINS[1:], "smooth", "corp", "bias", "honest", "decision")
 
 
-def draw(kind: str, predictions: Any, *, n_bins: int | None = None, axis: Any = "auto", **options: Any) -> Any:
+def draw(kind: str, predictions: Any, *, n_bins: int | str | None = None, axis: Any = "auto", **options: Any) -> Any:
     """Draw a figure by name and return the matplotlib Figure.
 
     ``predictions`` are checked predictions, or matched detections, which have additional figures. ``n_bins`` is for
@@ -209,7 +209,7 @@ def draw(kind: str, predictions: Any, *, n_bins: int | None = None, axis: Any = 
     kinds = {**_DRAWN, **detection.DRAWN} if hasattr(predictions, "n_images") else _DRAWN
     if kind not in kinds:
         raise ValueError(f"kind={kind!r} is not a figure: {suggest(kind, kinds)}")
-    if n_bins is not None and kind in _WITH_BINS:
+    if n_bins not in (None, "auto") and kind in _WITH_BINS:
         options["n_bins"] = n_bins
     if axis != "auto":
         if kind not in _WITH_AXIS:

@@ -20,7 +20,7 @@ from calibrary.grouping import Groups, automatic_bins, group
 from calibrary.grouping.named import edges_among, refuse_idle_bins
 from calibrary.inference.draw.bands import on_labels, pointwise
 from calibrary.lookup import catalogue
-from calibrary.metrics.machinery.measure import measure
+from calibrary.metrics.machinery.measure import automatic, measure
 from calibrary.numerics.draw import generator
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
@@ -97,7 +97,7 @@ def reliability_data(
     y_true: Any,
     y_prob: Any = None,
     *,
-    n_bins: int | None = None,
+    n_bins: int | str | None = None,
     binning: Any = None,
     lens: Any = "auto",
     axis: Any = "auto",
@@ -114,9 +114,9 @@ def reliability_data(
     ----------
     y_true, y_prob : as everywhere
     n_bins, binning : number and kind of bins, or a list of edges
-        By default there are ten expected events and ten expected non-events for each bin, from 2 to 15 bins: of equal
-        width on an axis from 0 to 1, else with equally many expected events. The ECE of the caption keeps its own 15
-        bins. ``closed``, ``edges``, ``mass_rule`` and ``strategy`` are as for ECE.
+        By default ("auto") there are ten expected events and ten expected non-events for each bin, from 2 to 15 bins:
+        of equal width on an axis from 0 to 1, else with equally many expected events. The ECE of the caption keeps its
+        own 15 bins. ``closed``, ``edges``, ``mass_rule`` and ``strategy`` are as for ECE.
     axis : "auto", "probability", "zoomed", "log odds", or two probabilities
         The axis is 0 to 1 ("probability"), the part in which the predictions lie ("zoomed"), or that part in log odds;
         by default log odds if at least 90% of the predictions are within 0.1 of one end, and differ much.
@@ -144,6 +144,8 @@ def reliability_data(
     refuse_unknown(options, _OPTIONS, "plot_reliability")
     view, name = binary_view(y_true, y_prob, lens=lens, **checked)
     options |= {name: v for name, v in (("n_bins", n_bins), ("binning", binning)) if v is not None}
+    if automatic(options):
+        del options["n_bins"]
     refuse_idle_bins(options)
     drawn_on = axis_of(view, axis)
     bins, binned = _bins(view, drawn_on, options)

@@ -21,10 +21,12 @@ from calibrary.data.columns import takes_table
 from calibrary.data.identity import IdentifiedRows, refuse_misaligned, rows_of_result
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import evaluate_data
+from calibrary.grouping import automatic_bins
 from calibrary.inference import Comparison, adjust_pvalues, compare, decide
 from calibrary.inference.draw.waiting import WATCHED, progress_of
 from calibrary.inference.overall.decision import headline_view
 from calibrary.lookup import catalogue
+from calibrary.metrics.machinery.measure import automatic
 from calibrary.numerics.draw import seed_of
 from calibrary.question import Question
 from calibrary.reporting import words
@@ -112,12 +114,14 @@ def composed(data: Data, settings: ReportSettings) -> Report:
     """The report of data that were checked before and that contain their units and times."""
     p = data.read_as("predictions", "report")
     primary, draws, question = catalogue[settings.primary].key, settings.draws, settings.question
+    view, _ = headline_view(p, question)
+    if automatic(question.options):  # one number for headline, table and figures
+        question = question.with_options(n_bins=automatic_bins(view.c, view.w))
     centres = over_centres(p, settings.centre, question.confidence_level)
     evaluation = evaluate_data(
         data, question, metrics=_with_primary(settings.metrics, primary), ordinal=settings.ordinal,
         intervals=draws > 0, tests=draws > 0, primary=primary,
     )  # fmt: skip
-    view, _ = headline_view(p, question)
     decision = decide(data, question) if draws > 0 else None
     evaluation = one_truth(evaluation, decision, data, question)
     asked = settings.asked(primary, decision)
@@ -232,7 +236,7 @@ def compare_models(
     rng: Any,
     reference: str | None = None,
     outcomes: Mapping[str, Any] | None = None,
-    n_bins: int | None = None,
+    n_bins: int | str | None = None,
     **options: Any,
 ) -> tuple[tuple[str, Comparison], ...]:
     """Pairs of models by every metric given, as (metric, comparison); p-values adjusted by Holm over them all.

@@ -22,7 +22,9 @@ from calibrary.grouping.named import edges_among
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.facts import CellFacts
+from calibrary.metrics.machinery.measure import with_bins
 from calibrary.metrics.point.brier import brier_score
+from calibrary.question import Question
 from calibrary.scale.facts import default, fact_of, refusal
 
 __all__ = ["Accuracy", "accuracy"]
@@ -83,7 +85,8 @@ def accuracy(metric: str, state: Any, **options: Any) -> Accuracy:
     """
     rows = state.as_predictions() if hasattr(state, "as_predictions") else state
     entry = catalogue[metric]
-    return accuracy_of(rows, entry, entry.settled_keywords(options))
+    question = with_bins(entry, rows, Question(options=entry.settled_keywords(options)))
+    return accuracy_of(rows, entry, question.options)
 
 
 def worst(found: Sequence[Accuracy]) -> Accuracy:

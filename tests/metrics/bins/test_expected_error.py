@@ -484,7 +484,7 @@ def test_a_tolerance_takes_fewer_bins_and_rank_folds_ignore_row_order():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"n_bins": "auto"}, {"n_bins": 0}, {"base": "area"}, {"roof": "round"}, {"norm": 0}, {"empty": "one"},
+    [{"n_bins": "many"}, {"n_bins": 0}, {"base": "area"}, {"roof": "round"}, {"norm": 0}, {"empty": "one"},
      {"folds": "time"}, {"cv": 1}, {"tolerance": -1}, {"max_bins": 0}],
     ids=str,
 )  # fmt: skip
@@ -623,3 +623,76 @@ def test_free_roofs_are_straight_lines_of_any_slope_and_one_bin_finds_the_slope_
     # the exact distance of the line from the diagonal
     truth = np.mean(np.abs(0.3 - 0.6 * c))
     assert cal.fit_on_the_test_calibration_error(y, c, roof="free") == pytest.approx(truth, abs=0.02)
+
+
+# -- n_bins="auto" ------------------------------------------------------------------------------------
+
+#: Metrics with an option n_bins that need further inputs, or matched boxes, or whose usual map has no bins.
+_WITHOUT_BINS = {
+    "piece", "grouping_loss", "average_calibration_error", "d_ece", "laece", "egce", "ici", "ep", "eci", "map_error",
+    "e50", "e90", "emax", "error_at_level",
+}  # fmt: skip
+
+
+@pytest.fixture
+def few_events():
+    """About 60 expected events, so that a resample has five, six or seven tens of them."""
+    rng = np.random.default_rng(3)
+    c = rng.uniform(0.0, 0.4, 300)
+    return (rng.random(300) < c).astype(int), c
+
+
+def test_automatic_bins_have_ten_expected_events_each(few_events):
+    y, c = few_events
+    n = int(c.sum() / 10)
+    assert 5 <= n <= 6
+    tried = [entry for entry in cal.catalogue.values() if "n_bins" in entry.options and entry.id not in _WITHOUT_BINS]
+    assert len(tried) > 20
+    for entry in tried:
+        assert str(entry(y, c, n_bins="auto")) == str(entry(y, c, n_bins=n)), entry.id
+    assert cal.expected_calibration_error(y, c, n_bins="auto") != cal.expected_calibration_error(y, c, n_bins=n + 1)
+    binned = cal.map_error(y, c, map="bins", n_bins="auto")
+    assert binned == cal.map_error(y, c, map="bins", n_bins=n)
+
+
+@pytest.mark.filterwarnings("ignore:method='percentile' intervals of ece")
+def test_resamples_and_two_models_keep_the_automatic_number(few_events):
+    y, c = few_events
+    n, draws = int(c.sum() / 10), {"n_resamples": 99, "rng": 0}
+    for method in ("auto", "percentile"):
+        found, fixed = (cal.interval("ece", y, c, n_bins=b, method=method, **draws) for b in ("auto", n))
+        assert np.array_equal(found.replicates, fixed.replicates)
+        assert (found.low, found.high) == (fixed.low, fixed.high)
+        assert found.to_dict()["note"].endswith(f"n_bins='auto': {n} bins")
+        assert "auto" not in fixed.note
+    other = c / 2
+    fewest = int(other.sum() / 10)
+    assert fewest < n
+    for a, b in ((c, other), (other, c)):
+        found = cal.compare("ece", y, a, b, n_bins="auto", **draws)
+        fixed = cal.compare("ece", y, a, b, n_bins=fewest, **draws)
+        assert tuple(found) == tuple(fixed)
+        assert found.note.endswith(f"n_bins='auto': {fewest} bins")
+    table = cal.evaluate(y, c, metrics=["ece", "bs"], n_bins="auto")
+    assert [row.note for row in table.rows] == ["", f"n_bins='auto': {n} bins"]
+    assert cal.report(y, c, n_bins="auto", n_resamples=0, metrics=["ece"]).settings["n_bins"] == n
+
+
+def test_automatic_bins_count_weights_as_rows_and_read_states(few_events):
+    y, c = few_events
+    w = np.random.default_rng(0).integers(1, 4, len(c))
+    repeated = cal.expected_calibration_error(np.repeat(y, w), np.repeat(c, w), n_bins="auto")
+    assert cal.expected_calibration_error(y, c, n_bins="auto", sample_weight=w) == pytest.approx(repeated, abs=1e-14)
+    n, state = int(c.sum() / 10), cal.scale.State().update(y, c)
+    assert cal.compute("ece", state, n_bins="auto") == cal.compute("ece", state, n_bins=n)
+    assert cal.scale.accuracy("ece", state, n_bins="auto") == cal.scale.accuracy("ece", state, n_bins=n)
+
+
+def test_automatic_bins_are_refused_without_one_confidence_per_row(few_events):
+    y, p = multi()
+    assert cal.expected_calibration_error(y, p, n_bins="auto") >= 0.0  # top-label
+    for lens in ("class-wise", "full"):
+        with pytest.raises(cal.RefusedError, match="one confidence per row"):
+            cal.expected_calibration_error(y, p, n_bins="auto", lens=lens)
+    with pytest.raises(cal.RefusedError, match="has no effect"):
+        cal.expected_calibration_error(*few_events, n_bins="auto", edges=[0, 0.5, 1])

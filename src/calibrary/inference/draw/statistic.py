@@ -23,7 +23,7 @@ from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
-from calibrary.metrics.machinery.measure import measure, numbers, views_of
+from calibrary.metrics.machinery.measure import measure, numbers, views_of, with_bins
 from calibrary.question import Question
 
 #: The seed of metrics that use random numbers themselves, the same in every replicate.
@@ -202,7 +202,7 @@ def read_call(
     else:
         data = entry.read(y_true, y_prob, keywords)
         data.read_as(entry.data_type, entry.id)
-        question = entry.question_of(keywords).changed(**settings)
+        question = with_bins(entry, data, entry.question_of(keywords).changed(**settings))
         entry.say_change(data, question)
         data = data.drawn_by(entry.lens_for(data, question))
     return sample_of(data.in_units(units, blocks), question.weight_type), question
@@ -223,7 +223,7 @@ def as_statistic(
         raise RefusedCallError(
             f"perfect={perfect!r} is only for your own functions: {entry.id} has a fixed perfect value"
         )
-    name, question = entry.key, entry.settled(question)
+    name, question = entry.key, with_bins(entry, sample.data, entry.settled(question))
     entry, options = entry.specialized(question.options)
     question = question.changed(options=options)
     own = inspect.signature(entry.formula).parameters.get("rng")

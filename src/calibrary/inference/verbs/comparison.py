@@ -33,7 +33,7 @@ from calibrary.inference.draw.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, together
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, studentized, triangle
 from calibrary.inference.methods.drawn import Drawn
@@ -42,7 +42,7 @@ from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.methods.units import why_not_flipped
 from calibrary.inference.result import ConfidenceInterval
 from calibrary.metrics.machinery.declare import Result
-from calibrary.metrics.machinery.measure import measure
+from calibrary.metrics.machinery.measure import automatic, measure, said_bins
 from calibrary.numerics.draw import generator, seed_of
 
 KINDS = ("basic", "percentile", "bc", "normal")
@@ -223,7 +223,9 @@ def compare(
     ways = {
         "joint": _joint, "bootstrap": _bootstrap, "studentized": _studentized, "swap": _swap, "paired-t": _paired_t,
     }  # fmt: skip
-    return ways[method](pair, settings)
+    found: Comparison = ways[method](pair, settings)
+    bins = said_bins(options, pair.on_first.question)
+    return replace(found, note="; ".join(filter(None, (found.note, bins)))) if bins else found
 
 
 def _refuse_second(why: str, y_prob_b: Any, y_true_b: Any, sample_weight_b: Any, paired: bool) -> None:
@@ -297,6 +299,9 @@ def _pair(
     second, asked_second = read_call(metric, *b, of_b, weight_type=weight_type)
     if rows != "other":
         second = sample_of(meeting(first.data, second.data, rows == "own outcomes"), weight_type)
+    if automatic(of_a) and entry_of(metric) is not None:  # one number for both, with enough events by either model
+        fewest = min(asked.options["n_bins"], asked_second.options["n_bins"])
+        asked, asked_second = asked.with_options(n_bins=fewest), asked_second.with_options(n_bins=fewest)
     return _Pair(as_statistic(metric, first, asked), as_statistic(metric, second, asked_second))
 
 

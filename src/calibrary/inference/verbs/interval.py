@@ -23,6 +23,7 @@ from calibrary.inference.ranges import ANYWHERE
 from calibrary.inference.result import IntervalResult
 from calibrary.inference.verbs.imputed import imputed_interval, refuse_beside_imputations
 from calibrary.metrics.machinery.declare import refuse_settings_beside
+from calibrary.metrics.machinery.measure import said_bins
 
 __getattr__ = old_names(__name__)
 
@@ -165,6 +166,8 @@ def interval(
     statistic = as_statistic(metric, sample, question, perfect=perfect)
     asked = question.changed(**settings)
     result = interval_of(statistic, choice_of(statistic, method), asked, level, clip)
+    if bins := said_bins(options, statistic.question):
+        result = replace(result, note="; ".join(filter(None, (result.note, bins))))
     if result.method in ("inversion", "triangle") and result.path != "units":
         return replace(result, asymptotic_pvalue=own_pvalue(statistic))
     return result

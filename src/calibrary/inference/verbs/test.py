@@ -17,7 +17,7 @@ from calibrary.lookup.by_name import catalogue, of_metric
 from calibrary.lookup.study_findings import too_few
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
 from calibrary.metrics.machinery.entry import Test, own_options
-from calibrary.metrics.machinery.measure import views_of
+from calibrary.metrics.machinery.measure import views_of, with_bins
 from calibrary.question import question_of
 
 #: Above this many rows labels are not redrawn for a metric over all pairs.
@@ -152,7 +152,7 @@ def _trusted(entry: Entry, data: Data, keywords: Mapping[str, Any]) -> bool:
     if isinstance(trusted, bool):
         return trusted
     options = {n: v for n, v in keywords.items() if n in entry.options or n in ("lens", "average", "r")}
-    question = question_of(options, entry.options)
+    question = with_bins(entry, data, question_of(options, entry.options))
     views = views_of(entry, data, question).views
     holds = all(trusted(view, question.options) for view in views)
     rows = max(view.n for view in views)

@@ -19,8 +19,11 @@ binning : "width", "mass", "area", "points", "unique", "sweep", a list of edges 
     How confidences are put in bins: bins of equal width, of equal mass, of equal width x mass, of ``points_per_bin``
     rows each, one bin per distinct confidence, the largest number of bins whose mean labels rise with confidence, bins
     between your own edges (``[0, 0.1, 0.5, 1]``), or an object of :mod:`calibrary.grouping`.
-n_bins : int
-    Number of bins; empty bins are counted.
+n_bins : int or "auto"
+    Number of bins; empty bins are counted. "auto" is the number with about ten expected events and ten expected
+    non-events per bin, from 2 to 15 (:func:`calibrary.grouping.automatic_bins`), after the rule of a minimum expected
+    frequency in chi-squared tests (Cochran 1954). It is chosen from all rows, the weights as counts, before any are
+    resampled; the note of an interval, of a comparison and of a row of a table says it.
 closed : "right" or "left"
     The side on which equal-width bins and ``edges`` are closed.
 mass_rule : "floor", "split", "round" or "quantile"
@@ -45,7 +48,7 @@ strategy : "uniform" or "quantile", optional
 class Bins(Common, total=False):
     """Keywords that refine the choice of bins."""
 
-    n_bins: int
+    n_bins: int | str
     closed: str
     mass_rule: str
     edges: Any

@@ -40,7 +40,7 @@ from calibrary.metrics.machinery.entry import (
 )
 from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
 from calibrary.metrics.machinery.forms import of_stacks
-from calibrary.metrics.machinery.measure import each_view, measure, usual_average, views_of
+from calibrary.metrics.machinery.measure import automatic, each_view, measure, usual_average, views_of, with_bins
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
 from calibrary.metrics.machinery.trust import Trust, enough_uncertain
@@ -159,7 +159,7 @@ def _computing(entry: Entry) -> Callable[[Any, Any, dict[str, Any]], Any]:
             return measure(entry, p)
         data = read(first, second, keywords)
         entry.check(keywords)
-        if plain and data.plain and (any_weight or not data.weighted):
+        if plain and data.plain and not automatic(keywords) and (any_weight or not data.weighted):
             looked = looking.intersection(keywords)
             if not looked:
                 return formula(data, **keywords)
@@ -304,7 +304,7 @@ class OwnTest:
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """Run the test with its own null distribution."""
-        seen, question = entry.seen(data), entry.settled(question)
+        seen, question = entry.seen(data), with_bins(entry, data, entry.settled(question))
         seen.check_law(entry.lens_for(seen, question))
         views = views_of(entry, data, question)
         if not views.several:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError
 from calibrary.data import Data
 from calibrary.data.views import Views
+from calibrary.grouping import automatic_bins
 from calibrary.metrics.machinery.by import Parts, over_parts
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.question import PLAIN, Question
@@ -26,6 +27,7 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     """The metric on data, as the question specifies: a number, an array with one value per view, or a result object."""
     if entry.settings:
         data, question = entry.seen(data), entry.settled(question)
+    question = with_bins(entry, data, question)
     if question.by is not None:
         whole = question.changed(by=None)
         return over_parts(entry, data, question.by, lambda part: numbers(measure(entry, part, whole), entry.fields))
@@ -39,6 +41,35 @@ def measure(entry: Entry, data: Data, question: Question = PLAIN) -> Any:
     if entry.id in views.known and not question.options:
         return views.known[entry.id]
     return combined(entry, each_view(entry.formula, views, question), views, question)
+
+
+def with_bins(entry: Entry, data: Data, question: Question) -> Question:
+    """The question with the number of bins of all these rows in place of ``n_bins="auto"``.
+
+    It is chosen where the question is made, so that parts and resamples of the rows have the same number.
+    """
+    if not automatic(question.options):
+        return question
+    if entry.data_type != "predictions":
+        raise RefusedError(f"{entry.id} has no bins of one confidence per row: n_bins='auto' needs a number here")
+    seen, asked = entry.seen(data), entry.settled(question)
+    views = seen.through(entry.lens_for(seen, asked)).views
+    if len(views) != 1 or not getattr(views[0], "binary", False):
+        raise RefusedError(
+            "n_bins='auto' counts the expected events of one confidence per row: pass a number of bins, or use "
+            "lens='binary' or 'top-label'"
+        )
+    return question.with_options(n_bins=automatic_bins(views[0].c, views[0].w))
+
+
+def automatic(options: Mapping[str, Any]) -> bool:
+    """Whether these options leave the number of bins to the data."""
+    return isinstance(options.get("n_bins"), str) and options["n_bins"] == "auto"
+
+
+def said_bins(options: Mapping[str, Any], used: Question) -> str:
+    """The number of bins that was used in place of ``n_bins="auto"``, for a note."""
+    return f"n_bins='auto': {used.options['n_bins']} bins" if automatic(options) and "n_bins" in used.options else ""
 
 
 def shows_itself(entry: Entry, data: Data, question: Question) -> bool:

@@ -125,6 +125,8 @@ class MetricOption:
             raise RefusedError(f"{self.name}={value!r} must be {self._wanted}")
 
     def _check_word(self, value: str) -> None:
+        if self.name == "n_bins" and value == "auto":
+            return
         if self.choices and "str" in self.kinds:
             one_of(self.name, value, self.choices)
         elif not self.kinds & {"str", "any"}:
