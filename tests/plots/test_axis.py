@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import matplotlib as mpl
+import matplotlib.figure
 import numpy as np
 import pytest
 
@@ -138,8 +141,21 @@ def test_several_models_share_an_axis(rare, ordinary):
     assert ax.get_xscale() == "logit"
     assert len(ax.child_axes[0].patches) == 2  # a histogram of each
     whole = plots.plot_reliability({"one": (y, c), "two": ordinary}, n_resamples=0)
-    assert whole.get_xscale() == "linear"
+    assert whole.get_xscale() == "logit"  # on 0 to 1 the rare model would be in the corner
+    low, high = whole.get_xlim()
+    assert low < np.quantile(c, 0.01)
+    assert high > np.quantile(ordinary[1], 0.99)
     assert len(whole.child_axes[0].patches) == 2
+
+
+def test_labels_of_a_small_picture_do_not_overlap():
+    figure = mpl.figure.Figure((2.6, 2.6))
+    ax = figure.add_subplot()
+    plots.plot_reliability(*drawn(0.0, 3.5, 3000), axis="log odds", n_resamples=0, ax=ax)
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert len(boxes) >= 3
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_no_line_crosses_an_empty_bin_or_leads_to_one_without_events():
@@ -227,3 +243,22 @@ def test_the_old_name_of_the_recalibration_figure_s_axis_works_and_warns(rare):
     with pytest.warns(DeprecationWarning, match="use axis="):
         data = plots.recalibration_data(*rare, window=(0.0, 0.1))
     assert data.window == (data.axis.low, data.axis.high) == (0.0, 0.1)
+
+
+def test_neighbouring_figures_explain_the_same_side():
+    for shift, word in ((1.0, "Above the diagonal"), (-1.0, "Below the diagonal")):
+        y, c = drawn(0.0, 1.0, 400, shift)
+        for plot in (plots.plot_reliability, plots.plot_corp, plots.plot_smooth_reliability):
+            figure = plot(y, c, n_resamples=19).figure
+            assert word in " ".join(text.get_text().replace("\n", " ") for text in figure.findobj(mpl.text.Text)), plot
+
+
+@pytest.mark.filterwarnings("error:overflow")
+@pytest.mark.parametrize("options", [{}, {"band": "honest"}], ids=str)
+def test_certain_predictions_on_log_odds_do_not_overflow(rare, options, tmp_path):
+    y, c = (np.r_[0.0, 1.0, values] for values in rare)
+    plots.plot_corp(y.astype(int), c, axis="log odds", n_resamples=19, **options).figure.savefig(tmp_path / "corp.png")
+    sure, p = np.repeat([0, 1], 300), np.repeat([0.01, 0.99], 300)
+    p = np.column_stack([1 - p, p / 2, p / 2])
+    figure = plots.small_multiples(sure, p, axis="log odds")
+    figure.savefig(tmp_path / "small.png")

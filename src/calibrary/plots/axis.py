@@ -177,6 +177,12 @@ def together(axes: Iterable[Axis]) -> Axis:
     return Axis(kinds[0], min(low), max(high)) if len(set(kinds)) == 1 else Axis()
 
 
+def in_log_odds(axes: Iterable[Axis]) -> bool:
+    """Whether figures that differ in kind share log odds, because one of them would be in a corner of 0 to 1."""
+    kinds = {axis.kind for axis in axes}
+    return len(kinds) > 1 and "log odds" in kinds
+
+
 def _between(ends: Any) -> Axis:
     pair = as_floats(ends, "axis")
     low, high = pair if pair.shape == (2,) else (1.0, 0.0)
@@ -207,7 +213,7 @@ def square(ax: Any, colors: style.Palette, axis: Axis, x: str, y: str) -> None:
     if axis.kind == "log odds":
         for set_scale in (ax.set_xscale, ax.set_yscale):
             set_scale("logit", nonpositive="clip")
-    at, text = axis.ticks
+    at, text = _labels(ax, axis)
     ends = axis.low, axis.high
     if axis.kind == "zoomed":
         room = 0.02 * (axis.high - axis.low)
@@ -216,6 +222,20 @@ def square(ax: Any, colors: style.Palette, axis: Axis, x: str, y: str) -> None:
     ax.set_xticks(at, text)
     ax.set_yticks(at, text)
     ax.minorticks_off()
+
+
+def _labels(ax: Any, axis: Axis) -> tuple[list[float], list[str]]:
+    """The ticks whose labels have room on these axes, those nearest to one half first."""
+    width = float(ax.get_position().width * ax.figure.get_figure(root=True).get_size_inches()[0])
+    kept: dict[float, str] = {}
+    for p, text in sorted(zip(*axis.ticks, strict=True), key=lambda tick: abs(tick[0] - 0.5)):
+        if all(
+            abs(axis.place(p) - axis.place(q)) * width > 0.04 * (len(text) + len(other)) + 0.08
+            for q, other in kept.items()
+        ):
+            kept[float(p)] = text
+    at = sorted(kept)
+    return at, [kept[p] for p in at]
 
 
 def strip_of(ax: Any, axis: Axis) -> Any:

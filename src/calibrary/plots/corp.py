@@ -17,7 +17,7 @@ from calibrary.metrics.curve.honest import honest_bounds
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, square
-from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, facts
+from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, direction, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
@@ -139,12 +139,13 @@ def plot_corp(ax: Any, look: style.Look, data: CorpData, *, diagram: str = "reli
     if bias:  # room for the histogram below what is drawn
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.14 * (high - low), high)
+    side = "Above" if data.weight @ (data.fit - data.score) > 0.0 else "Below"  # as the neighbours on a page
     return Said(
         "Bias by isotonic regression" if bias else "CORP reliability diagram",
         f"Brier score {number(data.brier)} = miscalibration {number(data.miscalibration)} (MCB) - discrimination "
         f"{number(data.discrimination)} (DSC) + uncertainty {number(data.uncertainty)} (UNC) · "
         + facts(data.n, data.lens, "" if bias else data.axis.said),
-        f"{_about(data)} Bottom: where the predictions lie.",
+        f"{_about(data)} {'' if bias else direction(data.lens, side) + ' '}Bottom: where the predictions lie.",
         legend="upper right" if bias else "upper left",
     )
 
@@ -176,7 +177,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     at = style.corners(data.low, 500)
     base = data.score[at] if bias else 0.0
     ax.fill_between(
-        data.score[at],
+        data.axis.near(data.score[at]),
         data.axis.near(data.low[at]) - base,
         data.axis.near(data.high[at]) - base,
         color=look.gray,
@@ -188,12 +189,12 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
 
 def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     """A band of steps: a lower bound extends to the right of its score, an upper bound to the left."""
-    at = np.concatenate(([0.0], data.score, [1.0]))
+    at = data.axis.near(np.concatenate(([0.0], data.score, [1.0])))
     lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
     new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces at which the bound changes
-    x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], 1.0)]).ravel()
+    x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], at[-1])]).ravel()
     base = x if bias else 0.0
-    low, high = np.repeat(lower[new], 2) - base, np.repeat(upper[new], 2) - base
+    low, high = (data.axis.near(np.repeat(end[new], 2)) - base for end in (lower, upper))
     ax.fill_between(x, low, high, color=look.gray, alpha=0.2, lw=0, label=_band_name(data))
     for edge in (low, high):
         ax.plot(x, edge, color=look.gray, lw=0.8, alpha=0.8, zorder=2)
@@ -207,13 +208,14 @@ def _draw_fit(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     last = np.append(first[1:] - 1, len(data.fit) - 1)
     at = np.unique(np.concatenate([first, last]))
     height = data.fit - data.score if bias else data.axis.near(data.fit)
-    ax.plot(data.score[at], height[at], color=look.gap, lw=1.1, zorder=3, label=_FIT)
-    points = np.column_stack([data.score, height])
+    score = data.axis.near(data.score)
+    ax.plot(score[at], height[at], color=look.gap, lw=1.1, zorder=3, label=_FIT)
+    points = np.column_stack([score, height])
     flat = last > first
     stretches = np.stack([points[first[flat]], points[last[flat]]], axis=1)
     ax.add_collection(LineCollection(list(stretches), color=look.gap, lw=3, zorder=4, capstyle="round"))
     if len(data.fit) == 1:
-        ax.plot(data.score, height, "o", color=look.gap, ms=5, zorder=4)
+        ax.plot(score, height, "o", color=look.gap, ms=5, zorder=4)
     cases = np.add.reduceat(data.weight, first)
     middle = np.add.reduceat(data.weight * data.score, first) / cases
 

@@ -21,7 +21,7 @@ from calibrary.data.predictions import Predictions, predictions
 from calibrary.inference.draw.resampling import alpha_of, least_draws
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.runs import run_starts
-from calibrary.plots.axis import together
+from calibrary.plots.axis import in_log_odds, together
 from calibrary.question import Question
 
 #: Resampled figures merge confidences closer than this fraction: far below their Monte-Carlo noise.
@@ -160,6 +160,8 @@ def on_one_axis(
 ) -> dict[str, Any]:
     """The figure data of several models on one axis."""
     made = each_model(models, make, axis=axis, **options)
+    if in_log_odds(data.axis for data in made.values()) and not any(isinstance(m, FigureData) for m in models.values()):
+        made = each_model(models, make, axis="log odds", **options)
     shared = together(data.axis for data in made.values())
     other = {name: models[name] for name, data in made.items() if data.axis != shared}
     again = {name: given for name, given in other.items() if not isinstance(given, FigureData)}

@@ -14,7 +14,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import automatic_bins, group
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, square, strip_of, together
+from calibrary.plots.axis import WHOLE, Axis, axis_of, event_bins, in_log_odds, square, strip_of, together
 from calibrary.plots.data import FigureData, axis_names, binary_view, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import bin_words, series, tooltips
@@ -119,7 +119,8 @@ def recalibration_data(
     p = gain.predictions
     views = [binary_view(p.view(p.y, q), lens=lens, r=r) for q in (p.probability, gain.cross_fitted[row.map])]
     name = views[0][1]
-    drawn_on = together(axis_of(view, axis) for view, _ in views)
+    axes = [axis_of(view, axis) for view, _ in views]
+    drawn_on = together([axis_of(view, "log odds") for view, _ in views] if in_log_odds(axes) else axes)
     n_bins = min(gain.n_bins, automatic_bins(views[0][0].c, views[0][0].w))
     binning = binning or ("width" if drawn_on.whole else "events")
     before, after = (_bins(view, drawn_on, binning, n_bins, confidence_level) for view, _ in views)

@@ -373,8 +373,8 @@ def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, labe
     if data.error == "consistency":
         ax.vlines(
             data.confidence,
-            data.low,
-            data.high,
+            data.axis.near(data.low),
+            data.axis.near(data.high),
             color=look.light,
             lw=6,
             zorder=2,
@@ -396,9 +396,9 @@ def _points(
     """The markers of some bins, with their error bars."""
     if not chosen.any():
         return
-    x, y = data.confidence[chosen], np.clip(data.outcome[chosen], *data.axis[1:])
+    x, y = data.axis.near(data.confidence[chosen]), np.clip(data.outcome[chosen], *data.axis[1:])
     if data.error not in (None, "consistency"):
-        error = np.maximum([y - data.low[chosen], data.high[chosen] - y], 0.0)
+        error = np.maximum([y - data.axis.near(data.low[chosen]), data.axis.near(data.high[chosen]) - y], 0.0)
         ax.errorbar(x, y, yerr=error, fmt="none", ecolor=color, elinewidth=1.2, capsize=2.5, zorder=3, alpha=strength)
     size = 16 + 50 * data.weight[chosen] / data.weight.max()
     if data.certain[chosen].all():  # an open marker: nothing, or nothing else, was observed
