@@ -34,7 +34,7 @@ class NullData(FigureData):
 
 
 def null_data(
-    metric: str, y_true: Any, y_prob: Any = None, *, n_resamples: int = 999, rng: Any = 0, **options: Any
+    metric: Any, y_true: Any, y_prob: Any = None, *, n_resamples: int = 999, rng: Any = 0, **options: Any
 ) -> NullData:
     """The null distribution of a metric, and its observed value."""
     checked = {k: options.pop(k) for k in ("sample_weight", "labels", "pos_label") if k in options}
