@@ -11,8 +11,15 @@ import scipy.stats
 
 import calibrary as cal
 from calibrary.base.errors import collected_warnings
-from calibrary.inference.draw.unit_law import UnitLaw, degrees_of_freedom, effective_squares, unit_law
+from calibrary.inference.draw.unit_law import (
+    UnitLaw,
+    degrees_of_freedom,
+    effective_squares,
+    null_weights,
+    unit_law,
+)
 from calibrary.inference.methods.studentized import Scores, untransformed
+from each import FULL
 
 
 @pytest.fixture(autouse=True)
@@ -79,13 +86,42 @@ def test_few_units_and_few_influential_units_give_a_warning_for_every_metric():
         with collected_warnings() as said:
             call()
         assert any(
-            "a few of the 75 units have most of the squared residuals, which is equivalent to 2" in text
+            "a few of the 75 units have most of the squared residuals, which is equivalent to fewer than 3 equal"
+            in text
             for text in said
         )
     c = rng.beta(8, 8, 1500)
     with collected_warnings() as said:
         cal.interval("bs", (rng.random(1500) < c).astype(int), c, units=unit, rng=0)
     assert not said
+
+
+def test_units_are_weighted_so_that_their_sums_have_mean_zero():
+    sums = np.concatenate([np.full(40, -1.0), np.full(8, 12.0)])
+    w = null_weights(sums)
+    assert w.sum() == pytest.approx(1.0)
+    assert w @ sums == pytest.approx(0.0, abs=1e-9)
+    assert w[40:].sum() == pytest.approx(1.0 / 13.0)  # eight of 48 became rarer
+    assert null_weights(np.tile([1.0, -1.0], 10)) == pytest.approx(np.full(20, 0.05))
+    assert null_weights(np.ones(20)) is None
+    assert null_weights(np.append(np.full(19, -1.0), 0.01)) is None  # one unit would have nearly all weight
+
+
+def test_weighted_units_vary_as_units_of_mean_zero():
+    sums = np.concatenate([np.full(40, -1.0), np.full(8, 12.0)])
+    law = UnitLaw(48, 8.0, weights=null_weights(sums))
+    drawn = law.factors(np.random.default_rng(0), 40_000) @ sums
+    assert drawn.mean() == pytest.approx(0.0, abs=0.5)
+    assert drawn.var() == pytest.approx(48 * 12.0 * 48 / 47, rel=0.03)  # 1 * 12/13 + 144 * 1/13 for each unit
+    assert np.mean(drawn**3) == pytest.approx(48 * 132.0 * (48 / 47) ** 1.5, rel=0.15)  # -12/13 + 12**3 / 13
+
+
+def test_similar_samples_give_one_warning_of_few_units():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for df in (3.2, 3.9, 4.6):
+            UnitLaw(70, df).say_few()
+    assert [str(w.message).split("equivalent to ")[1][:25] for w in said] == ["fewer than 5 equal units:"]
 
 
 def test_without_skewness_the_transformation_changes_nothing():
@@ -154,6 +190,31 @@ def test_the_level_where_predictions_are_sure_and_units_fail_together():
         y = (np.repeat(rng.random(20), 20) < c).astype(int)
         rejected += cal.test("ece", y, c, units=np.repeat(np.arange(20), 20), n_resamples=39, rng=seed).pvalue <= 0.05
     assert rejected <= 2  # before Student's law: eight of twelve
+
+
+def dependent(kind, factor, rng):
+    """Outcomes of units: a rare event that units share (its risk times ``factor``), or units of unequal size."""
+    if kind == "rare":
+        unit, c = np.repeat(np.arange(48), 25), scipy.special.expit(rng.normal(-3.2, 0.6, 1200))
+        shared = rng.random(1200) < 0.69
+        return np.where(shared, rng.random(48)[unit], rng.random(1200)) < factor * c, c, unit
+    unit = np.repeat(np.arange(60), np.ceil(np.exp(rng.normal(2.2, 1.0, 60))).astype(int))
+    z = 0.6 * rng.standard_normal(60)[unit] + 0.8 * rng.standard_normal(len(unit))
+    c = rng.beta(2.0, 2.0, len(unit))
+    return scipy.stats.norm.cdf(z) < np.clip(factor * c, 0.0, 0.99), c, unit
+
+
+@pytest.mark.parametrize(("kind", "factor", "low", "high"), [
+    ("rare", 1.0, 0.0, 0.065), ("rare", 2.0, 0.6, 1.0), ("sizes", 1.0, 0.01, 0.065), ("sizes", 1.25, 0.6, 1.0),
+])  # fmt: skip
+def test_the_overall_test_with_units_is_neither_silent_nor_too_ready(kind, factor, low, high):
+    n, rejected = 1000 if FULL else 60, 0
+    for seed in range(n):
+        y, c, unit = dependent(kind, factor, np.random.default_rng([seed, 3]))
+        data = cal.predictions(y.astype(int), c).in_units(unit)
+        rejected += cal.decide(data, cal.Question(rng=seed), detectable=False).rejected
+    error = 2.6 * math.sqrt(max(low * (1.0 - low), high * (1.0 - high)) / n)
+    assert low - error <= rejected / n <= high + error
 
 
 def test_brier_with_few_units_covers():

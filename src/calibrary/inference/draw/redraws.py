@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,8 +209,8 @@ def _flips(look: Look, n_resamples: int, rng: np.random.Generator) -> Null:
 
     def draws() -> Iterator[ResidualSums]:
         for size in chunks(n_resamples, n):
-            signs = law.scale(rng, size)[:, None] * (2.0 * rng.integers(0, 2, (size, n)) - 1.0)
-            yield ResidualSums(signs @ places, signs @ linear, None if classes is None else signs @ classes)
+            factors = replace(law, n=n).factors(rng, size)
+            yield ResidualSums(factors @ places, factors @ linear, None if classes is None else factors @ classes)
 
     of_classes = np.empty(0) if classes is None else np.sqrt((classes**2).sum(axis=0))
     return Null(draws(), (np.sqrt((linear**2).sum(axis=0)), of_classes), law.df)

@@ -17,8 +17,8 @@ certain        rows of probability 0 or 1 that were wrong    certainty that is w
 row of probability 0 or 1 was wrong. Redrawn labels are never wrong there, so its p-value is that of a binomial test
 with half the rounding unit of the confidences as probability, times the number of statistics. The largest of the
 others, each in its own standard deviations, is compared with the largest on labels redrawn from the predictions
-(max-T), and names the defect. With units, blocks or the images of detections, the residuals of whole units are flipped
-instead of redrawing labels.
+(max-T), and names the defect. With units, blocks or the images of detections, whole units are drawn (or the signs of
+their residuals) instead of labels.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         predictions ("monte-carlo"), which is valid for any metric and sample size; also if ``calibration_map`` or an
         ``alternative`` is given that the formula does not have. ``result.law`` is the choice.
     units : array-like of shape (N,), optional
-        The patient, prompt or user of each row. The residuals of whole units change sign, instead of redrawing labels
-        one by one.
+        The patient, prompt or user of each row. Whole units are drawn (or their residuals change sign), instead of
+        redrawing labels one by one.
     blocks : int or True, optional
         Rows are in time order, and are resampled in blocks of this length (True: N^(1/3)).
     **options
