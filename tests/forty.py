@@ -533,7 +533,7 @@ def _(folder: Path) -> str:
     return _arguments(verb="test", n_resamples=10**400)
 
 
-@attack("a band of 10^9 curves", "at most 100,000 is possible")
+@attack("a band of 10^9 curves", "at most 1,000,000 is possible")
 def _(folder: Path) -> str:
     y, p, _, _ = doors._data()
     return refused(lambda: cal.plots.smooth_data(y, p, n_resamples=10**9))

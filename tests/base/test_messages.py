@@ -57,7 +57,7 @@ def test_a_file_whose_error_has_no_message_is_refused_in_one_sentence(monkeypatc
         raise OSError
 
     monkeypatch.setattr(dataset, "dataset", fails)
-    with pytest.raises(InputError, match="cannot be read: OSError"):
+    with pytest.raises(InputError, match=r"result.parquet cannot be read as parquet \(OSError\)$"):
         read_result(path)
     with pytest.raises(RefusedError, match=r"cannot be read as parquet \(OSError\)"):
         cal.scale.scan(str(path), label="y", prob="p")
@@ -99,7 +99,7 @@ def test_an_advised_lens_is_taken(entry):
 
 @pytest.mark.parametrize(
     ("figure", "data", "option"),
-    [("plot_reliability", (Y, C), "bars"), ("plot_simplex", (K % 3, np.full((60, 3), 1 / 3)), "lens")],
+    [("plot_reliability", (Y, C), "bars"), ("plot_simplex", (K % 3, np.full((60, 3), 1 / 3)), "bars")],
 )
 def test_a_figure_names_itself_when_an_option_is_unknown(figure, data, option):
     pytest.importorskip("matplotlib")

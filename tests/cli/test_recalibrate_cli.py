@@ -349,7 +349,7 @@ def test_damaged_files_are_a_sentence(run, fitted, tmp_path):
         ("c.csv", b"p,x\n0.2,\xe9\n", "is not UTF-8 text"),
         ("d.parquet", b"PAR1", "d.parquet"),
         ("e.jsonl", b'{"p": 0.2}\n{"p": ', "line 2 is not JSON"),
-        ("f.jsonl", b"[0.2]\n", "line 1 is not an object"),
+        ("f.jsonl", b"[0.2]\n", "not an object"),
         ("g.json", b'[{"p": 0.2}, 3]', "not an object"),
     ):
         source, target = tmp_path / name, tmp_path / f"out_{name}"

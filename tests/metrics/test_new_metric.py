@@ -11,7 +11,7 @@ from calibrary.inference.draw.cells import takes_cells
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery import entry as machinery
 from calibrary.metrics.machinery.declare import CellFacts, TestResult, calibration_test, metric
-from calibrary.metrics.machinery.forms import CellForm, ReplicateForm
+from calibrary.metrics.machinery.forms import CellForm, InBlocks, ReplicateForm
 from calibrary.metrics.machinery.trust import enough_uncertain
 
 ID = "two_halves"
@@ -30,12 +30,11 @@ def declare(calls):
         calls.append("replicate")
         half = halves(view)
 
-        def value(new_w, new_y):
-            w = view.weight if new_w is None else new_w
-            step = np.bincount(half, w * (view.residual if new_y is None else new_y - view.c), minlength=2)
-            return size(step, w.sum())
+        def values(w, residual):
+            steps = np.stack([(w * residual)[:, half == k].sum(axis=1) for k in (0, 1)])
+            return np.abs(steps).sum(axis=0) / np.broadcast_to(w.sum(axis=-1), steps.shape[1:])
 
-        return value
+        return InBlocks(lambda y: values(view.weight, y - view.c), lambda w: values(w, view.residual))
 
     def cell_value(cells, options):
         calls.append("cells")

@@ -61,7 +61,7 @@ def page(world, seed, n=600):
     found = next(s for s in sections if s.key == "help").data
     for row in found["maps"]:
         told |= {f"gain of {row['map']}": row["before"] - row["after"], f"ECE after {row['map']}": row["ece"]}
-    told["ECE before"] = error_of(c, y)
+    told |= {"ECE before": error_of(c, y), "confidence": c.mean(), "outcome": y.mean()}
     own = next(s for s in sections if s.key == "affected").data["own_maps"]
     weight = [len(site) / 2.0] * 2  # both sites are of one size: the gain of all rows is the mean of theirs
     told["gain by site"] = float(np.average([row["gain"] for row in own[0]["segments"]], weights=weight))

@@ -560,8 +560,8 @@ def test_where_is_answered_or_refused_in_our_words(place: str) -> None:  # noqa:
         ({"site": ["A", 5]}, r"where\['site'\] has 5"),
         ({"site": "\ud800"}, "is not valid text"),
         ({"site": object()}, r"where\['site'\] holds .* must hold texts"),
-        (5, "where=5 is not a mapping"),
-        ("site", "where='site' is not a mapping"),
+        (5, "where=5 must be a dict"),
+        ("site", "where='site' must be a dict"),
     ):  # fmt: skip
         with pytest.raises(RefusedError, match=words) as error:
             store.window(where=given)  # type: ignore[arg-type]
@@ -570,7 +570,7 @@ def test_where_is_answered_or_refused_in_our_words(place: str) -> None:  # noqa:
 
 def test_a_folder_in_place_of_a_file_and_a_number_in_place_of_a_name_are_refused(tmp_path: Path) -> None:
     store = three_days(tmp_path)
-    with pytest.raises(RefusedError, match="by=5 is not a name"):
+    with pytest.raises(RefusedError, match="by=5 must be a word or a list"):
         store.window(by=5)  # type: ignore[arg-type]
     file = Path(store.files()[0])
     file.unlink()

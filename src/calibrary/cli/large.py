@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrary.base.errors import RefusedError
 from calibrary.tables.endings import IN_BATCHES
 from calibrary.tables.guess import label_column, model_columns, refuse_weight
 from calibrary.tables.pieces import dataset_of, without_blanks
@@ -264,8 +265,12 @@ def read_result(path: Path) -> Any:
     kind = IN_BATCHES.get(path.suffix)
     if not path.is_file() or kind is None:
         raise InputError(f"{path} is not a table: pass a .parquet, .csv or .arrow file")
+    try:
+        dataset = dataset_of(str(path))[0]
+    except RefusedError as error:
+        raise InputError(str(error).removesuffix(": pass format= if it is something else")) from error
     with named_errors(str(path)):
-        table = dataset_of(str(path))[0].to_table()
+        table = dataset.to_table()
     if kind == "csv":
         table = pa.table({name: without_blanks(table.column(name)) for name in table.column_names})
     return table

@@ -96,6 +96,9 @@ def check_asked(given: Mapping[str, Any], own: Collection[str] = ()) -> None:
             )
 
 
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 def checks_options(function: _Verb) -> _Verb:
     """A public function that checks its options before it computes anything.
 
@@ -103,11 +106,14 @@ def checks_options(function: _Verb) -> _Verb:
     """
     parameters = inspect.signature(function).parameters
     keywords = {name: p for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
+    by_place = [name for name, p in parameters.items() if p.kind in _BY_PLACE]
+    free = len(keywords) < len(parameters)
 
     @functools.wraps(function)
     def called(*given: Any, **options: Any) -> Any:
-        named = {**dict(zip(keywords, given, strict=False)), **options}
-        check_asked({name: value for name, value in options.items() if not _is_default(keywords.get(name), value)})
+        named = {**dict(zip(by_place, given, strict=False)), **options}
+        known = {name: value for name, value in options.items() if free or name in keywords}
+        check_asked({name: value for name, value in known.items() if not _is_default(keywords.get(name), value)})
         for name, value in _unusual(named, keywords):
             check_type(name, value, str(keywords[name].annotation))
         return function(*given, **options)

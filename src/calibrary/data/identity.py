@@ -103,7 +103,7 @@ def knows_rows(verb: _Verb) -> _Verb:
         result, named = verb(*given, **keywords), {**dict(zip(names, given, strict=False)), **keywords}
         rows: IdentifiedRows | None = None
         if "answers" in named:
-            rows = IdentifiedRows(len(named["answers"]), index_of(named["answers"]))
+            rows = IdentifiedRows(result.n, index_of(named["answers"]))
         else:
             rows = IdentifiedRows.of(named["y_true"], named.get("y_prob"), named.get("outside"))
         object.__setattr__(result, "_about_rows", rows)

@@ -408,3 +408,7 @@ def _alarm_words(watch: TimeWatch) -> str:
         return "no alarm"
     since = "" if watch.since is None else f"from {watch.since} on: "
     return f"alarm at {watch.alarm}; {since}{watch.found.alternative.words}"
+
+
+#: Its name in version 0.3.
+Watch = TimeWatch
