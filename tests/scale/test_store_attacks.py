@@ -43,7 +43,7 @@ import calibrary as cal
 from calibrary.base.errors import RefusedError
 from calibrary.base.saved import SavedFileError
 from calibrary.cli.main import app
-from calibrary.scale import State, Store, merged, scan
+from calibrary.scale import State, Store, merged, scan, watch
 from calibrary.scale import store_log as log
 from calibrary.scale.store import as_day
 from calibrary.scale.store_log import WHOLE_EVERY
@@ -653,6 +653,16 @@ def test_a_store_of_0_3_is_read_and_goes_on(old: Path) -> None:
         again.upsert(some(1000 + again._log.snapshot().number), source="new", day="2026-10-04")
     again.compact(before="2026-10-09")
     assert Store(old).window("all").n == TOLD["n"] + 200 - 40 + 200
+
+
+def test_a_record_begins_with_the_days_of_a_store_of_0_3_and_never_counts_them_again(old: Path) -> None:
+    store, record = Store(old), old.parent / "record.npz"
+    first = watch(store, record=record)
+    assert (str(first.last), sum(part.n for part in first.segments)) == ("2026-10-03", TOLD["n"])
+    store.upsert(some(50), source="new", day="2026-10-04")
+    store.upsert(some(51), source="./c", day="2026-10-03")  # the correction of c comes too late for the record
+    assert sum(part.n for part in watch(store, record=record).segments) == TOLD["n"] + 200
+    assert sum(part.n for part in watch(store).segments) == TOLD["n"] + 200 - 40 + 200
 
 
 @pytest.mark.parametrize("harm", sorted({*HARMS} - {"written again"}))
