@@ -49,9 +49,10 @@ def test_the_page_sums_up_the_stored_cells():
     levels = [cell["rejects"] / cell["samples"] for cell in sampled.values() if cell["theta"] == 0.0]
     covers = [cell["covers"] / cell["samples"] for cell in sampled.values()]
     said = " ".join((ROOT / "docs" / "language.md").read_text(encoding="utf-8").split())
-    share = f"in {min(levels):.1%} to {max(levels):.1%} of samples in {len(levels)} settings"
-    assert f"{share}, and its interval covers in {min(covers):.0%} to {max(covers):.0%}" in said
+    assert f"in {len(levels)} simulated settings" in said
+    share = f"rejected calibrated answers in {min(levels):.1%} to {max(levels):.1%} of data sets"
+    assert f"{share}, and its 95% interval contained the true error in {min(covers):.0%} to {max(covers):.0%}" in said
     covers = [cell["covers"] / cell["samples"] for cell in judged]
-    assert f"intervals cover in {min(covers):.0%} to {max(covers):.0%} of samples" in said
+    assert f"95% intervals contained the true error in {min(covers):.0%} to {max(covers):.0%}. The" in said
     of_ece = [cell["rejects"] / cell["samples"] for name, cell in paired.items() if " bs " not in name]
     assert max(of_ece) < 0.01

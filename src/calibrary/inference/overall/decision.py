@@ -282,6 +282,8 @@ def _decided(
     tested = np.flatnonzero(~np.isnan(adjusted))
     impossible = float(look.w[_wrong_and_certain(look)].sum())
     ids, strength = read.ids, _strength(observed, drawn, pattern)
+    if path == "units":  # the sums were divided by the spread that was seen, and calibrated units may vary less
+        strength[1:4] /= drawn[:, 1:4].std(axis=0, ddof=1)
     if impossible > 0.0:
         certain = _certain_row(look, len(tested) + 1)
         rows, ids = (*rows, certain), (*ids, certain.id)
