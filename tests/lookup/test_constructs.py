@@ -16,6 +16,7 @@ import csv
 import importlib
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -534,6 +535,8 @@ def test_every_construct_is_computed():
 @each(COMPUTED)
 def test_what_answers_a_construct_computes(answer):
     check(answer)
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 # -- a constant in the place of a construct is noticed -----------------------------------------------------
