@@ -75,6 +75,13 @@ def test_the_default_tolerance_is_smaller_where_events_are_rare():
     assert tolerance_of(None, cal.predictions(1 - y, p)) == 0.0036  # of the rarer class, whichever it is
     assert tolerance_of(None, cal.predictions(*world(200))) == 0.05
     assert tolerance_of(0.1, cal.predictions(y, p)) == 0.1
+    nothing = np.zeros(1000, int)  # no event was seen: the predicted share stands for the observed one
+    assert (
+        tolerance_of(None, cal.predictions(nothing, p))
+        == tolerance_of(None, cal.predictions(1 - nothing, 1 - p))
+        == 0.004
+    )
+    assert tolerance_of(None, cal.predictions(nothing, 0.0 * p)) == 0.05
     for wrong in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(RefusedError, match="pass an ECE above 0 and below 1"):
             tolerance_of(wrong, cal.predictions(y, p))

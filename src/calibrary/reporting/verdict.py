@@ -98,7 +98,10 @@ class PageVerdict:
 
 
 def tolerance_of(given: float | None, data: Data) -> float:
-    """The tolerated ECE: the given one, else 0.05 or, of two classes, a fifth of the share of the rarer one."""
+    """The tolerated ECE: the given one, else 0.05 or, of two classes, a fifth of the share of the rarer one.
+
+    Where every label is the same, the share is the predicted one.
+    """
     if given is not None:
         if not 0.0 < float(given) < 1.0:
             raise RefusedError(f"tolerance={given!r}: pass an ECE above 0 and below 1, such as 0.05")
@@ -106,7 +109,9 @@ def tolerance_of(given: float | None, data: Data) -> float:
     p: Predictions = data.read_as("predictions", "a report")
     if p.k != 2 or data is not p:
         return TOLERANCE
-    return min(TOLERANCE, float(f"{OF_THE_RARER * float(p.class_share.min()):.2g}"))
+    shares = p.class_share if p.class_share.min() > 0.0 else p.mean(p.p)
+    tolerance = float(f"{OF_THE_RARER * float(shares.min()):.2g}")
+    return min(TOLERANCE, tolerance or TOLERANCE)
 
 
 def page_verdict(
