@@ -35,11 +35,12 @@ from navigation import heading, in_order  # noqa: E402
 import calibrary as cal  # noqa: E402
 from calibrary.evaluation import FAMILIES  # noqa: E402
 from calibrary.lookup.by_name import _ranked  # noqa: E402
+from calibrary.lookup.shapes import detected_by, detected_picture, detected_words  # noqa: E402
 from calibrary.lookup.study_findings import shown, stored  # noqa: E402
 from calibrary.metrics.machinery.declare import ENTRIES, Alias, Entry  # noqa: E402
 from calibrary.metrics.machinery.entry import FUNCTIONS, TESTS  # noqa: E402
 from calibrary.public import PUBLIC, Name  # noqa: E402
-from calibrary.study import CURVES, StudyResult  # noqa: E402
+from calibrary.study import StudyResult  # noqa: E402
 
 MOST_NAMES = 8  # in a table; more are folded
 RESPONSE_ROWS = 400  # of scripts/make_responses.py
@@ -250,45 +251,15 @@ def metric_page(e: Entry) -> str:
     return "\n".join(lines)
 
 
-#: The shapes of error in the study's worlds: words for each, and a curve that shows it if it depends on the confidence.
-_SHAPES = {
-    "over-confident": ("over-confidence", "temperature 0.6"),
-    "under-confident": ("under-confidence", "temperature 1.8"),
-    "shift": ("a shift up or down", "shift +0.4"),
-    "groups": ("different errors in 2 groups", "groups"),
-    "beta": ("unequal slopes at 0 and 1", "beta"),
-    "region": ("an error in one region", "region"),
-    "steps": ("five steps", "steps 5"),
-    "wave 2": ("a slow wave", "wave 2"),
-    "wave 10": ("a fast wave", "wave 10"),
-    "too extreme": ("a fit made too extreme", None),
-    "not extreme enough": ("a fit not extreme enough", None),
-    "overfitted": ("an overfitted model", None),
-    "by place": ("opposite errors by place", None),
-    "by group": ("opposite errors by group", None),
-    "far cases": ("errors of unusual rows", None),
-}
-_DETECTION_ROWS = 1000  # at this size, or the largest at which the metric was studied
-_OFTEN, _SELDOM = 0.9, 0.3
-_RARE = {"any of these, 5% events": "errors of all shapes where 5% of the rows are events"}
-
-
 def _detects(e: Entry) -> list[str]:
     """What it detects and what it misses: a sentence and a picture for each of its numbers, from the study."""
     lines: list[str] = []
     for name in _studied_names(e):
-        n = max(n for n in StudyResult(stored()).sizes if n <= _DETECTION_ROWS and name in stored()["sizes"][str(n)])
-        row = stored()["sizes"][str(n)][name]
-        if not row.get("power_by_family"):
-            continue
-        rows = _shapes(row)
-        title = f"{_part(name)}: " if "." in name else ""
-        lines += [
-            f"{title}{_in_words(rows)}",
-            "",
-            pictures.detected(rows, f"{heading(e)}: errors detected on {n:,} rows"),
-            "",
-        ]
+        n, rows = detected_by(name)
+        if rows:
+            title = f"{_part(name)}: " if "." in name else ""
+            picture = detected_picture(rows, f"{heading(e)}: errors detected on {n:,} rows")
+            lines += [f"{title}{detected_words(rows)}", "", picture, ""]
     if not lines:
         return []
     return [
@@ -300,36 +271,6 @@ def _detects(e: Entry) -> list[str]:
         "stated probability (horizontal axis).",
         "",
     ]
-
-
-def _shapes(row: dict[str, Any]) -> list[pictures.Row]:
-    """The shapes of error that a number was studied on, and all of them where events are rare."""
-    by = row["power_by_family"]
-    rows: list[pictures.Row] = [
-        (words, CURVES[curve].truth if curve else None, by[family])
-        for family, (words, curve) in _SHAPES.items()
-        if by.get(family) is not None
-    ]
-    rare = (row.get("power_by_law") or {}).get("rare")
-    return rows if rare is None else [*rows, (next(iter(_RARE)), None, rare)]
-
-
-def _in_words(rows: list[pictures.Row]) -> str:
-    """Which errors it nearly always detects, and which it mostly misses."""
-    detects = [_RARE.get(words, words) for words, _, share in rows if share >= _OFTEN]
-    misses = [_RARE.get(words, words) for words, _, share in rows if share < _SELDOM]
-    said = [f"it nearly always detects {_listed(detects)}"] if detects else []
-    said += [f"it mostly misses {_listed(misses)}"] if misses else []
-    text = (
-        ". ".join(part[0].upper() + part[1:] for part in said)
-        or "It detects every shape of error in some of the samples"
-    )
-    return f"{text}."
-
-
-def _listed(words: list[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _studied_names(e: Entry) -> list[str]:

@@ -13,6 +13,7 @@ import own
 from calibrary.base.claims import RULES
 from calibrary.base.markup import escaped
 from calibrary.base.numbers import number, percent
+from calibrary.lookup.study_findings import stored
 from calibrary.metrics.machinery.shown import sentence
 from truths import KnownTruth, holds
 
@@ -156,6 +157,14 @@ def test_a_metric_of_the_catalogue_shows_what_it_tells_you(name):
     assert shown.startswith(f"<p>{escaped(str(metric.meaning))}</p>")
     assert f"calibrary.{metric.function.__name__}" in shown
     assert shown.count("<tr>") <= 8
+
+
+def test_the_picture_of_a_metric_shows_what_the_study_says_of_it():
+    shown = cal.catalogue["ece"]._repr_html_()
+    by = stored()["sizes"]["1000"]["ece"]["power_by_family"]
+    assert f"over-confidence: {by['over-confident']:.0%}; under-confidence: {by['under-confident']:.0%}" in shown
+    assert "It nearly always detects over-confidence, different errors in 2 groups, an error in one region" in shown
+    assert cal.catalogue["cis"]._repr_html_().count('class="detected"') == 2  # the intercept and the slope
 
 
 def test_fields_are_written_by_what_they_are():

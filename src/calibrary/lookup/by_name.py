@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecated, suggest, warn
-from calibrary.base.markup import html_table
+from calibrary.base.markup import Markup, html_table
 from calibrary.base.text import squeezed
 from calibrary.data.columns import takes_table
 from calibrary.lookup.review_tables import ReviewTable, curve_named, nearest_to, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
+from calibrary.metrics.machinery.entry import PICTURES
 from calibrary.metrics.machinery.facts import Alias
 from calibrary.public import PUBLIC
 
@@ -172,6 +173,14 @@ class Catalogue(Mapping[str, Entry]):
 
 
 catalogue = Catalogue()
+
+
+@PICTURES.append
+def _detects(names: list[str]) -> Markup | None:
+    """The errors that each number of a metric detects."""
+    from calibrary.lookup.shapes import detects
+
+    return detects(names)
 
 
 def of_metric(verb: Callable[..., Any]) -> Callable[..., Any]:

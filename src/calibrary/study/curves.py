@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrary.data.checks import Array
+from calibrary.lookup import shapes
 
 
 @dataclass(frozen=True)
@@ -28,67 +29,23 @@ class CalibrationCurve:
     truth: Callable[[Array], Array]
 
 
-def _on_the_logit(change: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    def truth(c: Array) -> Array:
-        from scipy.special import expit, logit
-
-        return np.asarray(expit(change(np.asarray(logit(c)))))
-
-    return truth
-
-
-def temperature(slope: float) -> Callable[[Array], Array]:
-    """expit(slope x logit c): below 1 the model is over-confident, above 1 under-confident."""
-    return _on_the_logit(lambda x: slope * x)
-
-
-def _shift(by: float) -> Callable[[Array], Array]:
-    return _on_the_logit(lambda x: x + by)
-
-
-def _wave(periods: int) -> Callable[[Array], Array]:
-    return lambda c: c + 0.08 * np.sin(2.0 * np.pi * periods * c)
-
-
-def _steps(c: Array) -> Array:
-    return (np.minimum(np.floor(5.0 * c), 4.0) + 0.5) / 5.0
-
-
-def _beta(c: Array) -> Array:
-    """Beta calibration with different slopes at both ends."""
-    from scipy.special import expit
-
-    with np.errstate(divide="ignore"):
-        return np.asarray(expit(0.6 * np.log(c) - 1.3 * np.log1p(-c) - 0.4))
-
-
-def _region(c: Array) -> Array:
-    """Calibrated except between .6 and .85, where the event is a quarter less frequent than stated."""
-    return np.where((c >= 0.6) & (c < 0.85), 0.75 * c, c)
-
-
-def _groups(c: Array) -> Array:
-    """Half of the rows are from a group with over-confident predictions, half from one with too high predictions."""
-    return 0.5 * temperature(0.5)(c) + 0.5 * _shift(-0.5)(c)
-
-
 CURVES: dict[str, CalibrationCurve] = {
     curve.name: curve
     for curve in (
         CalibrationCurve("calibrated", 0, "calibrated", lambda c: c),
-        CalibrationCurve("temperature 0.8", 1, "over-confident", temperature(0.8)),
-        CalibrationCurve("temperature 0.6", 2, "over-confident", temperature(0.6)),
-        CalibrationCurve("temperature 0.4", 3, "over-confident", temperature(0.4)),
-        CalibrationCurve("temperature 1.3", 4, "under-confident", temperature(1.3)),
-        CalibrationCurve("temperature 1.8", 5, "under-confident", temperature(1.8)),
-        CalibrationCurve("shift +0.4", 6, "shift", _shift(0.4)),
-        CalibrationCurve("shift -0.4", 7, "shift", _shift(-0.4)),
-        CalibrationCurve("wave 2", 8, "wave 2", _wave(2)),
-        CalibrationCurve("wave 10", 9, "wave 10", _wave(10)),
-        CalibrationCurve("steps 5", 10, "steps", _steps),
-        CalibrationCurve("beta", 11, "beta", _beta),
-        CalibrationCurve("region", 12, "region", _region),
-        CalibrationCurve("groups", 13, "groups", _groups),
+        CalibrationCurve("temperature 0.8", 1, "over-confident", shapes.temperature(0.8)),
+        CalibrationCurve("temperature 0.6", 2, "over-confident", shapes.temperature(0.6)),
+        CalibrationCurve("temperature 0.4", 3, "over-confident", shapes.temperature(0.4)),
+        CalibrationCurve("temperature 1.3", 4, "under-confident", shapes.temperature(1.3)),
+        CalibrationCurve("temperature 1.8", 5, "under-confident", shapes.temperature(1.8)),
+        CalibrationCurve("shift +0.4", 6, "shift", shapes.shift(0.4)),
+        CalibrationCurve("shift -0.4", 7, "shift", shapes.shift(-0.4)),
+        CalibrationCurve("wave 2", 8, "wave 2", shapes.wave(2)),
+        CalibrationCurve("wave 10", 9, "wave 10", shapes.wave(10)),
+        CalibrationCurve("steps 5", 10, "steps", shapes.steps),
+        CalibrationCurve("beta", 11, "beta", shapes.beta),
+        CalibrationCurve("region", 12, "region", shapes.region),
+        CalibrationCurve("groups", 13, "groups", shapes.groups),
     )
 }
 
@@ -97,7 +54,7 @@ def curve_of_temperature(slope: float) -> CalibrationCurve:
     """A curve of any temperature; its number in the stream is the slope in thousandths."""
     return CalibrationCurve(
         f"temperature {slope:g}", 1000 + round(1000 * slope), "over-confident" if slope < 1 else "under-confident",
-        temperature(slope),
+        shapes.temperature(slope),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest, warn_once
-from calibrary.base.markup import element, html_table, markup
+from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.moved import RenamedFields
 from calibrary.base.plain import as_plain
 from calibrary.data import Data, as_data
@@ -263,7 +263,10 @@ class Entry(Facts, RenamedFields):
             "function": f"calibrary.{self.declared.function}",
         }
         rows = [(name, text) for name, text in facts.items() if text]
-        return markup(element("p", self.meaning), html_table(("", ""), rows))
+        names = (
+            [f"{self.id}.{self.part}"] if self.part else [self.id, *(f"{self.id}.{name}" for name, _ in self.fields)]
+        )
+        return markup(element("p", self.meaning), html_table(("", ""), rows), [draw(names) for draw in PICTURES])
 
     @property
     def _of_calibrated(self) -> str:
@@ -639,6 +642,8 @@ ENTRIES: LazyTable[Entry] = LazyTable(index, lambda id: Entry(**indexed_facts(id
 CODES: LazyTable[Code] = LazyTable(index, _declaring)
 FUNCTIONS: LazyTable[Callable[..., Any]] = LazyTable(index, _declaring)
 TESTS: LazyTable[Test] = LazyTable(_tested, _testing)
+#: What a higher floor shows of a metric's numbers in a notebook: functions of their names.
+PICTURES: list[Callable[[list[str]], Markup | None]] = []
 
 
 def declared_by(entry: Entry, presets: Mapping[str, Alias | None] | None = None) -> Declared:
