@@ -15,7 +15,7 @@ import calibrary.inference  # noqa: F401 - the catalogue is complete, whatever a
 import skips
 from calibrary.metrics.machinery.entry import FUNCTIONS
 from golden import arrays
-from paths import ROOT
+from paths import ROOT, TESTS
 
 # compiled files are kept even where the environment says otherwise: hundreds of tests start a process of their own
 sys.dont_write_bytecode = False
@@ -64,6 +64,13 @@ def pytest_addoption(parser):
         "last; of a metric whose file or card has changed keep all"
     )
     parser.addoption("--quick", action="store_true", help=text)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Only docstrings of src hold examples: a file of tests is not collected again as one of them."""
+    found = yield
+    return [one for one in found if TESTS not in file_path.parents or type(one) is pytest.Module]
 
 
 def pytest_ignore_collect(collection_path, config):
