@@ -92,8 +92,7 @@ _TABLE = {
         0.2 diagnostics.direction confidence_direction
         0.3 diagnostics.grades grade_tests
         0.2 diagnostics.reliability honest_band
-        0.1 diagnostics.reliability ece_knn_curve
-        0.1 diagnostics.reliability reliability_bins
+        0.1 diagnostics.reliability ece_knn_curve reliability_bins
         0.1 maps.nadaraya_watson smooth_calibration_curve
         0.4 trial.curves imputed_curve
     """,
@@ -101,15 +100,14 @@ _TABLE = {
     "metric": """
         0.1 metrics.bins.t_cal debiased_plugin_estimator
         0.2 metrics.point.set_coverage set_coverage
-        0.1 metrics.cumulative.running_sums kolmogorov_smirnov_calibration_error kuiper_calibration_error
-        0.2 metrics.decision.benefit net_benefit
-        0.2 metrics.decision.regret decision_loss
+        0.1 metrics.cumulative kolmogorov_smirnov_calibration_error kuiper_calibration_error
+        0.2 metrics.decision.cost net_benefit decision_loss bounded_brier bounded_log
         0.1 metrics.point.brier brier_score root_brier_score stratified_brier_score
         0.1 metrics.detection.binned average_calibration_error detection_expected_calibration_error
         0.1 metrics.detection.binned localization_aware_expected_calibration_error
         0.1 metrics.detection.binned localization_aware_adaptive_calibration_error
-        0.1 metrics.detection.global_errors expected_global_calibration_error quadratic_global_calibration
-        0.1 metrics.detection.global_errors spherical_global_calibration
+        0.1 metrics.detection.objects expected_global_calibration_error quadratic_global_calibration
+        0.1 metrics.detection.objects spherical_global_calibration
         0.1 metrics.detection.kernel detection_kernel_calibration_error
         0.2 metrics.detection.objects object_calibration_error
         0.1 metrics.bins.interval surrogate_interval_calibration_error random_interval_calibration_error
@@ -119,8 +117,8 @@ _TABLE = {
         0.1 metrics.bins.expected region_balanced_calibration_error label_binned_calibration_error
         0.1 metrics.bins.expected contraharmonic_calibration_error averaged_calibration_error
         0.2 metrics.curve.honest honest_error
-        0.1 metrics.bins.neighbors calbin nearest_neighbor_calibration_error
-        0.2 metrics.cumulative.averaged_two_bin averaged_two_bin_error
+        0.1 metrics.bins.overlapping calbin nearest_neighbor_calibration_error
+        0.2 metrics.cumulative averaged_two_bin_error
         0.1 metrics.kernel.residual smooth_calibration_error_residual logit_smoothed_calibration_error
         0.1 metrics.curve.cox cox_intercept_slope
         0.1 metrics.bins.hosmer_lemeshow hosmer_lemeshow
@@ -131,53 +129,44 @@ _TABLE = {
         0.2 inference.overall.sequential calibration_e_value ehl
         0.1 metrics.bins.combined harmonic_calibration_score well_calibration_ratio gebel_calibration_measure
         0.1 metrics.bins.debiased debiased_squared_calibration_error debiased_calibration_error
-        0.1 metrics.bins.fitted_map fit_on_the_test_calibration_error
-        0.1 metrics.bins.mean_split mean_split_calibration_error
-        0.1 metrics.bins.rejected_share test_based_calibration_error
+        0.1 metrics.bins.adaptive fit_on_the_test_calibration_error mean_split_calibration_error sweep_calibration_error
+        0.1 metrics.bins.partition test_based_calibration_error
         0.1 metrics.bins.partition proximity_informed_calibration_error proximity_bias_index
         0.1 metrics.bins.partition partitioned_calibration_error general_calibration_error
-        0.1 metrics.bins.signed expected_signed_calibration_error weighted_subset_miscalibration_score
-        0.1 metrics.bins.soft soft_binned_calibration_error differentiable_calibration_error
-        0.1 metrics.bins.sweep sweep_calibration_error
+        0.1 metrics.bins.expected expected_signed_calibration_error weighted_subset_miscalibration_score
+        0.1 metrics.bins.overlapping soft_binned_calibration_error differentiable_calibration_error
         0.1 metrics.bins.top_k top_k_calibration_error average_top_k_calibration_error
         0.2 metrics.curve.cross_fitted calibration_loss variational_error
-        0.1 metrics.curve.beta_area statistical_beta_calibration
+        0.1 metrics.curve.curve_tests statistical_beta_calibration knn_chi_squared_reliability parabolic_wald
         0.1 metrics.curve.errors calibration_map_error integrated_calibration_index calibration_error_percentile e50
         0.1 metrics.curve.errors e90 emax piecewise_linear_calibration_error piecewise_linear_logit_calibration_error
         0.1 metrics.curve.errors fott_beta_calibration_error
-        0.1 metrics.curve.index estimated_calibration_index
-        0.1 metrics.curve.neighbors knn_chi_squared_reliability
-        0.1 metrics.curve.reliability_map reliability_map_score
-        0.1 metrics.curve.wald parabolic_wald
-        0.2 metrics.decision.bounded bounded_brier bounded_log
+        0.1 metrics.curve.summaries estimated_calibration_index reliability_map_score
         0.1 metrics.curve.distance lower_distance interval_partition_distance
         0.2 metrics.curve.distance calibration_error_at_level
-        0.2 metrics.segments.fields field_relative_calibration_error
+        0.2 metrics.segments field_relative_calibration_error multicalibration_error multiaccuracy_error
         0.2 metrics.segments.grouping_loss grouping_loss
         0.1 metrics.kernel.beta beta_kernel_calibration_error
         0.1 metrics.kernel.embedded maximum_mean_calibration_error laplace_kernel_calibration_error
-        0.1 metrics.kernel.lipschitz lipschitz_calibration_error
+        0.1 metrics.kernel.residual lipschitz_calibration_error
         0.1 metrics.kernel.smooth mean_squared_calibration_error smooth_label_calibration_error
         0.1 metrics.kernel.smooth kernel_density_calibration_error
         0.1 metrics.kernel.stein kernel_calibration_conditional_stein_discrepancy
         0.1 metrics.kernel.vector dirichlet_kernel_calibration_error
         0.2 metrics.point.label_distributions distribution_calibration_error entropy_calibration_error
         0.2 metrics.point.label_distributions ranking_calibration_score
-        0.1 metrics.point.consistency consistency_error
-        0.1 metrics.point.individual expected_individual_calibration_error
+        0.1 metrics.point.consistency consistency_error expected_individual_calibration_error
         0.1 metrics.point.logarithmic negative_log_likelihood focal_loss dual_focal_loss focal_calibration_loss
         0.1 metrics.point.logarithmic entropic_calibration_difference
         0.1 metrics.point.losses mean_absolute_error pointwise_lp_error l1eps_error hinge_loss huber_loss
         0.1 metrics.point.losses soft_insensitive_loss asymmetric_squared_error generalized_squared_error
-        0.1 metrics.point.moments dawid_sebastiani_score normalized_squared_error_score
+        0.1 metrics.point.moments dawid_sebastiani_score normalized_squared_error_score spiegelhalter_z
         0.1 metrics.point.ordinal ranked_probability_score squared_absolute_ranked_probability_score
         0.1 metrics.point.power pseudo_spherical_score power_score proper_linear_score
-        0.1 metrics.point.spiegelhalter spiegelhalter_z
         0.1 metrics.point.success success_rate misclassification_loss soft_f1_score
-        0.2 metrics.segments.multicalibration multicalibration_error multiaccuracy_error
-        0.2 metrics.selective.abstention area_under_risk_coverage_curve excess_area_under_risk_coverage_curve
-        0.2 metrics.selective.abstention area_under_generalized_risk_coverage_curve area_under_roc_curve
-        0.2 metrics.selective.abstention rms_calibration_error rank_calibration_error
+        0.2 metrics.selective area_under_risk_coverage_curve excess_area_under_risk_coverage_curve
+        0.2 metrics.selective area_under_generalized_risk_coverage_curve area_under_roc_curve
+        0.2 metrics.selective rms_calibration_error rank_calibration_error
     """,
     # hypothesis tests that belong to one metric: old names of ``calibrary.test`` with the metric's id
     "test": """
@@ -185,18 +174,17 @@ _TABLE = {
         0.2 metrics.bins.debiased debiased_calibration_error_test debiased_squared_calibration_error_test
         0.1 metrics.bins.hosmer_lemeshow hosmer_lemeshow_test
         0.1 metrics.bins.t_cal t_cal_test
-        0.1 metrics.cumulative.running_sums kolmogorov_smirnov_calibration_error_test kuiper_calibration_error_test
-        0.1 metrics.curve.beta_area statistical_beta_calibration_test
+        0.1 metrics.cumulative kolmogorov_smirnov_calibration_error_test kuiper_calibration_error_test
+        0.1 metrics.curve.curve_tests statistical_beta_calibration_test knn_chi_squared_reliability_test
         0.1 metrics.curve.cox cox_intercept_slope_test
         0.2 metrics.curve.cross_fitted variational_error_test
-        0.1 metrics.curve.neighbors knn_chi_squared_reliability_test
-        0.1 metrics.curve.wald parabolic_wald_test
+        0.1 metrics.curve.curve_tests parabolic_wald_test
         0.1 metrics.kernel.embedded laplace_kernel_calibration_error_test maximum_mean_calibration_error_test
         0.1 metrics.kernel.squared squared_kernel_calibration_error_b_test squared_kernel_calibration_error_ul_test
         0.1 metrics.kernel.squared squared_kernel_calibration_error_uq_test
         0.1 metrics.kernel.stein kernel_calibration_conditional_stein_discrepancy_test
-        0.1 metrics.point.spiegelhalter spiegelhalter_z_test
-        0.2 metrics.segments.multicalibration multiaccuracy_error_test multicalibration_error_test
+        0.1 metrics.point.moments spiegelhalter_z_test
+        0.2 metrics.segments multiaccuracy_error_test multicalibration_error_test
     """,
     # classes that users construct, and errors and warnings that they may catch
     "noun": """
@@ -250,7 +238,7 @@ _TABLE = {
         0.1 data.lens code_matrix
         0.2 diagnostics.detection_threshold above_thresholds
         0.2 inference.verbs.power neighbor_power neighbor_sample_size
-        0.2 metrics.cumulative.averaged_two_bin averaged_two_bin_null_mean
+        0.2 metrics.cumulative averaged_two_bin_null_mean
         0.1 metrics.point.consistency consistency_confidence_logits
         0.1 metrics.point.losses hinge_loss_scores
         0.1 metrics.point.moments dawid_sebastiani_score_moments normalized_squared_error_score_moments
@@ -273,9 +261,8 @@ _TABLE = {
         0.2 diagnostics.direction ConfidenceDirection
         0.3 diagnostics.grades GradeTests
         0.2 diagnostics.reliability HonestBand
-        0.1 diagnostics.reliability NeighborCurve
+        0.1 diagnostics.reliability NeighborCurve ReliabilityBins
         0.1 diagnostics.ratio RatioInterval
-        0.1 diagnostics.reliability ReliabilityBins
         0.1 evaluation Evaluation
         0.2 evaluation Row
         0.1 inference.draw.null MonteCarloResult NullDistribution
@@ -296,16 +283,14 @@ _TABLE = {
         0.3 lookup.review_tables ReviewTable
         0.1 metrics.bins.hosmer_lemeshow ClassWiseHosmerLemeshowResult HosmerLemeshowResult
         0.1 metrics.bins.t_cal TCalResult
-        0.1 metrics.cumulative.running_sums CumulativeTestResult
-        0.1 metrics.curve.beta_area BetaCalibrationTestResult
+        0.1 metrics.cumulative CumulativeTestResult
+        0.1 metrics.curve.curve_tests BetaCalibrationTestResult NeighborTestResult ParabolicWaldResult
         0.1 metrics.curve.cox CoxResult CoxTestResult
         0.2 metrics.curve.cross_fitted CalibrationLoss VariationalTestResult
         0.2 metrics.curve.honest HonestError
-        0.1 metrics.curve.neighbors NeighborTestResult
-        0.1 metrics.curve.wald ParabolicWaldResult
         0.2 metrics.kernel.embedded EmbeddedTestResult
         0.2 metrics.kernel.pairs PairTestResult
-        0.2 metrics.machinery.by Parts
+        0.2 metrics.machinery.measure Parts
         0.1 metrics.machinery.declare TestResult
         0.2 metrics.machinery.declare BonferroniResult
         0.1 metrics.machinery.entry Entry
@@ -314,7 +299,7 @@ _TABLE = {
         0.2 metrics.point.scoring_functions Propriety ScoringFunction
         0.2 metrics.point.set_coverage SetCoverage
         0.2 metrics.segments.grouping_loss GroupingLoss
-        0.2 metrics.segments.multicalibration SegmentsTestResult
+        0.2 metrics.segments SegmentsTestResult
         0.1 models.leave_one_out JackknifePredictions
         0.2 recalibrate.table MapGain RecalibrationGain
         0.3 recalibrate.segment_gain SegmentGain SegmentRow

@@ -9,7 +9,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.maps import as_map, logits
-from calibrary.metrics.curve.index import estimated_calibration_index
+from calibrary.metrics.curve.summaries import estimated_calibration_index
 from calibrary.metrics.machinery.measure import measure
 
 

@@ -11,8 +11,8 @@ from calibrary.inference.draw.cells import takes_cells
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.metrics.machinery import entry as machinery
 from calibrary.metrics.machinery.declare import CellFacts, TestResult, calibration_test, metric
+from calibrary.metrics.machinery.entry import enough_uncertain
 from calibrary.metrics.machinery.forms import CellForm, InBlocks, ReplicateForm
-from calibrary.metrics.machinery.trust import enough_uncertain
 
 ID = "two_halves"
 

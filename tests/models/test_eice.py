@@ -128,14 +128,14 @@ def test_the_top_label_lens_follows_the_predicted_class():
 
 
 def test_estimates_in_chunks_are_those_of_the_whole_array(monkeypatch):
-    from calibrary.metrics.point import individual
+    from calibrary.metrics.point import consistency
     from calibrary.models import leave_one_out as module
 
     X, y = features(60, 3)
     model = logistic().fit(X[:30], y[:30])
     whole = jackknife(model, X[:30], y[:30], X[30:]).individual()
     monkeypatch.setattr(module, "_CHUNK", 300)
-    monkeypatch.setattr(individual, "_CHUNK", 100)
+    monkeypatch.setattr(consistency, "_CHUNK", 100)
     np.testing.assert_allclose(jackknife(model, X[:30], y[:30], X[30:]).individual(), whole, rtol=1e-12)
 
 

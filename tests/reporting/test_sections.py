@@ -23,7 +23,7 @@ from calibrary.data.belonging import as_times
 from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.sequential import ALTERNATIVES, drift, log_ratios
-from calibrary.metrics.segments.multicalibration import SegmentsTestResult
+from calibrary.metrics.segments import SegmentsTestResult
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, provenance

@@ -10,7 +10,7 @@ import numpy as np
 from calibrary.data.checks import Array
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
-from calibrary.metrics.cumulative.running_sums import kolmogorov_smirnov_calibration_error, walk_of
+from calibrary.metrics.cumulative import kolmogorov_smirnov_calibration_error, walk_of
 from calibrary.metrics.machinery.declare import Common, Result
 
 

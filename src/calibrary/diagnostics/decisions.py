@@ -13,9 +13,7 @@ from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
-from calibrary.metrics.decision.benefit import net_benefit
-from calibrary.metrics.decision.cost import cost_of
-from calibrary.metrics.decision.regret import decision_loss, regret_of
+from calibrary.metrics.decision.cost import cost_of, decision_loss, net_benefit, regret_of
 from calibrary.metrics.machinery.declare import Common, Result
 
 

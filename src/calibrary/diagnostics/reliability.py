@@ -17,7 +17,7 @@ from calibrary.grouping.edges import whole
 from calibrary.grouping.named import refuse_idle_bins
 from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
-from calibrary.metrics.bins.neighbors import nearest_neighbor_calibration_error
+from calibrary.metrics.bins.overlapping import nearest_neighbor_calibration_error
 from calibrary.metrics.curve.honest import honest_bounds, honest_error
 from calibrary.metrics.machinery.declare import Common, Result
 from calibrary.metrics.machinery.entry import Seen

@@ -14,7 +14,7 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, Indices, as_array, as_floats, softmax
-from calibrary.metrics.point.individual import interval_middles
+from calibrary.metrics.point.consistency import interval_middles
 from calibrary.numerics.draw import generator
 
 __all__ = ["JackknifePredictions", "jackknife_predictions"]

@@ -15,8 +15,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, murphy_curve, regret_curve
 from calibrary.inference.draw.bands import on_labels
-from calibrary.metrics.decision.cost import cost_curve, cost_of
-from calibrary.metrics.decision.regret import Regret
+from calibrary.metrics.decision.cost import Regret, cost_curve, cost_of
 from calibrary.plots import style
 from calibrary.plots.axis import axis_of
 from calibrary.plots.data import FigureData, binary_view, cells, each_model, facts

@@ -12,7 +12,7 @@ from calibrary.base.errors import whole
 from calibrary.base.numbers import counted, percent, pvalue
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
-from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
+from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
 from calibrary.plots import style
 from calibrary.plots.data import FigureData
 from calibrary.plots.frame import Said, drawn

@@ -27,7 +27,7 @@ from calibrary.inference.overall.decision import Decision
 from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
-from calibrary.metrics.segments.multicalibration import SegmentsTestResult, multicalibration_error_test
+from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test
 from calibrary.question import Question
 from calibrary.recalibrate.candidates import candidate
 from calibrary.recalibrate.fitted import problem

@@ -21,7 +21,7 @@ from calibrary.inference.verbs.power import LINES, Power, SampleSize
 from calibrary.inference.verbs.power import power as power_of
 from calibrary.inference.verbs.power import sample_size as rows_for_power
 from calibrary.lookup import catalogue
-from calibrary.metrics.decision.benefit import checked_threshold
+from calibrary.metrics.decision.cost import checked_threshold
 from calibrary.metrics.machinery.declare import Entry, Result
 from calibrary.numerics.draw import redrawn_labels, seed_of
 from calibrary.trial.law import PredictedLaw, law_of

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 import calibrary as cal
 import definitions
 from calibrary.grouping.pava import BlockPAVA
-from calibrary.metrics.bins.rejected_share import _rejected_outside
+from calibrary.metrics.bins.partition import _rejected_outside
 from calibrary.numerics.laws.binomial import rejected, two_sided_pvalue
 
 

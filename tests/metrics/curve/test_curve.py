@@ -15,7 +15,7 @@ import own
 from calibrary.maps import as_map
 from calibrary.maps.base import logit
 from calibrary.maps.reliability import _cells
-from calibrary.metrics.curve.beta_area import beta_area
+from calibrary.metrics.curve.curve_tests import beta_area
 from calibrary.metrics.curve.errors import weighted_percentile
 from golden import arrays, weights_of
 

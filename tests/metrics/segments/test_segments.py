@@ -11,7 +11,7 @@ import pytest
 import calibrary as cal
 import own
 from calibrary.grouping.segments import columns_of, partitions
-from calibrary.metrics.segments import multicalibration as module
+from calibrary.metrics import segments as module
 from calibrary.numerics.draw import generator
 from golden import arrays, assert_close, parts, weights_of
 

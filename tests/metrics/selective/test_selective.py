@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 import calibrary as cal
 import definitions
-from calibrary.metrics.selective.abstention import _distances, _Falling
+from calibrary.metrics.selective import _distances, _Falling
 from golden import arrays, assert_close, call, entries, parts
 
 IDS = ("aurc", "augrc", "e_aurc", "rms_calibration_error")

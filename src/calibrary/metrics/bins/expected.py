@@ -1,25 +1,139 @@
-"""ECE, and the metrics that differ from ECE only in how they weight the bins (rows 23-28, 30, 31)."""
+"""ECE, the metrics that differ only in the weights of the bins (rows 23-28, 30, 31), and signed errors (35, 36).
+
+Norms of bin gaps have fast forms: from plain arrays, for many resamples, and from counts per cell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn, whole
-from calibrary.data.checks import Array
+from calibrary.data.checks import CHUNK, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
-from calibrary.data.stacked import as_number, column, inner
+from calibrary.data.stacked import as_number, column, inner, ratio
 from calibrary.data.views import Views
-from calibrary.grouping import EqualWidth, Grouping, group
+from calibrary.grouping import (
+    Edges,
+    EqualWidth,
+    Grouping,
+    absolute_sum,
+    as_grouping,
+    group,
+    norm_order,
+    power_mean,
+    power_means,
+)
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
-from calibrary.metrics.bins.gap_forms import direct_error, gaps_of_cells, gaps_of_replicates
 from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
+from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, each_row, plain_arrays
+
+_FIFTEEN = EqualWidth(15)
+
+
+# -- plain arrays -----------------------------------------------------------------------------------
+
+
+def direct_error(y: Any, c: Any, **others: Any) -> float | None:
+    """The expected calibration error with its default options, computed from plain arrays; None for any other input."""
+    if others or not plain_arrays(y, c):
+        return None
+    from calibrary.numerics.compiled.width_bins import add_residuals
+
+    total = np.zeros(15)
+    for first in range(0, len(c), CHUNK):
+        part = total if len(c) <= CHUNK else np.zeros(15)
+        if not add_residuals(c, y, _FIFTEEN.edges_, True, first, min(first + CHUNK, len(c)), part):
+            return None
+        if part is not total:
+            total += part
+    return absolute_sum(total) / len(c)
+
+
+# -- replicates -------------------------------------------------------------------------------------
+
+
+def gaps_of_replicates(usual: float) -> ReplicateForm:
+    """Norms of the gaps of many resamples, for bins that do not depend on the data: rows are assigned to bins once."""
+
+    def prepare(
+        view: Predictions,
+        *,
+        norm: float | str = usual,
+        aggregate: str = "power",
+        distance: str = "tv",
+        binning: str | Grouping | ArrayLike = "width",
+        **options: Any,
+    ) -> InBlocks | None:
+        grouping = as_grouping(binning, **options)
+        if not view.binary or distance != "tv" or not isinstance(grouping, EqualWidth | Edges):
+            return None
+        p = norm_order(norm)
+        total_in = functools.partial(np.bincount, grouping.groups(view).index)
+        size_as_given = total_in(view.weight)
+
+        def with_weights(new_w: Array) -> float:
+            gap = np.abs(total_in(new_w * view.residual))
+            if p == 1.0:
+                return float(gap.sum() / new_w.sum())
+            size = total_in(new_w)
+            used = size > 0.0
+            return power_mean(gap[used] / size[used], size[used] / size.sum(), p)
+
+        index, n_bins = grouping.groups(view).index, len(size_as_given)
+        used = size_as_given > 0.0
+        size, share = size_as_given[used], size_as_given[used] / size_as_given.sum()
+
+        member = np.zeros((view.n, n_bins))
+        member[np.arange(view.n), index] = view.weight
+        expected = view.c @ member
+
+        def many(new_y: Any) -> Array:
+            gap = np.abs(np.asarray(new_y, dtype=np.float64) @ member - expected)
+            if p == 1.0:
+                return np.array(gap.sum(axis=1) / view.total)
+            return power_means(gap[:, used] / size, share, p)
+
+        return InBlocks(many, each_row(with_weights))
+
+    return ReplicateForm(prepare)
+
+
+# -- cells ------------------------------------------------------------------------------------------
+
+_BIN_OPTIONS = ("n_bins", "closed", "edges", "strategy", "mass_rule")
+
+
+def gaps_of_cells(usual: float, binning: str = "width") -> CellForm:
+    """Norms of the gaps from counts of events per cell: every bin is a set of whole cells and is formed once."""
+
+    def value(cells: CellCounts, options: Mapping[str, Any]) -> Callable[[Array], Array]:
+        assert cells.bin is not None
+        p = norm_order(options.get("norm", usual))
+        expected = cells.n * cells.c
+        member = np.zeros((len(cells.n), int(cells.bin.max()) + 1))
+        member[np.arange(len(cells.n)), cells.bin] = 1.0
+        size = cells.n @ member
+        used = size > 0.0
+        share = size[used] / size.sum()
+
+        def norms(counts: Array) -> Array:
+            gap = np.abs((counts - expected) @ member)[:, used] / size[used]
+            return power_means(gap, share, p)
+
+        return norms
+
+    def grouping(options: Mapping[str, Any]) -> Any:
+        given = {name: options[name] for name in _BIN_OPTIONS if name in options}
+        return as_grouping(options.get("binning", binning), **given)
+
+    return CellForm(value, ("norm", "binning", *_BIN_OPTIONS), grouping)
 
 
 @metric(
@@ -392,3 +506,116 @@ def _cuts_of_width(h: float) -> Array:
     # rounded, because 11 * 0.03 is 0.32999999999999996, and an edge there would cut off the confidences at 0.33
     cuts = np.round(np.arange(1, int(1.0 / h) + 1) * h, 12)
     return cuts[cuts < 1.0]
+
+
+#: +1: label - confidence (the review), -1: confidence - label (the authors of the miscalibration score)
+_SIGNS = {"review": 1.0, "mcs": -1.0}
+
+
+def _mean_gap(view: Predictions, convention: str) -> float:
+    one_of("convention", convention, _SIGNS)
+    return _SIGNS[convention] * as_number(view.mean(view.y) - view.mean(view.c))
+
+
+@metric("esce", stacks="weights")
+def expected_signed_calibration_error(
+    view: Predictions, *, convention: str = "review", **common: Unpack[Common]
+) -> float:
+    r"""Mean label minus mean confidence: below 0 over-confident, above 0 under-confident.
+
+    .. math:: \sum_b p_b (\bar y_b - \bar c_b) = \bar y - \bar c
+
+    The value does not depend on bins; its absolute value is a lower bound of every ECE. Class-wise values sum to 0 over
+    the classes, so that only ``average=None`` is informative there.
+
+    Parameters
+    ----------
+    convention : "review" or "mcs"
+        "mcs" reverses the sign: confidence minus accuracy.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.expected_signed_calibration_error([0, 1, 1, 1], [0.1, 0.6, 0.7, 0.9]), 4)
+    0.175
+    """
+    return _mean_gap(view, convention)
+
+
+def _weigh_groups(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> float:
+    sign = _SIGNS[options.get("convention", "review")]
+    return as_number(sign * _of_classes(sign * np.array(values), views.prevalence, options.get("group", "mean")))
+
+
+def _of_classes(score: Array, size: Array, group: str) -> Any:
+    """The score of each replicate from the scores and the sizes of its classes; a class without rows has no part."""
+    one_of("group", group, ("mean", "sum", "total"))
+    there = size > 0.0
+    if group == "total":
+        return inner(size, score) / size.sum(axis=-1)
+    over = score <= 1e-12  # zero up to rounding counts as over-confident
+    result = 0.0
+    for members in (there & over, there & ~over):
+        inside = np.where(members, size if group == "mean" else 1.0, 0.0)
+        value = inner(inside, score)
+        if group == "mean":
+            value = value / np.maximum(inside.sum(axis=-1), np.finfo(np.float64).tiny)
+        result = result + members.sum(axis=-1) / there.sum(axis=-1) * value
+    return result
+
+
+def _of_true_classes() -> ReplicateForm:
+    """The rows of every class of many replicates, without a view for each class."""
+
+    def prepare(p: Predictions, *, group: str = "mean", convention: str = "review") -> InBlocks | None:
+        if p.y.ndim == 2 or p.fractional:
+            return None
+        confidence = p.p.max(axis=1)
+        gaps = [(p.top == k) - confidence for k in range(p.k)]
+
+        def values(w: Array, y: Any) -> Array:
+            inside = [np.where(y == k, w, 0.0) for k in range(p.k)]
+            size = np.stack([x.sum(axis=-1) for x in inside], axis=-1)
+            total = np.stack([x @ gap for x, gap in zip(inside, gaps, strict=True)], axis=-1)
+            found: Array = _SIGNS[convention] * _of_classes(ratio(total, size), size, group)
+            return found
+
+        return InBlocks(lambda y: values(p.weight, y), lambda w: values(w, p.y))
+
+    return ReplicateForm(prepare, whole=True)
+
+
+@metric(
+    "wsmcs",
+    range_with=lambda options, k: (-float(k), float(k)) if options.get("group") == "sum" else (-1.0, 1.0),
+    lenses=("true-class",),
+    default_lens="true-class",
+    binary_lens="true-class",
+    combine=_weigh_groups,
+    replicate=_of_true_classes(),
+)
+def weighted_subset_miscalibration_score(
+    view: Predictions, *, group: str = "mean", convention: str = "review", **common: Unpack[Common]
+) -> float:
+    r"""Signed error of the classes, with over-confident and under-confident classes weighted separately.
+
+    For each class k, MCS_k is the accuracy minus the mean confidence over the rows whose true label is k. Classes are
+    divided into over-confident (MCS_k <= 0) and under-confident ones; each group is weighted by its share of the
+    classes.
+
+    Parameters
+    ----------
+    group : "mean", "sum" or "total"
+        Value of each group: mean of MCS_k weighted by class size (the review), plain sum (the authors' code), or no
+        groups at all: every class is weighted by its share of the rows.
+    convention : "review" or "mcs"
+        "mcs" reverses the sign.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> y, p = [0, 1, 2, 2], [[0.7, 0.2, 0.1], [0.3, 0.5, 0.2], [0.1, 0.3, 0.6], [0.2, 0.2, 0.6]]
+    >>> round(cal.weighted_subset_miscalibration_score(y, p), 4)
+    0.4
+    """
+    return _mean_gap(view, convention)

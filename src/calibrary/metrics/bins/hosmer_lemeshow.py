@@ -26,7 +26,7 @@ from calibrary.metrics.machinery.declare import (
     calibration_test,
     metric,
 )
-from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS, uncertain_rows
+from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
 
 #: For a group with a mean confidence this close to 1, computing 1 - mean loses digits.

@@ -8,13 +8,13 @@ from calibrary.metrics.detection.binned import (
     localization_aware_adaptive_calibration_error,
     localization_aware_expected_calibration_error,
 )
-from calibrary.metrics.detection.global_errors import (
+from calibrary.metrics.detection.kernel import detection_kernel_calibration_error
+from calibrary.metrics.detection.objects import (
     expected_global_calibration_error,
+    object_calibration_error,
     quadratic_global_calibration,
     spherical_global_calibration,
 )
-from calibrary.metrics.detection.kernel import detection_kernel_calibration_error
-from calibrary.metrics.detection.objects import object_calibration_error
 
 __all__ = [
     "average_calibration_error",

@@ -1,4 +1,7 @@
-"""Errors of smoothed residuals (rows 52, 62): over- and under-confidence cancel only among similar confidences."""
+"""Errors of smoothed residuals (rows 52, 62): over- and under-confidence cancel only among similar confidences.
+
+The Lipschitz error (row 61) is the largest mean residual against a function with bounded slope.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from calibrary.maps.logits import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
 from calibrary.numerics.draw import generator
+from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.numerics.sums.diffusion import Diffusion, Diffusions
 from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
@@ -330,3 +334,30 @@ def _sampled_gap(odds: Logits, s: float, n_samples: int, rng: Any) -> float:
     t = np.sort(drawn + s * source.standard_normal(n_samples))
     s0, s1 = KERNELS["gaussian"].sums_at(t, odds.z, np.column_stack([odds.w, odds.wy]), s).T
     return float(np.abs(s1 / s0 - expit(t)).mean())
+
+
+@metric("sce")
+def lipschitz_calibration_error(view: Predictions, *, lipschitz: float = 1.0, **common: Unpack[Common]) -> float:
+    r"""Largest mean residual against any function of the confidence within [-1, 1] with bounded slope.
+
+    .. math:: \max_z \frac{1}{W} \sum_i w_i (y_i - c_i) z_i, \qquad
+        |z_i| \le 1, \; |z_i - z_j| \le L |c_i - c_j|
+
+    The value is at least |mean residual| and at most the mean |residual|. It is computed exactly, without a linear
+    programme.
+
+    Parameters
+    ----------
+    lipschitz : positive number
+        The largest slope L of the function.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> round(cal.lipschitz_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
+    0.095
+    """
+    if not (isinstance(lipschitz, int | float) and lipschitz > 0.0 and math.isfinite(lipschitz)):
+        raise RefusedError(f"lipschitz={lipschitz!r} must be a positive number")
+    ties = view.ties
+    return lipschitz_maximum(ties.c, ties.wy - ties.w * ties.c, float(lipschitz)) / view.total

@@ -32,8 +32,8 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
 )
 from calibrary.metrics.machinery.declare import calibration_test, metric
+from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
-from calibrary.metrics.machinery.trust import UNCERTAIN_ROWS
 from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 

@@ -35,6 +35,8 @@ from calibrary.metrics.machinery.entry import (
     Entry,
     Front,
     Looked,
+    Trust,
+    enough_uncertain,
     listed,
     own_options,
 )
@@ -43,7 +45,6 @@ from calibrary.metrics.machinery.forms import of_stacks
 from calibrary.metrics.machinery.measure import automatic, each_view, measure, usual_average, views_of, with_bins
 from calibrary.metrics.machinery.option_checks import check_options
 from calibrary.metrics.machinery.shown import in_notebook, one_line
-from calibrary.metrics.machinery.trust import Trust, enough_uncertain
 from calibrary.question import LOOKING, Question, question_of
 
 __all__ = [

@@ -13,9 +13,8 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_arrays, plain_vectors
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced
-from calibrary.metrics.point.skill import skill_of
+from calibrary.metrics.machinery.forms import class_residual_blocks, plain_arrays, plain_vectors
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced, skill_of
 
 #: Number of rows per block, the same as in the formula, so that the sums are added in the same order.
 _BLOCK = CHUNK // 2

@@ -14,10 +14,9 @@ from calibrary.data.asked import is_number
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.one_pass import plain_arrays, plain_classes
+from calibrary.metrics.machinery.forms import plain_arrays, plain_classes
 from calibrary.metrics.point.brier import brier_rows
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, soft
-from calibrary.metrics.point.skill import skill_of
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, skill_of, soft
 
 
 def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:

@@ -10,9 +10,8 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.machinery.one_pass import class_residual_blocks, plain_vectors
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products
-from calibrary.metrics.point.skill import skill_of
+from calibrary.metrics.machinery.forms import class_residual_blocks, plain_vectors
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products, skill_of
 
 #: Counts are summed until every distribution has less probability left than this, and never beyond this many counts.
 _TAIL, _MOST = 1e-10, 10_000_000

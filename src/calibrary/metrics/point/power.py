@@ -13,8 +13,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
-from calibrary.metrics.point.skill import skill_of
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks, skill_of
 
 
 @metric(

@@ -12,8 +12,7 @@ from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, everywhere, where
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks
-from calibrary.metrics.point.skill import skill_of
+from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks, skill_of
 
 # Pairs (confidence, correct) would count a wrong argmax with confidence below 1/2 as a success, so the lenses that form
 # such pairs are left out.
