@@ -92,12 +92,38 @@ def test_an_identifier_that_repeats_is_a_problem(tmp_path):
     assert [(p.column, p.rows) for p in found.value.problems] == [("p", (3,)), ("id", (3,))]
 
 
-@pytest.mark.parametrize(("text", "said"), [("1,234.5", "separators of thousands"), ("42.9%", "--percent"),
-                                            ("0,5", "decimal point")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1,234.5", "separators of thousands"),
+        ("0,5", "decimal point"),
+        ("42.9%", "1 value with a percent sign, and 2 without"),
+    ],
+)
 def test_a_text_that_is_nearly_a_number_says_what_it_may_be(tmp_path, text, said):
-    (tmp_path / "a.csv").write_text(f'y,p\n1,0.5\n0,"{text}"\n')
+    (tmp_path / "a.csv").write_text(f'y,p\n1,0.5\n0,"{text}"\n1,0.3\n')
     with pytest.raises(InputError, match=said):
         read_predictions(tmp_path / "a.csv")
+
+
+def test_probabilities_beside_percentages_are_refused_and_percentages_with_and_without_a_sign_are_not(tmp_path):
+    (tmp_path / "a.csv").write_text("y,p\n1,0.5\n0,42.9%\n1,0.3\n")
+    with pytest.raises(InputError, match="write all values on one scale"):
+        read_predictions(tmp_path / "a.csv", percent=True)
+    (tmp_path / "b.csv").write_text("y,p\n1,50\n0,42.9%\n1,0.3\n0,20\n")
+    assert read_predictions(tmp_path / "b.csv", percent=True).models["p"].tolist() == pytest.approx(
+        [0.5, 0.429, 0.003, 0.2]
+    )
+    with pytest.raises(InputError, match="--percent"):
+        read_predictions(tmp_path / "b.csv")
+
+
+def test_a_first_line_of_numbers_is_a_row_that_would_be_lost(tmp_path):
+    (tmp_path / "a.csv").write_text("1,0.5\n0,0.2\n1,0.3\n")
+    with pytest.raises(InputError, match=r"holds only numbers \(1,0.5\).*label,prob"):
+        read_predictions(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text("0,1\n1,0.5\n0,0.2\n1,0.3\n")  # the names that pandas gives to unnamed columns
+    assert read_predictions(tmp_path / "b.csv", label="0", prob="1").models["1"].tolist() == [0.5, 0.2, 0.3]
 
 
 def test_the_terminal_shows_the_table_line_by_line_and_options_are_checked_first(messy):

@@ -16,7 +16,16 @@ from calibrary.data.checks import Array, are_probabilities
 from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import Columns
-from calibrary.tables.values import as_word, hint, is_missing, parsed, plain_numbers, words
+from calibrary.tables.values import (
+    as_word,
+    hint,
+    is_missing,
+    on_two_scales,
+    parsed,
+    percent_signs,
+    plain_numbers,
+    words,
+)
 
 #: So many rows of each problem are named, and a column with more labels than this is no column of labels.
 _SHOWN, _MOST_LABELS = 3, 20
@@ -112,7 +121,7 @@ def _numbers(cells: NDArray[Any]) -> tuple[Array, NDArray[np.bool_], NDArray[np.
         none = np.zeros(len(cells), dtype=bool)
         return np.full(len(cells), np.nan) if numbers is None else numbers, none, none
     read = [parsed(v, percent=True) if v is not None else np.nan for v in cells.tolist()]
-    signs = np.array([isinstance(v, str) and v.strip().endswith("%") for v in cells.tolist()], dtype=bool)
+    signs = percent_signs(cells)
     text = np.array([v is None for v in read], dtype=bool) & ~is_missing(cells)
     return np.array([np.nan if v is None else v for v in read]), text, signs & ~text
 
@@ -131,9 +140,8 @@ def _of_numbers(
         return
     wrong = ~are_probabilities(numbers, top) & ~np.isnan(numbers)
     if signs.any() and not how.percent:
-        others = numbers[~signs & keep & ~np.isnan(numbers)]
         wrong &= ~signs
-        if len(others) and np.median(others) <= 1.0:
+        if on_two_scales(numbers[keep], signs[keep]):
             yield from problem(column, "percent signs", signs, "write all values on one scale, or --drop-invalid")
         else:
             percent = signs | (wrong & are_probabilities(numbers, 100.0))

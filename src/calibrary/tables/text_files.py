@@ -20,6 +20,7 @@ from calibrary.base.text import plain
 from calibrary.tables.arrow_files import as_numpy, from_arrow
 from calibrary.tables.sources import InputError, as_arrow, as_bytes, as_file, as_text, is_large
 from calibrary.tables.table import LARGEST_EXACT, Columns, FileTable, as_column
+from calibrary.tables.values import parsed
 
 DELIMITERS = ",\t;|"
 
@@ -34,6 +35,11 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
         raise InputError(f"{name} is not text: it holds the bytes of another format, whatever its name says")
     delimiter = delimiter_of(line)
     names = next(csv.reader([line], delimiter=delimiter))
+    if all(parsed(each) is not None for each in names) and names != [str(j) for j in range(len(names))]:
+        raise InputError(
+            f"the first line of {name} holds only numbers ({line.strip()[:40]}), so it is a row, and the names of the "
+            "columns are missing: begin the file with a line of names, such as label,prob"
+        )
     decimal = "," if delimiter == ";" and b"," in second and b"." not in second else "."
     content, total = _without_total(content, delimiter, len(names))
     reader = _plain_reader if find_spec("pyarrow") is None else _arrow_reader

@@ -111,12 +111,29 @@ def numbers_of(values: NDArray[Any], column: str, percent: bool = False) -> Arra
     if whole is not None:
         return whole
     numbers = [parsed(value, percent) for value in values.tolist()]
+    signs = percent_signs(values)
+    if signs.any() and on_two_scales(as_numbers(values, percent=True), signs):
+        raise InputError(
+            f"column {column!r} holds {counted(int(signs.sum()), 'value')} with a percent sign, and {(~signs).sum():,} "
+            "without one that are mostly at most 1: write all values on one scale"
+        )
     if None in numbers:
         i = numbers.index(None)
         raise InputError(
             f"column {column!r} holds {values[i]!r} in row {i + 1}, which is not a number{hint(values[i])}"
         )
     return np.array(numbers, dtype=np.float64)
+
+
+def percent_signs(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells are texts that end with a percent sign."""
+    return np.array([isinstance(v, str) and v.strip().endswith("%") for v in values.tolist()], dtype=bool)
+
+
+def on_two_scales(numbers: Array, signs: NDArray[np.bool_]) -> bool:
+    """Whether the numbers without a percent sign, beside those with one, are probabilities rather than percentages."""
+    others = numbers[~signs & ~np.isnan(numbers)]
+    return len(others) > 0 and float(np.median(others)) <= 1.0
 
 
 def hint(value: Any) -> str:
