@@ -444,13 +444,19 @@ def in_words(name: str) -> str:
     return f"{catalogue[id].name}{', ' + part.replace('_', ' ') if part else ''} (`{name}`)"
 
 
-def table(kept: dict[str, Any]) -> str:
+def has_ends(key: str) -> bool:
+    """Whether the default interval of the metric of a cell has ends."""
+    id = key.split(" | ")[0].split(".")[0]
+    return id not in catalogue or not catalogue[id].no_ends
+
+
+def table(rows: list[tuple[str, dict[str, Any]]]) -> str:
     """The cells as a Markdown table, worst first; ``!`` marks coverage below .92 of 50 samples and more."""
     lines = [
         "| metric | lens | truth | rows | samples | coverage | mean width | true value | test rejects |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for key, row in measured(kept):
+    for key, row in rows:
         n = row["done"]
         share, rejected = row["covered"] / n, row["rejected"] / n
         shown = "" if np.isnan(rejected) else f"{rejected:.2f}"
@@ -494,7 +500,12 @@ def page(kept: dict[str, Any]) -> str:
         f"fewer have 39 draws; {cheap_words()}. For a calibrated truth, an interval by inversion or triangle contains "
         "the true value exactly when the Monte Carlo test does not reject, in 95% of samples, so such combinations "
         "are not always simulated.",
-        table(kept),
+        table([row for row in measured(kept) if has_ends(row[0])]),
+        "## No ends by default",
+        "The default interval of these metrics has an estimate and a standard error, but no ends, because the ends "
+        "contain the true value too rarely. The table shows the coverage of the ends that `auto` left out.",
+        "\n".join(f"- {in_words(e.id)}: {e.no_ends}" for e in catalogue.values() if e.no_ends),
+        table([row for row in measured(kept) if not has_ends(row[0])]),
     ]
     known = by_metric(kept)
     missing = [f"- {in_words(id)}: {why}" for id, why in unmeasured().items() if id not in known]
@@ -624,7 +635,7 @@ def main() -> None:
     if args.merge:
         merge(Path(args.store), Path(args.merge))
     if args.show:
-        print(table(json.loads(Path(args.store).read_text())))
+        print(table(measured(json.loads(Path(args.store).read_text()))))
     if args.write:
         kept = json.loads(Path(args.store).read_text())
         Path(__file__).with_name("COVERAGE.md").write_text(page(kept))

@@ -147,6 +147,27 @@ def test_an_undecided_gate_is_reported_in_words(call, file):
     assert "--undecided" in said
 
 
+def test_a_one_sided_gate_uses_the_bound_that_decides(call, file):
+    """The bounds are the ends of an interval with 10% outside: they decide where the usual interval does not."""
+    y, p = problem(400, seed=4)
+    usual = cal.interval("ece", y, p, n_resamples=99, rng=0)
+    bound = cal.interval("ece", y, p, n_resamples=99, rng=0, alternative="less")
+    between = (usual.high + bound.high) / 2.0
+    assert bound.high < between < usual.high
+    words = ["report", file(400, seed=4), *FAST, "--seed", "0", "--fail-if", f"ece>{between:.6f}"]
+    status, _, said = call(*words, "--undecided", "fail")
+    assert status == 1
+    assert "undecided: ece is" in said
+    status, _, said = call(*words, "--undecided", "fail", "--one-sided")
+    assert (status, said) == (0, "")
+    bound = cal.interval("ece", *problem(400, shift=0.1), n_resamples=99, rng=0, alternative="greater")
+    words = ["report", file(400, shift=0.1), *FAST, "--seed", "0", "--one-sided", "--fail-if"]
+    status, _, said = call(*words, f"ece>{bound.low - 1e-4:.6f}")
+    assert status == 1
+    assert "the true value is at least" in said
+    assert call(*words, f"ece>{bound.low + 1e-4:.6f}")[0] == 0
+
+
 def test_a_gate_says_what_the_table_shows(call, file, tmp_path):
     out = tmp_path / "r.json"
     _, _, said = call("report", file(shift=0.25), *FAST, "--fail-if", "ece>0.05", "-o", out)

@@ -14,6 +14,7 @@ from scipy.special import chdtrc, chdtri, expit, logit
 from scipy.stats import binom, chi2, norm
 
 import calibrary as cal
+from calibrary.base.errors import collected_warnings
 from calibrary.diagnostics.ratio import observed_expected_interval
 from calibrary.inference.methods.asymptotic import _ShiftedPoints, _ShiftedRows
 from calibrary.inference.methods.choice import METHODS
@@ -271,9 +272,36 @@ def test_metrics_whose_interval_covers_too_seldom_say_so():
         if row.get("done", 0) >= 50 and "covered" in row and row["covered"] / row["done"] < 0.92
     }
     assert len(kept) > 10
-    assert low == {e.id for e in cal.catalogue.values() if e.coverage_note}
+    assert low == {e.id for e in cal.catalogue.values() if e.coverage_note or e.no_ends}
     for entry in cal.catalogue.values():
         assert entry.coverage_note in (entry.function.__doc__ or "")
+        assert entry.no_ends in (entry.function.__doc__ or "")
+
+
+def test_an_interval_that_is_known_to_miss_has_no_ends_and_says_why():
+    """The default gives the estimate alone, a named method gives ends, and nothing raises or prints NaN ends."""
+    rng = np.random.default_rng(2)
+    c = rng.beta(0.8, 0.8, 120)
+    y = (rng.random(120) < c).astype(int)
+    entry = cal.catalogue["cal"]
+    found = cal.interval("cal", y, c, n_resamples=99, rng=0)
+    assert found.estimate == cal.cal(y, c)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert found.standard_error > 0.0
+    assert found.note == entry.no_ends
+    named = cal.interval("cal", y, c, method="basic", n_resamples=99, rng=0)
+    assert named.low < named.high
+    table = cal.evaluate(y, c, metrics=["cal", "ece"], intervals=True, n_resamples=99, rng=0)
+    assert f"no interval: {entry.no_ends}" in table.row("cal").note
+    assert "nan" not in str(table)
+    with collected_warnings() as said:
+        verdict = cal.verdict("cal>0.1", y, c, n_resamples=99, rng=0)
+    assert verdict.status == "undecided"
+    assert entry.no_ends in said[0]
+    assert "nan" not in str(verdict.sentence)
+    with pytest.raises(ValueError, match="has no confidence interval: "):
+        cal.plan("cal", width=0.1, law=(1.0, 1.0))
 
 
 # -- one number of Cox's result --------------------------------------------------------------------

@@ -262,8 +262,8 @@ def table_2(entry, told):
 
 def coverage(entry, told):
     stored = json.loads(files("calibrary.lookup").joinpath("coverage.json").read_text(encoding="utf-8"))
-    if entry.no_interval:
-        return entry.no_interval in told["stated"]
+    if entry.no_interval or entry.no_ends:
+        return (entry.no_interval or entry.no_ends) in told["stated"]
     if entry.id not in stored:
         return "was not measured" in told["stated"]
     row = stored[entry.id]

@@ -37,12 +37,14 @@ def rule_of(text: str) -> Condition:
 class Gates:
     """The gates of a command: the conditions, the result of an undecided one, and the JUnit file for build servers.
 
-    A gate that could not be applied at the end is refused here, before any computation.
+    ``one_sided`` gates use the bound on the side that decides: whether the condition holds, or with undecided="fail"
+    whether its opposite does. A gate that could not be applied at the end is refused here, before any computation.
     """
 
     rules: Sequence[Condition]
     undecided: str = "pass"
     junit_file: Path | None = None
+    one_sided: bool = False
 
     def __post_init__(self) -> None:
         one_of("--undecided", self.undecided, ("pass", "fail"))
@@ -72,11 +74,20 @@ class Gates:
         gate = f"fails if {rule}"
         try:
             grouped = report.predictions is not None and report.predictions.in_groups
-            judge = _by_unit if grouped and rule.field != "value" else _by_table
-            answer = judge(rule.opposite, report, self.undecided)
+            wanted, side = rule.opposite, self._side(rule)
+            apart = (grouped and rule.field != "value") or side != "two-sided"
+            answer = (
+                _by_data(wanted, report, self.undecided, side) if apart else _by_table(wanted, report, self.undecided)
+            )
         except ValueError as error:
             return Case(report.title, gate, "error", False, str(error))
         return Case(report.title, gate, answer.status, answer.passed, answer.sentence)
+
+    def _side(self, rule: Condition) -> str:
+        """The bound that decides: a lower one shows that "ece>0.05" holds, an upper one that it does not."""
+        if not self.one_sided or rule.field:
+            return "two-sided"
+        return "greater" if (rule.sign[0] == ">") == (self.undecided == "pass") else "less"
 
 
 def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
@@ -99,12 +110,14 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     return judged(
         wanted, row.value, low, high, n=report.evaluation.n, method=row.method or "", pvalue=pvalue,
         pvalue_adjusted=adjusted, confidence_level=report.evaluation.settings.get("confidence_level", math.nan),
-        undecided=undecided,
+        undecided=undecided, why=catalogue[wanted.metric].no_ends,
     )  # fmt: skip
 
 
-def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
-    """Apply a gate to an interval computed by resampling the units of the report's data."""
+def _by_data(wanted: Condition, report: Any, undecided: str, side: str) -> Verdict:
+    """Apply a gate to an interval of its own, computed from the report's data: with units, or a one-sided bound."""
+    if report.predictions is None:
+        raise InputError("--one-sided needs predictions: pass --confidence-level 0.9 for bounds at 95%")
     if not report.evaluation.settings:
         raise InputError(
             f"{wanted.name} needs an interval, and with --resamples 0 there is none: use {wanted.metric}.value for a "
@@ -113,7 +126,7 @@ def _by_unit(wanted: Condition, report: Any, undecided: str) -> Verdict:
     question = report.question
     with collected_warnings():  # undecided gates are printed below
         return verdict(
-            wanted, report.predictions, undecided=undecided, n_resamples=question.n_resamples,
+            wanted, report.predictions, undecided=undecided, alternative=side, n_resamples=question.n_resamples,
             confidence_level=question.confidence_level, rng=question.rng, lens=question.lens, average=question.average,
             weight_type=question.weight_type, **question.of(catalogue[wanted.metric].options).options,
         )  # fmt: skip

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from calibrary.reporting import ReportSettings
 
 #: The options that have an effect for a report that is already computed and saved.
-_SAVED = ("output", "as_json", "fail_if", "undecided", "junit", "everything", "quiet")
+_SAVED = ("output", "as_json", "fail_if", "undecided", "one_sided", "junit", "everything", "quiet")
 #: Options that need another option.
 _NEEDS: dict[str, tuple[str, ...]] = {
     "inclusion": ("--judge",),
@@ -70,7 +70,7 @@ class _Page:
 
     @once
     def gates(self: Any) -> Gates:
-        return Gates([rule_of(text) for text in self.fail_if or []], self.undecided, self.junit)
+        return Gates([rule_of(text) for text in self.fail_if or []], self.undecided, self.junit, self.one_sided)
 
     @property
     def settings(self: Any) -> ReportSettings:

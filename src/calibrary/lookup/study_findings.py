@@ -432,8 +432,8 @@ def coverage_words(entry: Entry) -> str:
     >>> coverage_words(cal.catalogue["honest_error"])[:5]
     'none:'
     """
-    if entry.no_interval:
-        return f"none: {entry.no_interval}"
+    if entry.no_interval or entry.no_ends:
+        return f"none: {entry.no_interval or entry.no_ends}"
     found = measured_coverage(entry.id)
     if found is None:
         return "the coverage of its default interval was not measured"

@@ -55,12 +55,14 @@ class Choice:
     method : the name of a method, or an object with its own settings
     note : the reason, if the method was chosen and not asked for
     celled : whether ``statistic`` reads a table of cells
+    no_ends : why no ends are given, if the ends of no method are known to cover
     """
 
     statistic: Statistic
     method: Any
     note: str = ""
     celled: bool = False
+    no_ends: str = ""
 
     @property
     def drawn_together(self) -> bool:
@@ -81,7 +83,8 @@ def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False
         table = celled(drawn)
     drawn = table or drawn
     if isinstance(method, str) and method == "auto":
-        return Choice(drawn, *chosen(drawn, brief=brief), table is not None)
+        no_ends = "" if statistic.entry is None else statistic.entry.no_ends
+        return Choice(drawn, *chosen(drawn, brief=brief), table is not None, no_ends)
     if isinstance(method, str) and method == "triangle" and not drawn.sample.grouped:
         triangle.check(drawn)
     jackknifed = drawn.sample.grouped and isinstance(method, str) and method == "studentized"

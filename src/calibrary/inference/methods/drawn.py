@@ -203,6 +203,10 @@ class Drawn:
 
     def result(self, statistic: Statistic, level: float, clip: bool = True) -> IntervalResult:
         """The interval of one metric, for the statistic in the form that was drawn."""
+        found, why = self._with_ends(statistic, level, clip), self.choices[statistic.name].no_ends
+        return replace(found, low=found.low * np.nan, high=found.high * np.nan, note=why) if why else found
+
+    def _with_ends(self, statistic: Statistic, level: float, clip: bool) -> IntervalResult:
         choice = self.choices[statistic.name]
         if choice.celled and choice.method == "triangle":  # the table of cells has draws of its own
             return interval_of(choice.statistic, replace(choice, celled=False), self.question, level, clip)

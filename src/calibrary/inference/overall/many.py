@@ -115,6 +115,7 @@ def _inferred(drawn: Drawn, statistic: Statistic, level: float) -> dict[Key, Inf
         with collected_warnings() as said:  # the table says once for all metrics what each interval would say
             result = drawn.results[name] = drawn.result(statistic, level)
         notes += dict.fromkeys(said) if drawn.choices[name].method == "inversion" else ()
+        notes.append(drawn.choices[name].no_ends and f"no interval: {drawn.choices[name].no_ends}")
         notes.append(MAY_MISS if result.method == "basic" and _undrawable_error(statistic) else "")
         ends = [np.atleast_1d(x).tolist() for x in (result.low, result.high, result.standard_error)]
         found = {

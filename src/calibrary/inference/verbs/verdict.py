@@ -184,7 +184,7 @@ def verdict(
     answer = judged(
         wanted, estimate, low, high, n=len(y_true), bias=bias, pvalue=pvalue, method=result.method,
         confidence_level=result.confidence_level, undecided=undecided,
-        one_sided="" if (side := options.get("alternative", "two-sided")) == "two-sided" else side,
+        one_sided="" if (side := options.get("alternative", "two-sided")) == "two-sided" else side, why=result.note,
     )  # fmt: skip
     if answer.status == "undecided":
         warn(answer.sentence)
@@ -219,8 +219,9 @@ def judged(
     pvalue_adjusted: float = math.nan,
     undecided: str = "pass",
     one_sided: str = "",
+    why: str = "",
 ) -> Verdict:
-    """The verdict from known numbers, such as those of a row of a table."""
+    """The verdict from known numbers, such as those of a row of a table; ``why`` says why an interval has no ends."""
     fields = {"value": estimate, "low": low, "high": high, "pvalue": pvalue, "pvalue_adjusted": pvalue_adjusted}
     alone = fields[wanted.field] if wanted.field else None
     if alone is not None and math.isnan(alone):
@@ -232,7 +233,7 @@ def judged(
     level = 2.0 * confidence_level - 1.0 if one_sided else confidence_level
     needed = _rows_needed(wanted, truth, low, high, n, level) if status == "undecided" else math.nan
     passed = undecided == "pass" if status == "undecided" else status == "pass"
-    sentence = _sentence(wanted, estimate, low, high, status, needed, alone, one_sided)
+    sentence = _sentence(wanted, estimate, low, high, status, needed, alone, one_sided, why)
     return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
 
 
@@ -279,11 +280,15 @@ def _sentence(
     needed: float,
     alone: float | None,
     one_sided: str,
+    why: str,
 ) -> Sentence:
     if alone is not None:
         what = wanted.name.removesuffix(".value")
         said = f"{what} is {number(alone)}, which {'meets' if status == 'pass' else 'does not meet'} {wanted}"
         return Sentence(said, measured(said, **{what: alone}))
+    if math.isnan(low) or math.isnan(high):
+        said = f"{wanted.name} is {number(estimate)}, and its interval has no ends{why and f' ({why})'}"
+        return Sentence(f"{said}: whether {wanted} holds is undecided", measured(said, **{wanted.name: estimate}))
     where = f"lies between {number(low)} and {number(high)}"
     if one_sided == "less":
         where = f"is at most {number(high)}"

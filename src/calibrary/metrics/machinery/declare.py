@@ -454,7 +454,11 @@ def public(
         return call(*data, keywords)
 
     function.__signature__ = signature  # type: ignore[attr-defined]
-    paragraphs = (_DOC_DEFINITION.format(id=entry.id), entry.coverage_note and f"Intervals: {entry.coverage_note}")
+    paragraphs = (
+        _DOC_DEFINITION.format(id=entry.id),
+        entry.coverage_note and f"Intervals: {entry.coverage_note}",
+        entry.no_ends and f"The default interval has no ends: {entry.no_ends}",
+    )
     notes = "\n\n".join(filter(None, paragraphs)) if formula is entry.formula else ""
     function.__doc__ = _documented(inspect.getdoc(formula) or "", entry, front, notes)
     del function.__wrapped__

@@ -166,6 +166,7 @@ class Facts:
     null : whether the metric can be tested with labels redrawn from the predictions (if not, ``null_note`` gives the
         reason)
     no_interval : why an interval for the metric has no meaning; empty if it has one
+    no_ends : why the default interval has no ends (a method of interval gives some); empty if it has ends
     coverage_note : measured coverage of the default interval, if it is below 92%
     data_type : the type of data that the formula uses, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses that the metric accepts; what "auto" means for K > 2 and K = 2
@@ -257,6 +258,7 @@ class Facts:
     null: bool = True
     null_note: str = ""
     no_interval: str = ""
+    no_ends: str = ""
     coverage_note: str = ""
     data_type: str = "predictions"
     lenses: tuple[str, ...] = ()
