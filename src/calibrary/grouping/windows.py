@@ -143,12 +143,19 @@ class CopyWindows:
         cost = 60.0 + 0.1 * float(self.below[-1]) if few else 10.0 * len(self.c)
         return worth_compiling("nearest.sliding_error", cost)
 
-    def _written_out(self) -> Windows:
-        """The same windows for so few copies that each can be a row."""
-        copies = self.w.astype(np.int64)
-        c, label = np.repeat((self.c, self.wy / self.w), copies, axis=1)
-        first: Indices = np.arange(len(c) - int(self.size) + 1)
-        return Windows(c, label, None, np.arange(len(c) + 1.0), first, first + int(self.size))
+    def _each_error(self, inner: str) -> Array:
+        """The distance of every window, for so few copies that sums before each of them fit the memory."""
+        copies, size = self.w.astype(np.int64), int(self.size)
+        label, moment = (prefix_sums(np.repeat(x, copies)) for x in (self.wy / self.w, self.c))
+        mean, inside = ((x[size:] - x[:-size]) / size for x in (label, moment))
+        if inner == "bin":
+            return np.abs(mean - inside)
+        start = np.arange(len(mean))
+        turn = np.clip(self.below.astype(np.int64)[self.c.searchsorted(mean, "right")], start, start + size)
+        # the copies below the window's mean label, and those above it
+        under = mean * (turn - start) - (moment[turn] - moment[:-size])
+        over = moment[size:] - moment[turn] - mean * (start + size - turn)
+        return np.asarray(np.maximum(under + over, 0.0) / size)
 
     @property
     def number(self) -> float:
@@ -158,7 +165,8 @@ class CopyWindows:
     def mean_error(self, inner: str, last: bool = True) -> float:
         """Mean over the windows of their distance between label and confidence, with or without the last window."""
         if not self._fast and self.below[-1] <= _MANY_COPIES and not (self.w % 1.0).any():
-            return self._written_out().mean_error(inner, last)
+            errors = self._each_error(inner)
+            return float((errors if last else errors[:-1]).mean())
         number = self.number - (not last)
         label, moment = prefix_sums(self.wy), prefix_sums(self.w * self.c)
         columns = (self.c, self.below, label, moment)

@@ -92,7 +92,7 @@ def _(data: Predictions, question: Question, evaluation: Evaluation, axis: Any =
             "Isotonic reliability diagram (CORP, no binning)",
             f"{quoted(evaluation, 'bs', 'Brier score')}The best monotone curve through the outcomes, with the band in "
             f"which {percent(level)} of calibrated models would lie.{closer}",
-            functools.partial(plots.plot_corp, data, **seen),
+            functools.partial(plots.plot_corp, data, n_resamples=400, **seen),
         ),
         Figure(
             "Cumulative difference",

@@ -48,19 +48,23 @@ def on_rows_and_labels(
     The curve function gets the confidences that have rows, and the numbers of rows and of events there.
     """
     source = generator(rng, "rows and labels")
-    n, share = max(round(weight.sum()), 1), weight / weight.sum()
-    few = n <= 10 * len(weight) and bool((weight == np.rint(weight)).all())  # drawing each row is faster than counts
-    row = np.repeat(np.arange(len(weight)), weight.astype(np.intp)) if few else np.empty(0, dtype=np.intp)
+    n, share, m = max(round(weight.sum()), 1), weight / weight.sum(), len(weight)
+    few = n <= 10 * m and bool((weight == np.rint(weight)).all())  # drawing each row is faster than counts
+    row = np.repeat(np.arange(m), weight.astype(np.intp)) if few else np.empty(0, dtype=np.intp)
+    # the fraction of a row's random number is that of its label
+    below = np.arange(len(row)) + chance[row]
     curves = []
     for _ in range(bounded("n_resamples", n_resamples, MOST_CURVES)):
-        drawn = row[source.integers(0, n, n)] if few else row
-        count = np.bincount(drawn, minlength=len(weight)) if few else source.multinomial(n, share)
-        used = np.flatnonzero(count)
         if few:
-            events = np.bincount(drawn[source.random(n) < chance[drawn]], minlength=len(weight))[used]
+            u = n * source.random(n)
+            drawn = np.minimum(u.astype(np.intp), n - 1)
+            other, events = np.bincount(row[drawn] + m * (u < below[drawn]), minlength=2 * m).reshape(2, m)
+            count = other + events
         else:
-            events = source.binomial(count[used], chance[used])
-        curves.append(reading(used, count[used], events))
+            count = source.multinomial(n, share)
+            events = source.binomial(count, chance)
+        used = np.flatnonzero(count)
+        curves.append(reading(used, count[used], events[used]))
     return np.array(curves)
 
 

@@ -33,7 +33,7 @@ _FIRST = 0.05
 _ENOUGH = 1e-10
 #: From this many rows on (counted in cells), replicates have an error of about 1e-4 of their value, and their width one
 #: of 1e-6: a hundredth of the spread of the draws. The value of the data is exact.
-_ROUGH_FROM, _ROUGH = 100_000, 1e-6
+_ROUGH_FROM, _ROUGH = 10_000, 1e-6
 #: Largest number of rows for which the widths of many replicates are searched together.
 _MOST_TOGETHER = 5000
 
