@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import re
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
 import pytest
 
 import calibrary.inference  # noqa: F401 - the catalogue is complete, whatever a test imports first
 import skips
+from calibrary.base.markup import Markup
 from calibrary.metrics.machinery.entry import FUNCTIONS
+from each import FULL
 from golden import arrays
 from paths import ROOT, TESTS
 
@@ -56,6 +60,42 @@ def figures_closed():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def outlined(monkeypatch):
+    """Pages about words and numbers are not drawn, which takes most of their time; a full run draws them all."""
+    from calibrary.reporting import figures, stored
+
+    picture = figures.picture
+
+    def outline(figure):
+        """What would be drawn and with which settings."""
+        if not isinstance(figure.draw, functools.partial):
+            return picture(figure)  # from a file
+        simple = str | int | float | tuple | list | None
+        plain = {name: value for name, value in figure.draw.keywords.items() if isinstance(value, simple)}
+        told = escape(f"{figure.name} {figure.draw.func.__name__} {plain}")
+        return Markup(f'<svg viewBox="0 0 300 300"><text>{told}</text></svg>')
+
+    for module in () if FULL else (figures, stored):
+        monkeypatch.setattr(module, "picture", outline)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Run the command line in this process: its status, and the words of both of its streams."""
+
+    def run(*words):
+        from calibrary.cli.main import main
+
+        monkeypatch.setattr("sys.argv", ["calibrary", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, " ".join(said.err.split())
+
+    return run
 
 
 def pytest_addoption(parser):

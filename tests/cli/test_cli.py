@@ -20,6 +20,8 @@ import pytest
 
 import calibrary as cal
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 DATA = files("calibrary") / "datasets"
 BINARY = [str(DATA / "breast_cancer.csv"), "--label", "diagnosis", "--positive", "malignant"]
 FAST = ["--resamples", "39", "--metrics", "ece,bs"]

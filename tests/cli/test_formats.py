@@ -20,6 +20,8 @@ import pytest
 
 import calibrary as cal
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 RNG = np.random.default_rng(0)
 P = np.round(RNG.random(40), 3)
 Y = (RNG.random(40) < P).astype(int)

@@ -11,6 +11,8 @@ import pytest
 
 import calibrary as cal
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 QUICK = ("--metrics", "ece", "--resamples", 39, "-q")
 
 

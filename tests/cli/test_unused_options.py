@@ -11,25 +11,11 @@ import calibrary as cal
 from calibrary.language.sampled import sampled_answers
 from paths import ROOT
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 LOG = ROOT / "tests" / "data" / "logs" / "inspect_epochs.eval"
 QUICK = ("--metrics", "ece", "--resamples", 39, "-q")
 NO_DRAWS = "--resamples 0 requests no draws, and {} needs some: give a number of draws (999 is usual)"
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command line in this process: its status, and the words of both of its streams."""
-
-    def run(*words):
-        from calibrary.cli.main import main
-
-        monkeypatch.setattr("sys.argv", ["calibrary", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, " ".join(said.err.split())
-
-    return run
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from calibrary.reporting import compared, together
 from calibrary.reporting.compose import compare_models, subtracted
 from truths import KnownTruth, holds
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 METRICS = ("ece", "bs", "auroc")
 
 

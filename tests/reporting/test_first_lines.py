@@ -14,6 +14,8 @@ from calibrary.reporting import html
 from calibrary.reporting.first import first_lines, remedy_words
 from calibrary.reporting.model import Report
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 pytest.importorskip("matplotlib").use("agg")
 
 

@@ -28,6 +28,8 @@ from calibrary.reporting.verdict import (
 )
 from calibrary.reporting.words import verdict
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 FAST = {"metrics": ["ece", "bs"], "n_resamples": 99}
 
 

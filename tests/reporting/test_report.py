@@ -276,6 +276,7 @@ def test_the_terminal_shows_the_verdict_in_words_at_80_columns(wrong, tmp_path, 
         assert any(line.startswith(f"{k.title} ({k.label})") for line in wide)
 
 
+@pytest.mark.usefixtures("outlined")
 def test_sections_are_shown_in_every_form(monkeypatch, tmp_path):
     said = Section(
         "help", "What would help", ("Scale it: <b>.",), (Table(("map", "gain"), (("beta|x", 0.0123), ("none", None))),)
@@ -337,6 +338,7 @@ def test_classes_read_the_same_in_figure_and_table():
         assert "Reliability by class" not in drawn  # the page writes it
 
 
+@pytest.mark.usefixtures("outlined")
 def test_what_was_not_computed_is_named_by_reason_in_words_for_readers():
     y, p, _ = cal.datasets.breast_cancer("logistic")
     answer = cal.report(y, p, n_resamples=0)
@@ -389,6 +391,7 @@ def test_weights_that_are_no_counts_give_a_report_that_says_what_was_not_judged(
     assert "log loss" in next(s for s in judged.sections if s.key == "help").sentences[0]
 
 
+@pytest.mark.usefixtures("outlined")
 def test_columns_of_the_file_reach_the_sections(tmp_path):
     rng = np.random.default_rng(0)
     p = rng.random(300)
@@ -440,6 +443,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(wrong):
     assert page.count("<table") >= 1
 
 
+@pytest.mark.usefixtures("outlined")
 @pytest.mark.parametrize(("given", "together"), [(("--units", "unit"), "units"), (("--blocks", "5"), "blocks")])
 def test_rows_that_belong_together_do_so_where_models_are_compared_and_segments_say_that_theirs_do_not(
     tmp_path, given, together
@@ -480,6 +484,7 @@ def test_the_key_numbers_show_calibration_in_the_large_and_the_slope(wrong):
     assert "cis.intercept" in {row.label for row in wrong.evaluation.rows}
 
 
+@pytest.mark.usefixtures("outlined")
 def test_the_bold_words_of_an_answer_end_with_a_word_or_a_whole_number():
     rng = np.random.default_rng(0)
     p = rng.random(200)

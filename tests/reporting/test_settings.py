@@ -18,6 +18,8 @@ from calibrary.reporting.figures import picture
 from calibrary.reporting.settings import SETTINGS, ReportSettings
 from each import each
 
+pytestmark = pytest.mark.usefixtures("outlined")
+
 Y, P, _ = cal.datasets.breast_cancer()
 N = len(Y)
 DIGITS, OF_DIGITS, *_ = cal.datasets.digits()

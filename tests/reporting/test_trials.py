@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -95,6 +93,7 @@ def test_the_checklist_answers_size_clusters_and_their_differences(page):
     assert dropped.tripod()["11"] == "7 of 1,407 rows left out: 7 missing values"
 
 
+@pytest.mark.usefixtures("outlined")
 def test_a_saved_report_keeps_both_sections(page, tmp_path):
     page.save(tmp_path / "page.json")
     from calibrary.reporting.stored import from_json
@@ -134,30 +133,24 @@ def test_what_cannot_be_pooled_is_refused_before_anything_is_computed(call, sent
         cal.report(y, P, **call)
 
 
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "calibrary", "report", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-
-
-def test_the_command_line_takes_the_column_of_the_centres(tmp_path):
+@pytest.mark.usefixtures("outlined")
+def test_the_command_line_takes_the_column_of_the_centres(tmp_path, command):
     out = tmp_path / "page.json"
-    done = command(
-        FILE, "--label", "y", "--prob", "p", "--centre", "centre", "--metrics", "oe", "--resamples", 0, "-o", out
-    )
-    assert done.returncode == 0, done.stderr
-    assert "in a new centre 0.473 to 2.121" in " ".join(done.stdout.split())
+    given = ("--label", "y", "--prob", "p", "--metrics", "oe", "--resamples", 0)
+    status, printed, said = command("report", FILE, *given, "--centre", "centre", "-o", out)
+    assert status == 0, said
+    assert "in a new centre 0.473 to 2.121" in " ".join(printed.split())
     saved = json.loads(out.read_text())
     assert any(s["key"] == "centres" for s in saved["sections"])
-    wrong = command(FILE, "--label", "y", "--prob", "p", "--centre", "hospital")
-    assert wrong.returncode == 2
-    assert "hospital" in wrong.stderr
+    status, _, said = command("report", FILE, *given, "--centre", "hospital")
+    assert status == 2
+    assert "hospital" in said
     one = tmp_path / "gone.csv"
     lines = FILE.read_text().splitlines()
     at = lines[0].split(",").index("centre")
     cells = lines[3].split(",")
     cells[at] = ""
     one.write_text("\n".join([*lines[:3], ",".join(cells), *lines[4:]]))
-    gone = command(one, "--label", "y", "--prob", "p", "--centre", "centre", "--metrics", "oe", "--resamples", 0)
-    assert gone.returncode == 2
-    assert "centre" in gone.stderr
+    status, _, said = command("report", one, *given, "--centre", "centre")
+    assert status == 2
+    assert "centre" in said
