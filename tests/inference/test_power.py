@@ -83,6 +83,14 @@ def test_refusals():
         cal.sample_size("ece", 0.1, power=1.0)
 
 
+def test_a_promised_power_is_had():
+    """Promised for 80%, the rows have it on average over seeds, in draws that the search did not see."""
+    promised = [int(cal.sample_size("ece", 0.1, n_resamples=199, rng=seed)) for seed in range(4)]
+    had = [cal.power("ece", n, error=0.1, n_resamples=999, rng=100 + i).power for i, n in enumerate(promised)]
+    assert np.mean(had) == pytest.approx(0.81, abs=0.035)
+    assert max(promised) < 1.25 * min(promised)
+
+
 def test_a_sample_size_reaches_the_power_and_is_not_far_above_it():
     found = cal.sample_size("spiegelhalter", 0.1, power=0.8, n_resamples=199, rng=0)
     assert found.power >= 0.8

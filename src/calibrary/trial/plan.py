@@ -413,7 +413,7 @@ def _simulated(asked: _WidthAsked, options: dict[str, Any], samples: int, seed: 
             f"prevalence={asked.given_prevalence!r} differs from that of the predictions, {law.prevalence:.3g}: a "
             "simulation draws outcomes from the predictions, so leave prevalence out or pass other predictions"
         )
-    why = asked.entry.no_interval or ("" if "method" in options else asked.entry.no_ends)
+    why = asked.entry.no_interval or asked.entry.no_ends
     if why:
         raise RefusedError(f"{asked.entry.key} has no confidence interval: {why}")
     _refuse_beside("simulation", {"value": asked.value})

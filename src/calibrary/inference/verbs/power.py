@@ -197,7 +197,7 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     power : float
         Wanted share of samples in which the test rejects.
     rng : int, Generator or None
-        Seed or source of random numbers.
+        Seed or source of random numbers. The number of rows is read from a curve through a dozen simulated powers.
     **options
         Those of :func:`calibrary.power`: ``y_prob`` or ``law``, ``line``, ``alpha``, ``n_resamples``; and the metric's.
 
@@ -210,27 +210,46 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     """
     if not 0.0 < power < 1.0:
         raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
-    seed = seed_of(rng)
-    tried: dict[int, Power] = {}
+    seed, tried, n = seed_of(rng), [], 32
 
-    def at(n: int) -> float:
-        if n not in tried:
-            tried[n] = _power(metric, n, error=error, rng=seed, **options)
-        return tried[n].power
+    def at(n: int) -> Power:
+        # every number of rows has draws of its own, so that their errors are averaged
+        tried.append(_power(metric, n, error=error, rng=seed + len(tried), **options))
+        return tried[-1]
 
-    low, high = 16, 32
-    while at(high) < power:
-        low, high = high, 2 * high
-        if high > _MOST_ROWS:
-            raise RefusedError(f"{metric} does not reach power {power:g} for an error of {error:g} with {low:,} rows")
-    while high - low > max(1, low // 20):
-        middle = (low + high) // 2
-        low, high = (low, middle) if at(middle) >= power else (middle, high)
-    found = tried[high]
-    return SampleSize(high, found.power, power, error, found.alpha, found.metric, found.line)
+    while at(n).power < power:
+        n *= 2
+        if n > _MOST_ROWS:
+            raise RefusedError(
+                f"{metric} does not reach power {power:g} for an error of {error:g} with {n // 2:,} rows"
+            )
+    for factor in _NEARBY:
+        n = _rows_on_curve(tried, power)
+        at(max(round(factor * n), 2))
+    n, found = _rows_on_curve(tried, power), tried[0]
+    return SampleSize(n, power, power, error, found.alpha, found.metric, found.line)
 
 
 _power = power
+#: Where the power is simulated again, as shares of the number of rows that the curve gives so far.
+_NEARBY = (0.8, 1.25, 0.9, 1.1, 0.85, 1.15, 0.95, 1.05)
+
+
+def _rows_on_curve(tried: list[Power], wanted: float) -> int:
+    """The rows at which a curve through the simulated powers reaches the wanted one.
+
+    The normal quantile of the power is nearly linear in the square root of the number of rows. The curve is fitted to
+    the powers between those of half and of twice the rows at which the simulated powers first reach the wanted one.
+    """
+    near = min(one.n for one in tried if one.power >= wanted)
+    some = [one for one in tried if near <= 2 * one.n <= 4 * near]
+    z, root = scipy.special.ndtri(np.clip([one.power for one in some], 0.005, 0.995)), np.sqrt([one.n for one in some])
+    each = np.exp(-(z**2) / 2.0) / np.array([max(one.standard_error, 0.005) for one in some])
+    slope, at_zero = np.polyfit(root, z, 1, w=each) if len(some) > 1 else (0.0, 0.0)
+    if slope <= 0.0:
+        return near
+    rows = ((float(scipy.special.ndtri(wanted)) - at_zero) / slope) ** 2
+    return math.ceil(float(np.clip(rows, near / 2.0, 2.0 * near)))
 
 
 # -- the nearest-neighbor test ------------------------------------------------------------------------
