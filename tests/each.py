@@ -50,6 +50,24 @@ def each(
     return decorate
 
 
+def each_of_id(cases: Iterable[tuple[Any, ...]]) -> Callable[[Test], Test]:
+    """As :func:`each`, with one test for each id, the first part of a case: a quick run chooses tests by id."""
+    by_id: dict[str, list[tuple[Any, ...]]] = {}
+    for case in cases:
+        by_id.setdefault(getattr(case[0], "id", case[0]), []).append(case)
+
+    def decorate(function: Test) -> Test:
+        @pytest.mark.parametrize("id", by_id)
+        @functools.wraps(function)
+        def of_one(id: str) -> None:
+            each(by_id[id])(function)()
+
+        del of_one.__wrapped__  # type: ignore[attr-defined]
+        return of_one
+
+    return decorate
+
+
 def turn(id: str, cases: Iterable[str]) -> str:
     """The one of these cases that is tried with the metric of this id, always the same."""
     cases = list(cases)

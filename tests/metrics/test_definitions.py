@@ -13,8 +13,9 @@ import calibrary as cal
 import definitions
 from calibrary.numerics.draw import generator
 from definitions import DEFINITIONS
-from each import each
+from each import each, each_of_id
 from golden import arrays, assert_close, entries, keywords, number
+from metric_cases import binary
 
 ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
 
@@ -22,15 +23,9 @@ ENTRIES = {id: e for id, e in cal.catalogue.items() if e.family != "detection"}
 # -- data --------------------------------------------------------------------------------------------
 
 
-def binary(n, seed, decimals=17):
-    rng = np.random.default_rng(seed)
-    c = np.round(rng.beta(0.7, 0.9, n), decimals)
-    return (rng.random(n) < 0.15 + 0.7 * c).astype(int), c
-
-
 def certain(n, seed):
     """Some confidences are exactly 0, 1/2 or 1, most of them right."""
-    y, c = binary(n, seed)
+    y, c = binary(n, seed, 17)
     c[: n // 3] = np.resize([0.0, 1.0, 0.5, 1.0, 0.0], n // 3)
     y[: n // 3] = np.resize([0, 1, 1, 1, 0, 0, 1, 0], n // 3)
     return y, c
@@ -51,7 +46,7 @@ def even():
 
 
 DATA = {
-    "random": lambda: binary(41, 1),
+    "random": lambda: binary(41, 1, 17),
     "ties": lambda: binary(60, 2, 1),
     "even": even,
     "hundredths": lambda: binary(53, 3, 2),
@@ -162,8 +157,7 @@ def test_a_definition_honours_options_that_the_metric_has(id):
         assert DEFINITIONS[id].why
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+@each_of_id([(id, data) for id in DEFINITIONS if id in ENTRIES for data in DATA])
 def test_the_metric_is_its_definition(id, data):
     y, p = DATA[data]()
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
@@ -176,8 +170,7 @@ def test_the_metric_is_its_definition(id, data):
     check(id, y, p, **needed(id, y, p))
 
 
-@pytest.mark.parametrize("data", ["hundredths", "tied rows"])
-@pytest.mark.parametrize("id", [id for id in DEFINITIONS if id in ENTRIES])
+@each_of_id([(id, data) for id in DEFINITIONS if id in ENTRIES for data in ("hundredths", "tied rows")])
 def test_a_weight_is_the_row_written_as_often(id, data):
     y, p = DATA[data]()
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
@@ -367,9 +360,7 @@ def test_every_option_a_definition_honours_is_tried():
             assert {*definition.options} - {"w"} <= tried, id
 
 
-@pytest.mark.parametrize(
-    ("id", "variant"), [(id, v) for id, some in VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
-)
+@each_of_id([(id, variant) for id, some in VARIANTS.items() for variant in some])
 def test_options_mean_what_the_definition_says(id, variant):
     variant = dict(variant)
     classes, takes_weights = variant.pop("on", None), variant.pop("weights", ENTRIES[id].weights != "none")
@@ -397,7 +388,7 @@ def other_lenses():
         yield from ((id, lens) for lens in sorted((whole | split | full) & {*ENTRIES[id].lenses} - {definition.lens}))
 
 
-@pytest.mark.parametrize(("id", "lens"), list(other_lenses()))
+@each_of_id(other_lenses())
 def test_another_lens_shows_the_definition_other_pairs(id, lens):
     y, p = (x[: DEFINITIONS[id].most] for x in DATA["four classes"]())
     check(id, y, p, lens=lens, **needed(id, y, p))
@@ -413,8 +404,12 @@ VECTOR_VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("data", ["four classes", "tied rows", "certain"])
-@pytest.mark.parametrize(("id", "options"), [(id, v) for id, some in VECTOR_VARIANTS.items() for v in some])
+@each_of_id(
+    (id, options, data)
+    for id, some in VECTOR_VARIANTS.items()
+    for options in some
+    for data in ("four classes", "tied rows", "certain")
+)
 def test_whole_vectors_are_compared_as_the_definition_says(id, options, data):
     y, p = DATA[data]()
     if options.get("reference_class", 0) >= definitions.columns(p).shape[1]:
@@ -451,8 +446,7 @@ def shown(id, y, p, **lens):
     return [value[field] for field, _ in ENTRIES[id].fields] if isinstance(value, dict) else value
 
 
-@pytest.mark.parametrize("ascending", [False, True])
-@pytest.mark.parametrize("id", [id for id, e in ENTRIES.items() if e.replicate is not None])
+@each_of_id([(id, up) for id, e in ENTRIES.items() if e.replicate is not None for up in (False, True)])
 def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending):
     form = ENTRIES[id].replicate
     labels_only = form.labels_only  # of several classes, where the kernel between all pairs is held
@@ -479,8 +473,7 @@ def test_a_fast_path_is_the_definition_of_other_weights_and_labels(id, ascending
         np.testing.assert_allclose(path(None, labels), shown(id, labels, c, **rows), **near)
 
 
-@pytest.mark.parametrize("data", ["hundredths", "four classes"])
-@pytest.mark.parametrize("id", REPLICATED)
+@each_of_id([(id, data) for id in REPLICATED for data in ("hundredths", "four classes")])
 def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
     y, p = (x[: DEFINITIONS[id].most] for x in DATA[data]())
     if p.ndim == 2 and ENTRIES[id].default_lens == "binary":
@@ -625,17 +618,14 @@ def check_detections(id, data, w=None, /, **options):
     agree(got, want, definition)
 
 
-@pytest.mark.parametrize("data", DETECTION_DATA)
-@pytest.mark.parametrize("id", DETECTION)
+@each_of_id([(id, data) for id in DETECTION for data in DETECTION_DATA])
 def test_a_detection_metric_is_its_definition(id, data):
     found = DETECTION_DATA[data]()
     check_detections(id, found)
     check_detections(id, found, 1 + np.arange(len(found["score"])) % 3)
 
 
-@pytest.mark.parametrize(
-    ("id", "options"), [(id, v) for id, some in DETECTION_VARIANTS.items() for v in some], ids=lambda v: str(v)[:60]
-)
+@each_of_id([(id, options) for id, some in DETECTION_VARIANTS.items() for options in some])
 def test_options_of_detection_metrics_mean_what_the_definition_says(id, options):
     for data in ("ties", "hundredths"):
         found = DETECTION_DATA[data]()
