@@ -201,7 +201,7 @@ def _by_features(given: Members, kind: str, level: float, seed: int) -> Ensemble
 
 
 def _fitted(given: Members, residual: Array, mean: Array, seed: int) -> Array:
-    """The residuals (rows, classes) predicted from the features, twice: by trees fitted on halves of the other folds."""
+    """The residuals (rows, classes) predicted from the features, by trees fitted on each half of the other folds."""
     with extra("sklearn", "a lower bound from features"):
         from sklearn.ensemble import GradientBoostingRegressor
     assert given.features is not None
