@@ -410,3 +410,40 @@ def test_a_folder_of_an_app_that_was_killed_is_removed_and_no_other(tmp_path):
     assert all(path.exists() for path in (mine, other, link, tmp_path / "target"))
     private.remove()
     assert not private.path.exists()
+
+
+# -- limits of memory and of the queue -------------------------------------------------------------------
+
+
+def test_the_usual_memory_is_three_quarters_and_at_least_2_gb(monkeypatch):
+    from calibrary.application.limits import AppLimits
+
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (16 << 30) // 4096}
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
+    assert AppLimits().memory == 12 << 30
+    pages["SC_PHYS_PAGES"] = (1 << 30) // 4096
+    assert AppLimits().memory == 2 << 30
+    monkeypatch.setattr("os.sysconf", lambda name: int(name))  # a system that does not tell
+    assert AppLimits().memory == 4 << 30
+    assert AppLimits(memory=5).memory == 5
+
+
+def test_the_place_in_the_queue_and_the_numbers_of_waiting_and_stored_reports(tmp_path):
+    from calibrary.application.limits import MOST_RUNS, MOST_WAITING, AppLimits
+    from calibrary.application.runs import AppRun, AppRuns, RefusedRunError
+
+    class Folder:
+        def new(self, purpose):
+            raise FileNotFoundError(purpose)  # the report is not refused
+
+    def filled(number, status):
+        runs = AppRuns(Folder(), None, AppLimits())
+        runs.runs = {str(i): AppRun(str(i), tmp_path, ("p.csv",), {}, status, asked=i) for i in range(number)}
+        return runs
+
+    queue = filled(MOST_WAITING, "waiting")
+    assert [queue.place_in_queue(queue.runs[str(i)]) for i in (0, 1, 5)] == [0, 1, 5]
+    for number, status, allowed in ((MOST_WAITING, "waiting", True), (MOST_WAITING + 1, "waiting", False),
+                                    (MOST_RUNS - 1, "done", True), (MOST_RUNS, "done", False)):  # fmt: skip
+        with pytest.raises(FileNotFoundError if allowed else RefusedRunError):
+            filled(number, status).ask([], {})

@@ -265,3 +265,14 @@ def test_a_missing_unit_is_refused(gone):
 def test_one_unit_is_refused():
     with pytest.raises(ValueError, match="units has one value only"):
         cal.sampled_answers(ANSWERS, TRUTHS, units=[1] * 36, rng=0, n_resamples=99)
+
+
+def test_the_band_of_a_bin_holds_95_of_100_draws_of_calibrated_answers():
+    rng = np.random.default_rng(4)
+    k, n = 10, 600
+    share = rng.random(n)
+    rows, y = (rng.random((n, k)) < share[:, None]).astype(int), (rng.random(n) < share).astype(int)
+    found = measured(rows.tolist(), y, n_bins=1, n_resamples=9999, rng=0)
+    chance = (rows.sum(axis=1) + y) / (k + 1)
+    error = (k + 1) / k * np.sqrt(np.sum(chance * (1.0 - chance))) / n
+    assert [found.null_low[0], found.null_high[0]] == pytest.approx([-1.96 * error, 1.96 * error], rel=0.06)

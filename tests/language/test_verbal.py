@@ -27,6 +27,7 @@ UNDERSTOOD = [
     ("I am confident (90%)", 0.9), ("Confidence: 80% because it is not Rome", 0.8),
     ("The 95% confidence interval is 0.2 to 0.8. Confidence: 70%", 0.7), ("Chelsea won (0-1). Confidence: 80%", 0.8),
     ('{"answer": "Paris", "confidence": 0.85, "n": 3}', 0.85), ("I am confident: 42 is the answer", 0.8),
+    ("90% sure. " * 20, 0.9),
 ]  # fmt: skip
 NOT_UNDERSTOOD = [
     ("The answer is 42.", "state no confidence"), ("", "state no confidence"), (None, "are missing"),

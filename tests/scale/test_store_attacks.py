@@ -684,3 +684,13 @@ def test_an_old_store_without_its_log_is_refused(old: Path) -> None:
         Store(old)
     assert len(list(old.rglob("*.parquet"))) == 3
     assert os.listdir(old) == ["states"]
+
+
+def test_a_commit_under_another_number_is_refused(tmp_path):
+    three_days(tmp_path / "store")
+    first = tmp_path / "store" / "log" / f"{0:012d}.json"
+    for other in sorted(first.parent.iterdir())[1:]:
+        other.unlink()
+    first.rename(first.with_name(f"{WHOLE_EVERY:012d}.json"))
+    with pytest.raises(SavedFileError, match=f"is not commit {WHOLE_EVERY} of this store: it is commit 0"):
+        Store(tmp_path / "store").window("3d")

@@ -187,3 +187,11 @@ def test_very_many_rows_in_one_cell() -> None:
 def test_settings_that_make_no_query_are_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         segment_sql("rows", **settings)
+
+
+def test_ends_of_a_brier_score_are_within_0_and_1():
+    for y, end, bound in (([0, 0, 0, 1], "brier_high", 1.0), ([1, 1, 1, 0], "brier_low", 0.0)):
+        state = State(by="site").update(y, [0.97] * 4, by={"site": ["A"] * 4})
+        row = segment_table(state).to_pylist()[0]
+        assert row[end] == bound
+        assert row["brier_low"] < row["brier"] < row["brier_high"]

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import f as f_law
 
 import calibrary as cal
 from calibrary.base.claims import RULES
@@ -385,3 +386,23 @@ def test_what_an_ensemble_says_is_true():
                 false.append((name, claim.rule))
     assert "claimed spread" in told["narrow"] & told["wide"]
     assert len(false) <= 3
+
+
+def test_the_pvalue_of_intercept_and_slope_is_hotellings_of_few_rows():
+    rng = np.random.default_rng(8)
+    c = rng.uniform(0.2, 0.8, 12)
+    fit = cox(c, (rng.random(12) < c).astype(float), np.ones(12))
+    away = fit.at - [0.0, 1.0]
+    square = away @ np.linalg.solve(np.cov(fit.each.T) / 12, away)
+    assert slope_of([fit], 0.95)[3] == pytest.approx(f_law.sf(square / 2, 2, 10), rel=1e-6)
+
+
+def test_the_error_of_the_mean_of_draws_is_no_part_of_the_spread_that_features_show():
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(5)
+    a, u = rng.uniform(0.3, 0.7, 400), rng.random(400) < 0.5
+    p = np.clip(a[:, None] + rng.normal(0.0, 0.1, (400, 3)), 0.01, 0.99)
+    y = (rng.random(400) < a + np.where(u, 0.25, -0.25)).astype(int)
+    rows = given(y, p, None, None, np.column_stack([a, u]))
+    of_draws, of_a_mixture = (spread_of(rows, kind, 0.95, 39, 0) for kind in ("draws", "mixture"))
+    assert of_a_mixture.estimate - of_draws.estimate == pytest.approx(of_draws.claimed / 3)

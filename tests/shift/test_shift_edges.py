@@ -161,3 +161,9 @@ def test_a_permutation_test_never_has_a_p_value_of_zero():
     slope, found = pairs.permutation_test(99, 0)
     assert slope > 0.0
     assert found == pytest.approx(0.01)
+
+
+def test_a_feature_that_is_the_same_in_every_row_changes_nothing():
+    usual = covariate(F, G)
+    constant = covariate(F.assign(unit=1.0), G.assign(unit=1.0))
+    assert constant.weights == pytest.approx(usual.weights, rel=1e-4)

@@ -416,6 +416,7 @@ HOLED = np.where(np.arange(120).reshape(60, 2) == 7, np.nan, XS)
         (newton, XS, YS, {"units": [1, 2]}, r"units has shape \(2,\)"),
         (newton, XS, YS, {"workers": 0}, r"workers=0"),
         (newton, XS, YS, {"method": "holdout", "holdout": 3}, r"holdout=3 must be a share"),
+        (newton, XS, YS, {"method": "holdout", "holdout": 1.0}, r"holdout=1.0 must be a share"),
         (newton, XS, YS, {"confidence_level": 95}, r"confidence_level=95 is outside"),
         (lambda X, y: newton(X, y), XS, YS, {"sample_weight": np.ones(60)}, r"takes no sample_weight"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
 from calibrary.validation.corrections import of_errors
 from calibrary.validation.procedure import same_values
+from calibrary.validation.resamples import say_few_units
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(3, 2, (300, 4))
@@ -162,6 +165,14 @@ def test_few_large_units_are_said_with_their_effective_number():
         CalibrationWarning, match="a few of the 51 units have most of the rows, .* equivalent to 1.4 equal units"
     ):
         cal.validate(plain(), X, Y, units=unit, **FAST)
+
+
+def test_units_count_as_few_up_to_30_equal_ones():
+    with pytest.warns(CalibrationWarning, match="which is equivalent to 29.9 equal units"):
+        say_few_units(np.arange(32), np.r_[2.6, np.ones(31)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        say_few_units(np.arange(32), np.r_[2.4, np.ones(31)])
 
 
 @pytest.mark.filterwarnings("error")

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from calibrary.base.errors import RefusedError, extra, one_of, whole
+from calibrary.base.errors import extra, one_of, whole
 from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
@@ -77,8 +77,6 @@ def segment_table(state: State, *, n_bins: int = 15, confidence_level: float = 0
 
 def normal_quantile(level: float) -> float:
     """Half the width of an interval of this level, in standard errors."""
-    if not 0.0 < level < 1.0:
-        raise RefusedError(f"confidence_level={level!r} is outside (0, 1): 0.95 is usual")
     return float(scipy.special.ndtri(0.5 + level / 2.0))
 
 
