@@ -83,17 +83,15 @@ _TABLE = {
     # tables and curves
     "table": """
         0.1 diagnostics.grades multiple_binomial_test
-        0.2 diagnostics.coverage set_coverage_curve
-        0.1 diagnostics.cumulative cumulative_difference
+        0.2 diagnostics.reliability set_coverage_curve honest_band
+        0.1 diagnostics.reliability cumulative_difference ece_knn_curve reliability_bins
         0.2 diagnostics.decisions decision_curve murphy_curve regret_curve
         0.1 diagnostics.decomposition score_decomposition
-        0.1 diagnostics.detection_map d_ece_map
-        0.2 diagnostics.detection_threshold detection_thresholds
+        0.1 diagnostics.detection d_ece_map
+        0.2 diagnostics.detection detection_thresholds
         0.2 diagnostics.direction confidence_direction
         0.3 diagnostics.grades grade_tests
-        0.2 diagnostics.reliability honest_band
-        0.1 diagnostics.reliability ece_knn_curve reliability_bins
-        0.1 maps.nadaraya_watson smooth_calibration_curve
+        0.1 maps.loess smooth_calibration_curve
         0.4 trial.curves imputed_curve
     """,
     # metrics; those without a row in Table 2 are listed in this order in the catalogue
@@ -236,7 +234,7 @@ _TABLE = {
     # functions that go with one metric or table and are documented with it; ``dir`` does not list them
     "helper": """
         0.1 data.lens code_matrix
-        0.2 diagnostics.detection_threshold above_thresholds
+        0.2 diagnostics.detection above_thresholds
         0.2 inference.verbs.power neighbor_power neighbor_sample_size
         0.2 metrics.cumulative averaged_two_bin_null_mean
         0.1 metrics.point.consistency consistency_confidence_logits
@@ -251,18 +249,15 @@ _TABLE = {
         0.3 application.notebook AppFrame
         0.2 data.segmentation Pixels
         0.4 data.survival HorizonGroup
-        0.1 diagnostics.grades MultipleBinomialResult
-        0.2 diagnostics.coverage CoverageCurve
-        0.1 diagnostics.cumulative CumulativeDifference
+        0.1 diagnostics.grades MultipleBinomialResult RatioInterval
+        0.2 diagnostics.reliability CoverageCurve HonestBand
+        0.1 diagnostics.reliability CumulativeDifference NeighborCurve ReliabilityBins
         0.2 diagnostics.decisions DecisionCurve MurphyCurve RegretCurve
         0.1 diagnostics.decomposition BinnedDecomposition CorpDecomposition MurphyDecomposition TrueDecomposition
-        0.1 diagnostics.detection_map DetectionMap
-        0.2 diagnostics.detection_threshold DetectionThresholds
+        0.1 diagnostics.detection DetectionMap
+        0.2 diagnostics.detection DetectionThresholds
         0.2 diagnostics.direction ConfidenceDirection
         0.3 diagnostics.grades GradeTests
-        0.2 diagnostics.reliability HonestBand
-        0.1 diagnostics.reliability NeighborCurve ReliabilityBins
-        0.1 diagnostics.ratio RatioInterval
         0.1 evaluation Evaluation
         0.2 evaluation Row
         0.1 inference.draw.null MonteCarloResult NullDistribution
@@ -359,10 +354,10 @@ RENAMED = {
 WITHDRAWN = {
     "Data": "calibrary.data",
     "as_data": "calibrary.data",
-    "brownian_abs_max_log_sf": "calibrary.numerics.laws.brownian",
-    "brownian_abs_max_sf": "calibrary.numerics.laws.brownian",
-    "brownian_range_log_sf": "calibrary.numerics.laws.brownian",
-    "brownian_range_sf": "calibrary.numerics.laws.brownian",
+    "brownian_abs_max_log_sf": "calibrary.numerics.laws",
+    "brownian_abs_max_sf": "calibrary.numerics.laws",
+    "brownian_range_log_sf": "calibrary.numerics.laws",
+    "brownian_range_sf": "calibrary.numerics.laws",
     "calibration_curve_gap": "calibrary.metrics.curve.distance",
     "compare_models": "calibrary.reporting",
     "debiased_calibration_test": "calibrary.metrics.bins.debiased",

@@ -3,8 +3,6 @@
 from calibrary.application.notebook import AppFrame as AppFrame
 from calibrary.data.segmentation import Pixels as Pixels
 from calibrary.data.survival import HorizonGroup as HorizonGroup
-from calibrary.diagnostics.coverage import CoverageCurve as CoverageCurve
-from calibrary.diagnostics.cumulative import CumulativeDifference as CumulativeDifference
 from calibrary.diagnostics.decisions import DecisionCurve as DecisionCurve
 from calibrary.diagnostics.decisions import MurphyCurve as MurphyCurve
 from calibrary.diagnostics.decisions import RegretCurve as RegretCurve
@@ -12,12 +10,14 @@ from calibrary.diagnostics.decomposition import BinnedDecomposition as BinnedDec
 from calibrary.diagnostics.decomposition import CorpDecomposition as CorpDecomposition
 from calibrary.diagnostics.decomposition import MurphyDecomposition as MurphyDecomposition
 from calibrary.diagnostics.decomposition import TrueDecomposition as TrueDecomposition
-from calibrary.diagnostics.detection_map import DetectionMap as DetectionMap
-from calibrary.diagnostics.detection_threshold import DetectionThresholds as DetectionThresholds
+from calibrary.diagnostics.detection import DetectionMap as DetectionMap
+from calibrary.diagnostics.detection import DetectionThresholds as DetectionThresholds
 from calibrary.diagnostics.direction import ConfidenceDirection as ConfidenceDirection
 from calibrary.diagnostics.grades import GradeTests as GradeTests
 from calibrary.diagnostics.grades import MultipleBinomialResult as MultipleBinomialResult
-from calibrary.diagnostics.ratio import RatioInterval as RatioInterval
+from calibrary.diagnostics.grades import RatioInterval as RatioInterval
+from calibrary.diagnostics.reliability import CoverageCurve as CoverageCurve
+from calibrary.diagnostics.reliability import CumulativeDifference as CumulativeDifference
 from calibrary.diagnostics.reliability import HonestBand as HonestBand
 from calibrary.diagnostics.reliability import NeighborCurve as NeighborCurve
 from calibrary.diagnostics.reliability import ReliabilityBins as ReliabilityBins

@@ -23,16 +23,17 @@ from same import assert_same
 MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
 #: Modules that were new in 0.3 and have moved since.
 SINCE_0_3 = {
-    "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.diagnostics.neighbors",
-    "calibrary.inference.overall.drift", "calibrary.inference.verbs.band", "calibrary.inference.verbs.gate",
-    "calibrary.language.stream", "calibrary.lookup.curve_names", "calibrary.lookup.measured_coverage",
-    "calibrary.maps.cumulative_spline", "calibrary.maps.prevalence", "calibrary.metrics.bins.gap_forms",
-    "calibrary.metrics.bins.neighbors", "calibrary.metrics.cumulative.averaged_two_bin",
-    "calibrary.metrics.cumulative.running_sums", "calibrary.metrics.curve.neighbors", "calibrary.metrics.machinery.by",
-    "calibrary.metrics.machinery.literature", "calibrary.metrics.machinery.one_pass",
-    "calibrary.metrics.machinery.table2", "calibrary.metrics.machinery.trust", "calibrary.metrics.segments.fields",
-    "calibrary.metrics.segments.multicalibration", "calibrary.metrics.selective.abstention",
-    "calibrary.numerics.compiled.sliding", "calibrary.numerics.splitmix", "calibrary.numerics.sums.segment_sums",
+    "calibrary.base.plain", "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.data.replicate",
+    "calibrary.diagnostics.neighbors", "calibrary.inference.overall.drift", "calibrary.inference.verbs.band",
+    "calibrary.inference.verbs.gate", "calibrary.language.stream", "calibrary.lookup.curve_names",
+    "calibrary.lookup.measured_coverage", "calibrary.maps.cumulative_spline", "calibrary.maps.order_preserving",
+    "calibrary.maps.prevalence", "calibrary.metrics.bins.gap_forms", "calibrary.metrics.bins.neighbors",
+    "calibrary.metrics.cumulative.averaged_two_bin", "calibrary.metrics.cumulative.running_sums",
+    "calibrary.metrics.curve.neighbors", "calibrary.metrics.machinery.by", "calibrary.metrics.machinery.literature",
+    "calibrary.metrics.machinery.one_pass", "calibrary.metrics.machinery.table2", "calibrary.metrics.machinery.trust",
+    "calibrary.metrics.segments.fields", "calibrary.metrics.segments.multicalibration",
+    "calibrary.metrics.selective.abstention", "calibrary.numerics.compiled.sliding",
+    "calibrary.numerics.solve.polygons", "calibrary.numerics.splitmix", "calibrary.numerics.sums.segment_sums",
     "calibrary.recalibrate.inverse", "calibrary.secondorder.result", "calibrary.shift.assumption",
     "calibrary.study.chance", "calibrary.validation.intervals",
 }  # fmt: skip

@@ -10,17 +10,19 @@ import pytest
 
 from calibrary.base.numbers import (
     EXACT,
+    as_plain,
     counted,
     distinct_digits,
     ends,
+    float_or_array,
     in_repr,
+    known,
     number,
     percent,
     pvalue,
     pvalue_cell,
     with_interval,
 )  # fmt: skip
-from calibrary.base.plain import as_plain, float_or_array, known
 from calibrary.metrics.machinery.facts import Alias, Correction
 
 

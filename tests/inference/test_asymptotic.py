@@ -15,11 +15,11 @@ from scipy.stats import binom, chi2, norm
 
 import calibrary as cal
 from calibrary.base.errors import collected_warnings
-from calibrary.diagnostics.ratio import observed_expected_interval
+from calibrary.diagnostics.grades import observed_expected_interval
 from calibrary.inference.methods.asymptotic import _ShiftedPoints, _ShiftedRows
 from calibrary.inference.methods.choice import METHODS
 from calibrary.metrics.kernel.squared import informative_pairs
-from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.laws import upper_tail
 from paths import ROOT
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import calibrary as cal
 from calibrary.base.errors import RefusedError
-from calibrary.data.replicate import Block, Replicate
 from calibrary.data.sample import sample_of
+from calibrary.data.stacked import Block, Replicate
 from calibrary.inference.draw import fast
 from calibrary.inference.draw.resampling import replicate
 from calibrary.inference.draw.statistic import as_statistic, read_call, together

@@ -10,7 +10,7 @@ import calibrary as cal
 from calibrary.data.sample import sample_of
 from calibrary.inference.draw import cells as large
 from calibrary.inference.draw.statistic import as_statistic
-from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
+from calibrary.numerics.laws import coupled_counts, normal_quantile
 from calibrary.question import Question
 
 

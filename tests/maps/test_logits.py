@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrary as cal
-from calibrary.maps import as_map, logits
+from calibrary.maps import as_map, likelihood
 from calibrary.metrics.curve.summaries import estimated_calibration_index
 from calibrary.metrics.machinery.measure import measure
 
@@ -39,7 +39,7 @@ MAPS = [("beta", {}), ("beta", {"parameters": "ab"}), ("platt", {}), ("platt", {
 @pytest.fixture
 def thinned(monkeypatch):
     def on():
-        monkeypatch.setattr(logits, "_MANY", 1000)
+        monkeypatch.setattr(likelihood, "_MANY", 1000)
 
     return on
 
@@ -74,12 +74,12 @@ def test_few_points_are_used_where_curves_are_gentle(kind, thinned):
     view = data(kind)
     thinned()
     view = fresh(view)
-    points = logits.logits(view, clip=True).points(kinks=(-1.0, 0.5))
+    points = likelihood.logits(view, clip=True).points(kinks=(-1.0, 0.5))
     assert points.n_nodes > 0
     assert points.w.sum() == pytest.approx(view.total, rel=1e-13)
-    assert (points.wy @ points.z**3) == pytest.approx(view.ties.wy @ logits.logit(view.ties.c) ** 3, rel=1e-12)
+    assert (points.wy @ points.z**3) == pytest.approx(view.ties.wy @ likelihood.logit(view.ties.c) ** 3, rel=1e-12)
     kinked = np.maximum(points.z + 1.0, 0.0) ** 3
-    direct = np.maximum(logits.logit(view.ties.c) + 1.0, 0.0) ** 3
+    direct = np.maximum(likelihood.logit(view.ties.c) + 1.0, 0.0) ** 3
     assert points.w @ kinked == pytest.approx(view.ties.w @ direct, rel=1e-12)
     assert not points.resolve(40.0 * points.z)
 

@@ -8,10 +8,16 @@ from scipy.optimize import minimize as scipy_minimize
 
 import definitions
 from calibrary.maps.loess import smooth_line
-from calibrary.numerics.compiled.local_linear import walk
-from calibrary.numerics.compiled.loess import local_polynomials
-from calibrary.numerics.smooth.local_linear import epanechnikov_lines
-from calibrary.numerics.smooth.loess import _fit_at, cell_vertices, hermite, local_polynomial, lowess, nearest_window
+from calibrary.numerics.compiled.loess import local_polynomials, walk
+from calibrary.numerics.smooth.loess import (
+    _fit_at,
+    cell_vertices,
+    epanechnikov_lines,
+    hermite,
+    local_polynomial,
+    lowess,
+    nearest_window,
+)
 from calibrary.numerics.solve.knots import search_knots
 from calibrary.numerics.solve.newton import logistic_loss, minimize, minimize_in_box, multinomial_loss
 

@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from calibrary.numerics import compiled
 from calibrary.numerics.sums import pair_median
 from calibrary.numerics.sums.pair_median import median_distance, median_vector_distance
-from calibrary.numerics.sums.pairs import (
+from calibrary.numerics.sums.windows import (
     decayed_sums,
     gaussian_form,
     laplace_form,

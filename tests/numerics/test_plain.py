@@ -11,10 +11,10 @@ import pytest
 import calibrary as cal
 from calibrary.base.errors import CalibrationWarning
 from calibrary.numerics import compiled
-from calibrary.numerics.smooth import local_linear
+from calibrary.numerics.smooth import loess
 from calibrary.numerics.solve import knots
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
-from calibrary.numerics.sums.pairs import decayed_sums
+from calibrary.numerics.sums.windows import decayed_sums
 
 #: One metric for every loop, with the size and type of data for which the loop is used.
 METRICS = [
@@ -77,7 +77,7 @@ def test_local_lines_are_the_same(h, monkeypatch):
     rng = np.random.default_rng(3)
     x = np.sort(np.concatenate((rng.random(1500), np.full(40, 0.25))))
     y, w, t = rng.random(len(x)), rng.random(len(x)) + 0.1, np.linspace(-0.1, 1.1, 900)
-    plain, fast = both(monkeypatch, lambda: local_linear.epanechnikov_lines(x, y, w, t, h))
+    plain, fast = both(monkeypatch, lambda: loess.epanechnikov_lines(x, y, w, t, h))
     np.testing.assert_allclose(plain, fast, rtol=1e-8, atol=1e-9)
 
 

@@ -14,7 +14,7 @@ from calibrary import plots
 from calibrary.base.errors import RefusedError
 from calibrary.data.lens import as_lens
 from calibrary.grouping import group
-from calibrary.grouping.events import event_edges
+from calibrary.grouping.edges import event_edges
 from calibrary.plots.axis import Axis, together
 from calibrary.plots.uncertainty import dot_data
 

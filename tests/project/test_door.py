@@ -311,7 +311,7 @@ def test_any_number_of_copies_can_slide(weight):
 
 
 def test_a_sweep_over_groups_meets_the_same_ends_as_one_over_bins():
-    from calibrary.grouping.sweep import _Sweep
+    from calibrary.grouping.adaptive import _Sweep
 
     rng = np.random.default_rng(0)
     for seed in range(20):
@@ -376,7 +376,7 @@ def test_a_table_of_ten_billion_copies_evaluates(binary):
 
 COMPILED = """
 import numpy as np
-from calibrary.numerics.compiled.ranges import range_means
+from calibrary.numerics.compiled.nearest import range_means
 print(range_means(np.arange(4.0), np.arange(4.0), np.arange(2), np.arange(2) + 2))
 """
 

@@ -18,7 +18,7 @@ from calibrary.study import temperature_sweep
 DRAWING = (
     "numerics/draw.py",
     "inference/draw/",
-    "data/replicate.py",  # the uniform numbers of many replicates at once
+    "data/stacked.py",  # the uniform numbers of many replicates at once
     "data/sample.py",
     "data/matches.py",
     "study/",

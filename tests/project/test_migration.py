@@ -43,13 +43,13 @@ CALLS = [
     (lambda: _verdict(on_undecided="fail"), lambda: _verdict(undecided="fail"), "undecided="),
     (lambda: _verdict(by="estimate"), lambda: _verdict(judged_by="estimate"), "judged_by="),
     (lambda: cal.calibration_curve_gap, lambda: cal.metrics.curve.distance.calibration_curve_gap, "distance"),
-    (lambda: cal.brownian_abs_max_sf(1.0), lambda: cal.numerics.laws.brownian.brownian_abs_max_sf(1.0), "brownian"),
+    (lambda: cal.brownian_abs_max_sf(1.0), lambda: cal.numerics.laws.brownian_abs_max_sf(1.0), "brownian"),
     (lambda: cal.Data, lambda: cal.data.Data, "calibrary.data"),
     (lambda: cal.as_data, lambda: cal.data.as_data, "calibrary.data"),
     (
         lambda: cal.metrics.cumulative.brownian_range_sf(1.0),
-        lambda: cal.numerics.laws.brownian.brownian_range_sf(1.0),
-        "calibrary.numerics.laws.brownian.brownian_range_sf",
+        lambda: cal.numerics.laws.brownian_range_sf(1.0),
+        "calibrary.numerics.laws.brownian_range_sf",
     ),
     (
         lambda: cal.kernels.beta_log_kernel(P[:2], centres=P[:3], h=0.1).tolist(),

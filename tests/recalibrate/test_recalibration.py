@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from calibrary.recalibrate.isotonic import KeptIsotonic
+from calibrary.maps.isotonic import KeptIsotonic
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
@@ -21,7 +21,7 @@ from calibrary.base.numbers import number
 from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map
 from calibrary.maps.vector import ClassWise
-from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
+from calibrary.numerics.laws import mean_absolute_deviation
 from calibrary.recalibrate import file
 from calibrary.recalibrate.fitted_rows import FittedRows
 from calibrary.recalibrate.folds import fold_numbers

@@ -34,7 +34,7 @@ SUPERSEDED: dict[str, tuple[str, str, str]] = {}
 for _path, _call in (line.split(" ", 1) for line in _CALLS):
     _path, _, _today = _path.partition("=")
     _today = _today or _path.rpartition(".")[2]
-    _module = "calibrary.diagnostics.ratio" if _today == "observed_expected_interval" else _OLD_FUNCTIONS
+    _module = "calibrary.diagnostics.grades" if _today == "observed_expected_interval" else _OLD_FUNCTIONS
     SUPERSEDED[_path] = (_module, _today, f"calibrary.{_call}")
 
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.asked import checks_options
-from calibrary.data.boxes import checked_boxes, checked_scores, numbers
+from calibrary.data.boxes import BOX_FORMATS, as_xywh, checked_boxes, checked_scores, numbers
 from calibrary.data.checks import Array, Indices, as_array, as_floats, outside, refuse_negative
-from calibrary.data.geometry import BOX_FORMATS, as_xywh
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.matches import Flags, Matches, Objects
 

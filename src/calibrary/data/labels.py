@@ -1,7 +1,7 @@
 """The class that occurred in each row: labels in any container become positions 0..K-1, or raise an error.
 
 Nothing is guessed: whole numbers are positions, or names that ``labels`` or ``pos_label`` put in order; a missing label
-is not a class; text and numbers do not mix.
+is not a class; text and numbers do not mix. Labels may be shares between 0 and 1, or several classes at once.
 """
 
 from __future__ import annotations
@@ -9,13 +9,22 @@ from __future__ import annotations
 import datetime
 from collections.abc import Hashable, Iterable, Sequence
 from numbers import Number, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, warn
-from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.checks import (
+    ROW_SUM_TOLERANCE,
+    Array,
+    are_probabilities,
+    as_array,
+    checked_probabilities,
+    missing,
+    refuse_outside,
+    sum_to_one_rounded,
+)
 
 #: Largest whole number among labels that differs from its neighbours as a float.
 _LARGEST = 2.0**53
@@ -259,3 +268,56 @@ def _with_positive(
             "labels=[negative, positive] and only the rows with these labels"
         )
     return [others[0] if others else f"not {pos_label}", pos_label]
+
+
+class LabelRows(NamedTuple):
+    """Rows of labels with their probabilities, and the names of the classes."""
+
+    y: NDArray[Any]
+    probability: Array
+    classes: tuple[Hashable, ...] | None
+
+
+def rows_given(
+    y: NDArray[Any], y_prob: Any, names: Sequence[Hashable] | None, rescale: bool = False
+) -> LabelRows | None:
+    """A matrix of labels, checked; None if it only encodes one class per row, or does not fit the probabilities."""
+    p = as_array(y_prob, "y_prob")
+    if p.shape != y.shape or p.dtype.kind not in "fiub" or len(p) == 0 or _one_class_each(y, p, rescale):
+        return None
+    p = np.ascontiguousarray(p, dtype=np.float64)
+    refuse_outside(p)
+    rows = _checked(y)
+    whole = bool(np.isin(rows, (0.0, 1.0)).all())
+    if not whole and sum_to_one(rows) and not sum_to_one(p):
+        p = checked_probabilities(y_prob, rescale=rescale)
+    if names is not None and (len(set(names)) != len(names) or len(names) != p.shape[1]):
+        raise RefusedError(f"labels={list(names)!r} must name each of the {p.shape[1]} columns once")
+    return LabelRows(rows.astype(np.intp) if whole else rows, p, None if names is None else tuple(names))
+
+
+def sum_to_one(rows: NDArray[Any]) -> bool:
+    """Whether every row sums to one."""
+    return bool((np.abs(rows.sum(axis=1) - 1.0) <= ROW_SUM_TOLERANCE).all())
+
+
+def _one_class_each(y: NDArray[Any], p: NDArray[Any], rescale: bool) -> bool:
+    return bool(np.isin(y, (0, 1)).all() and (y.sum(axis=1) == 1).all()) and (
+        rescale or sum_to_one(p) or sum_to_one_rounded(p)
+    )
+
+
+def _checked(y: NDArray[Any]) -> Array:
+    try:
+        rows = y.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise RefusedError(
+            f"y_true has 2 dimensions and contains {y.dtype} values: pass shares, or zeros and ones"
+        ) from error
+    bad = np.argwhere(~are_probabilities(rows))
+    if len(bad):
+        i, k = (int(at) for at in bad[0])
+        raise RefusedError(
+            f"y_true[{i}, {k}] = {rows[i, k]:g} is not a share: rows of labels must contain numbers from 0 to 1"
+        )
+    return rows

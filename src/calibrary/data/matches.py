@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
-from calibrary.data.belonging import as_times
+from calibrary.data.belonging import as_times, part_of_each, split_rows
 from calibrary.data.checks import Array, Indices, as_array, as_floats, refuse_negative
 from calibrary.data.identity import Identity, refuse_other_names
-from calibrary.data.parts import part_of_each, split_rows
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 

@@ -17,10 +17,8 @@ import numpy as np
 from calibrary.base.errors import RefusedError, flag, one_of, whole
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import checks_options, is_number
-from calibrary.data.boxes import Pair
+from calibrary.data.boxes import Pair, box_area, overlap, pairs_within
 from calibrary.data.checks import Array, Indices, as_floats
-from calibrary.data.geometry import area as box_area
-from calibrary.data.geometry import overlap, pairs_within
 from calibrary.data.matches import Flags, Matches, Objects, Overlaps
 from calibrary.data.readers import read_pair
 from calibrary.numerics.runs import run_starts

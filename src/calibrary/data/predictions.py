@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of
 from calibrary.base.moved import RenamedFields
 from calibrary.base.once import once
-from calibrary.data.belonging import Belonging, as_times, together_by
+from calibrary.data.belonging import Belonging, as_times, split_rows, together_by
 from calibrary.data.checks import (
     Array,
     Indices,
@@ -31,9 +31,7 @@ from calibrary.data.checks import (
 )
 from calibrary.data.columns import by_name, column_names, takes_table
 from calibrary.data.identity import Identity, index_of, refuse_misaligned
-from calibrary.data.label_rows import rows_given, sum_to_one
-from calibrary.data.labels import checked_labels
-from calibrary.data.parts import split_rows
+from calibrary.data.labels import checked_labels, rows_given, sum_to_one
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.runs import run_lengths, run_starts
 

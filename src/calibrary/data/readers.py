@@ -15,6 +15,8 @@ from calibrary.data.boxes import (
     Boxes,
     Pair,
     Sizes,
+    as_xywh,
+    box_area,
     category_names,
     checked_boxes,
     checked_scores,
@@ -22,8 +24,6 @@ from calibrary.data.boxes import (
     joined,
     numbers,
 )
-from calibrary.data.geometry import area as box_area
-from calibrary.data.geometry import as_xywh
 
 
 def read_pair(ground_truth: Any, results: Any, unknown_images: str = "error") -> Pair:

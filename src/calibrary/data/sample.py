@@ -28,7 +28,7 @@ from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices, are_probabilities
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import ImageReplicate, Replicate, Scheme
+from calibrary.data.stacked import ImageReplicate, Replicate, Scheme
 
 _LABELS_APART = (
     "rows belong together, and their labels cannot be drawn one by one: use method='auto', which flips the residuals "

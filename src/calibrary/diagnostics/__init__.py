@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from calibrary.base.moved import old_names as _old_names
-from calibrary.diagnostics.coverage import CoverageCurve, set_coverage_curve
-from calibrary.diagnostics.cumulative import CumulativeDifference, cumulative_difference
 from calibrary.diagnostics.decisions import (
     DecisionCurve,
     MurphyCurve,
@@ -20,17 +18,26 @@ from calibrary.diagnostics.decomposition import (
     TrueDecomposition,
     score_decomposition,
 )
-from calibrary.diagnostics.detection_map import DetectionMap, d_ece_map
-from calibrary.diagnostics.detection_threshold import DetectionThresholds, above_thresholds, detection_thresholds
+from calibrary.diagnostics.detection import (
+    DetectionMap,
+    DetectionThresholds,
+    above_thresholds,
+    d_ece_map,
+    detection_thresholds,
+)
 from calibrary.diagnostics.direction import ConfidenceDirection, confidence_direction
 from calibrary.diagnostics.grades import MultipleBinomialResult, multiple_binomial_test
 from calibrary.diagnostics.reliability import (
+    CoverageCurve,
+    CumulativeDifference,
     HonestBand,
     NeighborCurve,
     ReliabilityBins,
+    cumulative_difference,
     ece_knn_curve,
     honest_band,
     reliability_bins,
+    set_coverage_curve,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The data of reliability diagrams: bins, nearest neighbours, and a band without a choice of bins."""
+"""The data of the figures of reliability (bins, nearest neighbours, a band without bins), of sums and of coverage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from calibrary.base.numbers import number, percent
-from calibrary.data.checks import Array, Indices
+from calibrary.data.checks import Array, Indices, as_floats
 from calibrary.data.views import Views
 from calibrary.diagnostics.declare import diagnostic, only_view
 from calibrary.grouping import Groups, group
@@ -18,10 +18,12 @@ from calibrary.grouping.named import refuse_idle_bins
 from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.bins.overlapping import nearest_neighbor_calibration_error
+from calibrary.metrics.cumulative import kolmogorov_smirnov_calibration_error, walk_of
 from calibrary.metrics.curve.honest import honest_bounds, honest_error
 from calibrary.metrics.machinery.declare import Common, Result
 from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.machinery.measure import combined, each_view
+from calibrary.metrics.point.set_coverage import at_levels, checked_level, set_coverage
 from calibrary.question import Question
 
 
@@ -220,3 +222,104 @@ def ece_knn_curve(
     questions = [Question(average=average, options={"n_neighbors": k}) for k in chosen]
     errors = [combined(entry, each_view(entry.formula, views, q), views, q) for q in questions]
     return NeighborCurve(np.array(chosen, dtype=np.float64), np.array(errors))
+
+
+@dataclass(frozen=True)
+class CumulativeDifference(Result):
+    """The data of the cumulative difference plot; the first entry of each array is the origin.
+
+    Attributes
+    ----------
+    abscissa : share of the total weight at or below each score
+    score : the scores (NaN at the origin)
+    value : cumulative difference C, which rises where the predictions are under-confident
+    sigma_g : standard deviation of each point under calibration
+    sigma : standard deviation of the last point under calibration
+    ks, kuiper : the two statistics, max |C| and max C - min C
+    """
+
+    abscissa: Array
+    score: Array
+    value: Array
+    sigma_g: Array
+    sigma: float
+    ks: float
+    kuiper: float
+
+
+@diagnostic(kolmogorov_smirnov_calibration_error)
+def cumulative_difference(
+    views: Views,
+    *,
+    ties: str = "aggregate",
+    weight_type: str = "frequency",
+    rng: Any = None,
+    **common: Unpack[Common],
+) -> CumulativeDifference:
+    """The data of the cumulative difference plot: running sum of y - c against the share of the data.
+
+    The slope between two points is the mean of y - c over that stretch: rising means outcomes are more frequent
+    than predicted (under-confident), falling means over-confident.
+
+    Parameters
+    ----------
+    ties : "aggregate", "stable" or "random"
+        One point for each distinct score, or one for each row (equal scores in input or random order).
+    weight_type : "frequency" or "importance"
+        Weights are numbers of equal rows, or importance weights with variance w squared.
+    rng : int, Generator or None
+        Seed or generator for ``ties="random"``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> plot = cal.cumulative_difference([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.6])
+    >>> [round(float(v), 3) for v in plot.value]
+    [0.0, -0.05, -0.2, -0.125, -0.1]
+    """
+    view = only_view(views, "a cumulative difference plot")
+    walk = walk_of(view, ties, rng)
+    sigma = np.sqrt(np.concatenate(([0.0], np.cumsum(walk.step_variance(view, weight_type)))))
+    abscissa = np.concatenate(([0.0], np.cumsum(walk.step_weight))) / view.total
+    return CumulativeDifference(
+        abscissa=np.minimum(abscissa, 1.0),
+        score=walk.score,
+        value=walk.value,
+        sigma_g=sigma,
+        sigma=float(sigma[-1]),
+        ks=float(np.abs(walk.value).max()),
+        kuiper=float(np.ptp(walk.value)),
+    )
+
+
+class CoverageCurve(NamedTuple):
+    """Observed coverage, mean size and stated probability of the prediction sets at each level."""
+
+    level: Array
+    coverage: Array
+    size: Array
+    claimed: Array
+    gap: Array
+
+
+@diagnostic(set_coverage)
+def set_coverage_curve(views: Views, *, levels: Any = None, **common: Unpack[Seen]) -> CoverageCurve:
+    """The data of the coverage diagram: :func:`set_coverage` at many levels.
+
+    Parameters
+    ----------
+    levels : array-like, optional
+        By default .01, .02, ..., .99.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> curve = cal.set_coverage_curve([0, 1], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]], levels=[0.5, 0.8])
+    >>> curve.coverage, curve.size
+    (array([0.5, 1. ]), array([1., 2.]))
+    """
+    at = np.arange(1, 100) / 100 if levels is None else np.atleast_1d(as_floats(levels, "levels"))
+    for level in at.tolist():
+        checked_level(level)
+    found = at_levels(only_view(views, "a coverage diagram"), at)
+    return CoverageCurve(at, *(np.array(column) for column in zip(*found, strict=True)))

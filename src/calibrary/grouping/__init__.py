@@ -6,6 +6,7 @@ with their weights, mean confidences and mean labels.
 
 from __future__ import annotations
 
+from calibrary.grouping.adaptive import BlockPAVA, MeanSplit, MonotonicSweep
 from calibrary.grouping.cross_validated import ROOFS, CrossValidated, bins_of_map, roof_of
 from calibrary.grouping.edges import (
     Edges,
@@ -18,15 +19,12 @@ from calibrary.grouping.edges import (
     RandomIntervals,
     UniqueValues,
 )
-from calibrary.grouping.given import UserGroups
 from calibrary.grouping.groups import Groups, VectorGroups, absolute_sum, norm_order, power_mean, power_means
-from calibrary.grouping.mean_split import MeanSplit
 from calibrary.grouping.named import as_grouping, automatic_bins, group
-from calibrary.grouping.pava import BlockPAVA
 from calibrary.grouping.proximity import ProximityCells
+from calibrary.grouping.segments import UserGroups
 from calibrary.grouping.simplex import SimplexCells
 from calibrary.grouping.soft import SoftBins
-from calibrary.grouping.sweep import MonotonicSweep
 from calibrary.grouping.windows import Windows, nearest_windows, sliding_windows
 
 __all__ = [

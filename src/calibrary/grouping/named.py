@@ -10,6 +10,7 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of, suggest
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
+from calibrary.grouping.adaptive import BlockPAVA, MeanSplit, MonotonicSweep
 from calibrary.grouping.edges import (
     Edges,
     EqualArea,
@@ -21,9 +22,6 @@ from calibrary.grouping.edges import (
     UniqueValues,
 )
 from calibrary.grouping.groups import Groups, VectorGroups
-from calibrary.grouping.mean_split import MeanSplit
-from calibrary.grouping.pava import BlockPAVA
-from calibrary.grouping.sweep import MonotonicSweep
 
 _FIFTEEN = EqualWidth()  # the bins of most calls; fitting does not change them
 

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.numerics.compiled import compiled, worth_compiling
-from calibrary.numerics.compiled.nearest import nearest_ranges, sliding_error
+from calibrary.numerics.compiled.nearest import nearest_ranges, range_deviations, range_means, sliding_error
 from calibrary.numerics.runs import run_lengths
 
 #: Largest number of copies that are created as rows if no compiled loop counts them.
@@ -60,12 +60,9 @@ class Windows:
     @once
     def deviation(self) -> Array:
         """Mean over each window of |its mean label - the row's own confidence|."""
-        if self.wy.ndim == 1 and worth_compiling("ranges.range_deviations", 0.1 * len(self)):
-            from calibrary.numerics.compiled.ranges import range_deviations
-        else:
-            range_deviations = _range_deviations
-        moment = prefix_sums(self._wc)
-        deviations: Array = range_deviations(self.c, self.below, moment, self.label, self.first, self.last)
+        fast = self.wy.ndim == 1 and worth_compiling("nearest.range_deviations", 0.1 * len(self))
+        moment, sums = prefix_sums(self._wc), compiled(range_deviations) if fast else _range_deviations
+        deviations: Array = sums(self.c, self.below, moment, self.label, self.first, self.last)
         return deviations
 
     @property
@@ -88,11 +85,10 @@ class Windows:
         return self.c if self.w is None else self.w * self.c
 
     def _mean(self, x: Array) -> Array:
-        if x.ndim == 1 and worth_compiling("ranges.range_means", 0.02 * len(self)):
-            from calibrary.numerics.compiled.ranges import range_means
-        else:
-            range_means = _range_means
-        means: Array = range_means(prefix_sums(x), self.below, self.first, self.last)
+        fast = x.ndim == 1 and worth_compiling("nearest.range_means", 0.02 * len(self))
+        means: Array = (compiled(range_means) if fast else _range_means)(
+            prefix_sums(x), self.below, self.first, self.last
+        )
         return means
 
 

@@ -26,14 +26,17 @@ from calibrary.kernels.bandwidth import (
     smoothed_labels,
     spread,
 )
-from calibrary.kernels.density import KERNELS, Kernel, density_kernel, reflected_gaussian
-from calibrary.kernels.pair import (
+from calibrary.kernels.density import (
+    KERNELS,
     PAIR_KERNELS,
+    Kernel,
     PairShape,
     beta_log_kernel,
     checked_pair_kernel,
+    density_kernel,
     dirichlet_log_kernel,
     pair_values,
+    reflected_gaussian,
     safe_log,
 )
 

@@ -18,6 +18,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("calibrary.losses needs PyTorch: pip install 'calibrary[torch]'") from error
 
 from calibrary.losses.bias import (
+    calibration_e_value,
     expected_observed_ratio,
     expected_signed_calibration_error,
     gebel_calibration_measure,
@@ -37,13 +38,11 @@ from calibrary.losses.bins import (
     soft_binned_calibration_error,
     surrogate_interval_calibration_error,
 )
-from calibrary.losses.cumulative import (
+from calibrary.losses.curves import (
     averaged_two_bin_error,
+    kernel_density_calibration_error,
     kolmogorov_smirnov_calibration_error,
     kuiper_calibration_error,
-)
-from calibrary.losses.curves import (
-    kernel_density_calibration_error,
     mean_squared_calibration_error,
     smooth_label_calibration_error,
 )
@@ -54,18 +53,6 @@ from calibrary.losses.detection import (
     quadratic_global_calibration,
     spherical_global_calibration,
 )
-from calibrary.losses.embedding import laplace_kernel_calibration_error, maximum_mean_calibration_error
-from calibrary.losses.errors import (
-    asymmetric_squared_error,
-    generalized_squared_error,
-    hinge_loss,
-    huber_loss,
-    l1eps_error,
-    mean_absolute_error,
-    pointwise_lp_error,
-    soft_insensitive_loss,
-)
-from calibrary.losses.evidence import calibration_e_value
 from calibrary.losses.modules import (
     AsymmetricSquaredError,
     AveragedTwoBinError,
@@ -137,8 +124,14 @@ from calibrary.losses.pairs import (
     squared_kernel_calibration_error_ul,
     squared_kernel_calibration_error_uq,
 )
-from calibrary.losses.residuals import logit_smoothed_calibration_error, smooth_calibration_error_residual
+from calibrary.losses.residuals import (
+    laplace_kernel_calibration_error,
+    logit_smoothed_calibration_error,
+    maximum_mean_calibration_error,
+    smooth_calibration_error_residual,
+)
 from calibrary.losses.scores import (
+    asymmetric_squared_error,
     bounded_brier,
     bounded_log,
     brier_score,
@@ -147,13 +140,20 @@ from calibrary.losses.scores import (
     entropic_calibration_difference,
     focal_calibration_loss,
     focal_loss,
+    generalized_squared_error,
+    hinge_loss,
+    huber_loss,
+    l1eps_error,
+    mean_absolute_error,
     negative_log_likelihood,
     normalized_squared_error_score,
+    pointwise_lp_error,
     power_score,
     proper_linear_score,
     pseudo_spherical_score,
     ranked_probability_score,
     root_brier_score,
+    soft_insensitive_loss,
     squared_absolute_ranked_probability_score,
 )
 from calibrary.losses.weight import WeightChoice, suggest_weight

@@ -32,10 +32,10 @@ _MAPS = {
     "temperature": "likelihood.Temperature",
     "bias_temperature": "vector.BiasTemperature",
     "ensemble_temperature": "vector.EnsembleTemperature",
-    "vector": "linear_softmax.VectorScaling",
-    "matrix": "linear_softmax.MatrixScaling",
-    "dirichlet": "linear_softmax.DirichletScaling",
-    "structured_matrix": "linear_softmax.StructuredMatrix",
+    "vector": "vector.VectorScaling",
+    "matrix": "vector.MatrixScaling",
+    "dirichlet": "vector.DirichletScaling",
+    "structured_matrix": "vector.StructuredMatrix",
     "rcs": "spline.RestrictedCubicSpline",
     "multinomial_spline": "spline.MultinomialSpline",
     "pl": "piecewise.PiecewiseLinear",
@@ -45,10 +45,10 @@ _MAPS = {
     "venn_abers": "venn_abers.VennAbers",
     "cross_venn_abers": "venn_abers.CrossVennAbers",
     "prevalence": "prior_shift.PrevalenceOffset",
-    "bins": "binned.Binned",
-    "nadaraya_watson": "nadaraya_watson.NadarayaWatson",
+    "bins": "piecewise.Binned",
+    "nadaraya_watson": "loess.NadarayaWatson",
     "cumulative_spline": "spline.CumulativeSpline",
-    "order_preserving": "order_preserving.OrderPreserving",
+    "order_preserving": "isotonic.OrderPreserving",
 }
 #: The classes by name, also imported when first used.
 _CLASSES = {where.partition(".")[2]: name for name, where in _MAPS.items()}

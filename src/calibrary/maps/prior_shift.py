@@ -12,8 +12,7 @@ from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import CalibrationMap
-from calibrary.maps.likelihood import LogitMap, fit_logistic
-from calibrary.maps.logits import Points, logits
+from calibrary.maps.likelihood import LogitMap, Points, fit_logistic, logits
 
 
 @dataclass

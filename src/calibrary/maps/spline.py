@@ -14,8 +14,7 @@ from calibrary.base.errors import RefusedError, whole
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS, CalibrationMap, logit
-from calibrary.maps.likelihood import RIDGE, LogitMap, fit_logistic
-from calibrary.maps.logits import Points, logits
+from calibrary.maps.likelihood import RIDGE, LogitMap, Points, fit_logistic, logits
 from calibrary.numerics.solve.newton import minimize, multinomial_loss
 
 #: Harrell's knot positions, as quantiles.

@@ -12,7 +12,7 @@ from calibrary.base.numbers import percent
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups, automatic_bins, group
-from calibrary.grouping.events import event_edges
+from calibrary.grouping.edges import event_edges
 from calibrary.plots import style
 
 KINDS = ("probability", "zoomed", "log odds")

@@ -10,8 +10,8 @@ import numpy as np
 from calibrary.base.numbers import counted, number, percent, pvalue
 from calibrary.base.text import for_figure
 from calibrary.data.checks import Array
-from calibrary.diagnostics.cumulative import cumulative_difference
-from calibrary.numerics.laws.brownian import brownian_abs_max_sf, brownian_range_sf
+from calibrary.diagnostics.reliability import cumulative_difference
+from calibrary.numerics.laws import brownian_abs_max_sf, brownian_range_sf
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts
 from calibrary.plots.frame import Said, drawn

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from calibrary.base.errors import RefusedError, suggest
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain
 from calibrary.data import is_data
 from calibrary.data.checks import Array
 from calibrary.data.lens import Lens, as_lens

@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.moved import RenamedFields, takes_old_keywords
 from calibrary.base.numbers import counted, number, percent
 from calibrary.data.checks import Array
-from calibrary.diagnostics.detection_map import d_ece_map
+from calibrary.diagnostics.detection import d_ece_map
 from calibrary.grouping import EqualWidth
 from calibrary.plots import style
 from calibrary.plots.data import FigureData

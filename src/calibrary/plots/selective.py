@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.diagnostics.coverage import set_coverage_curve
+from calibrary.diagnostics.reliability import set_coverage_curve
 from calibrary.lookup import catalogue
 from calibrary.plots import style
 from calibrary.plots.data import FigureData, binary_view, facts

@@ -12,7 +12,7 @@ from calibrary.grouping import Groups, group
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.measure import measure
-from calibrary.numerics.laws.poisson_binomial import mean_absolute_deviation
+from calibrary.numerics.laws import mean_absolute_deviation
 from calibrary.question import Question
 
 #: The names of the option ``score``.

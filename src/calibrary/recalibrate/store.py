@@ -14,10 +14,9 @@ from calibrary.data.checks import Array
 from calibrary.grouping.edges import Intervals
 from calibrary.maps import map_class
 from calibrary.maps.base import CalibrationMap
-from calibrary.maps.binned import Binned
 from calibrary.maps.isotonic import ShrunkIsotonic
 from calibrary.maps.likelihood import Beta, Platt, Temperature
-from calibrary.maps.piecewise import LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
+from calibrary.maps.piecewise import Binned, LogitPolygon, PiecewiseLinear, PiecewiseLinearLogit, Polygon
 from calibrary.maps.prior_shift import PrevalenceOffset, PriorShift
 from calibrary.maps.spline import Basis, MultinomialSpline, RestrictedCubicSpline
 from calibrary.maps.vector import BiasTemperature, ClassWise, EnsembleTemperature

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError, collected_warnings
-from calibrary.base.numbers import counted, ends, percent, pvalue, pvalue_cell
-from calibrary.base.plain import known
+from calibrary.base.numbers import counted, ends, known, percent, pvalue, pvalue_cell
 from calibrary.data import Data
 from calibrary.data.checks import Indices, as_array
 from calibrary.data.matches import ByCategory

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence
-from calibrary.base.numbers import counted, ends, percent
-from calibrary.base.plain import known
+from calibrary.base.numbers import counted, ends, known, percent
 from calibrary.data import Data
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions

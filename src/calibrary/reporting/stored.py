@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import Comparison

@@ -14,8 +14,8 @@ from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Replicate, Scheme
 from calibrary.data.sample import ImageSample, sample_of
+from calibrary.data.stacked import Replicate, Scheme
 from calibrary.data.views import Looks, Views
 from calibrary.metrics.detection.binned import default_bins, feature_names
 from calibrary.numerics.cells import Grid

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.files import beside
-from calibrary.base.numbers import counted, number, percent, pvalue
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain, counted, number, percent, pvalue
 from calibrary.base.saved import SavedFileError, digest, parse_json
 from calibrary.base.text import in_sentence
 from calibrary.inference.methods.multiplicity import adjust_pvalues

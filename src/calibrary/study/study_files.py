@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrary.base.files import write_atomically
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
 from calibrary.base.text import in_sentence
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from calibrary.base.files import write_atomically
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
 from calibrary.data.checks import Array
 from calibrary.validation.shown import Instability, ValidationCurve

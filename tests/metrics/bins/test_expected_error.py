@@ -11,7 +11,7 @@ import calibrary as cal
 import definitions
 from calibrary.data.stacked import stack
 from calibrary.grouping import CrossValidated, EqualWidth, MeanSplit, MonotonicSweep, group
-from calibrary.maps.binned import Binned
+from calibrary.maps.piecewise import Binned
 from golden import arrays
 
 NORMS = (1, 2, 3.5, np.inf)

@@ -11,7 +11,7 @@ from scipy.stats import chi2, ncx2
 import calibrary as cal
 import definitions
 import own
-from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
+from calibrary.numerics.laws import noncentral_sf, noncentrality_of
 from golden import arrays, assert_close, parts, weights_of
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")

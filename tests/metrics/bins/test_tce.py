@@ -8,9 +8,9 @@ from scipy.stats import binomtest
 
 import calibrary as cal
 import definitions
-from calibrary.grouping.pava import BlockPAVA
+from calibrary.grouping.adaptive import BlockPAVA
 from calibrary.metrics.bins.partition import _rejected_outside
-from calibrary.numerics.laws.binomial import rejected, two_sided_pvalue
+from calibrary.numerics.laws import rejected, two_sided_pvalue
 
 
 def test_p_values_are_those_of_scipy():

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import calibrary as cal
 import definitions
 import own
-from calibrary.diagnostics.ratio import observed_expected_interval
+from calibrary.diagnostics.grades import observed_expected_interval
 from golden import arrays, assert_close, parts
 
 ROW_SCORES = (

@@ -19,15 +19,15 @@ import numpy as np
 from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Replicate, Scheme
 from calibrary.data.sample import RowSample
+from calibrary.data.stacked import Replicate, Scheme
 from calibrary.inference.draw.lines import Line, directions, own_bins, shifted_by_count
 from calibrary.inference.draw.resampling import Replicated
 from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.metrics.machinery.forms import CellCounts
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.cells import Grid
-from calibrary.numerics.laws.coupled import coupled_counts, normal_quantile
+from calibrary.numerics.laws import coupled_counts, normal_quantile
 
 #: Cells are used from this many rows on.
 LARGE = 2_500

@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Block, Scheme
+from calibrary.data.stacked import Block, Scheme
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm  # noqa: F401 - InBlocks: where 0.2 had it

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
-from calibrary.base.numbers import in_repr
-from calibrary.base.plain import float_or_array
+from calibrary.base.numbers import float_or_array, in_repr
 from calibrary.data import Data
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.sample import Sample, sample_of

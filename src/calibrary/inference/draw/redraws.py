@@ -16,7 +16,7 @@ from calibrary.inference.draw.look import PLACES, Look, place_of
 from calibrary.inference.draw.unit_law import UnitLaw, unit_law
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.draw import batches, generator
-from calibrary.numerics.laws.coupled import coupled_counts
+from calibrary.numerics.laws import coupled_counts
 from calibrary.numerics.runs import run_starts
 
 #: With more distinct confidences (or units) than this, they are grouped into cells (or share a sign).

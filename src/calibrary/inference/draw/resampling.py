@@ -20,7 +20,7 @@ from calibrary.base.forked import Forked, can_fork
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import check_asked
 from calibrary.data.checks import Array
-from calibrary.data.replicate import Block, Scheme
+from calibrary.data.stacked import Block, Scheme
 from calibrary.inference.draw.waiting import ProgressBar, WorkDone
 
 #: With fewer units than this, a second thread does not help, because most time is spent in Python itself.

@@ -14,8 +14,8 @@ from calibrary.base.once import once
 from calibrary.data import as_data
 from calibrary.data.checks import Array, as_array
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Block, Replicate, Scheme
 from calibrary.data.sample import Sample, sample_of
+from calibrary.data.stacked import Block, Replicate, Scheme
 from calibrary.data.views import Views
 from calibrary.inference.draw.fast import fast
 from calibrary.inference.draw.resampling import BlockPath, one_by_one

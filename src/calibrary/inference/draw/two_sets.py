@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Replicate, Scheme
 from calibrary.data.sample import RowSample, drawn_labels
+from calibrary.data.stacked import Replicate, Scheme
 from calibrary.numerics.draw import generator
 
 

@@ -24,8 +24,8 @@ from calibrary.base.errors import warn
 from calibrary.data.checks import Array, Indices
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Scheme
 from calibrary.data.sample import Sample
+from calibrary.data.stacked import Scheme
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.metrics.machinery.measure import views_of
 

@@ -18,12 +18,12 @@ from calibrary.inference.draw.resampling import as_given
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
-from calibrary.maps.logits import Points, logits
+from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
 from calibrary.metrics.machinery.entry import ENTRIES, own_options
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
-from calibrary.numerics.laws.poisson_binomial import LARGE, upper_tail
+from calibrary.numerics.laws import LARGE, upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimize
 
 #: The largest shift of log odds; beyond it every outcome is practically certain.

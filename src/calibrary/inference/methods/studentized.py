@@ -25,7 +25,7 @@ from calibrary.inference.methods.asymptotic import crossing, row_losses
 from calibrary.inference.methods.bootstrap import jackknife
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
-from calibrary.numerics.laws.poisson_binomial import upper_tail
+from calibrary.numerics.laws import upper_tail
 from calibrary.numerics.magnitude import unit_of
 
 #: With fewer surprises than this, the distribution of their number is used as well.

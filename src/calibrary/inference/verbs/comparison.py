@@ -17,8 +17,8 @@ from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.identity import meeting
 from calibrary.data.predictions import Predictions
-from calibrary.data.replicate import Scheme
 from calibrary.data.sample import Sample, sample_of, swaps
+from calibrary.data.stacked import Scheme
 from calibrary.inference.draw.cells import cells_of_pair, values_agree
 from calibrary.inference.draw.lines import view_of_lines
 from calibrary.inference.draw.resampling import (

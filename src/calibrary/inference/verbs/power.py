@@ -26,7 +26,7 @@ from calibrary.lookup.study_findings import too_few
 from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import dirichlet_vectors, generator, redrawn_labels, seed_of
-from calibrary.numerics.laws.noncentral import noncentral_sf
+from calibrary.numerics.laws import noncentral_sf
 
 LINES = ("over-confident", "under-confident", "shift", "wave")
 _MOST_ROWS = 1_000_000

@@ -26,7 +26,7 @@ from calibrary.metrics.machinery.declare import (
     run_test,
 )
 from calibrary.numerics.draw import normal_noise
-from calibrary.numerics.laws.noncentral import folded_normal_mean
+from calibrary.numerics.laws import folded_normal_mean
 from calibrary.numerics.magnitude import unit_of
 
 _SHARED: dict[str, Any] = {"extra_options": BINNING, "lenses": ("binary", "top-label", "class-wise")}

@@ -27,7 +27,7 @@ from calibrary.metrics.machinery.declare import (
     metric,
 )
 from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS, uncertain_rows
-from calibrary.numerics.laws.noncentral import noncentral_sf, noncentrality_of
+from calibrary.numerics.laws import noncentral_sf, noncentrality_of
 
 #: For a group with a mean confidence this close to 1, computing 1 - mean loses digits.
 _FEW_DIGITS = 1e-4

@@ -389,8 +389,8 @@ def _random_interval_error(
         shifts = rng.uniform(0.0, width, whole("n_resamples", n_resamples))
         return float(np.mean([_interval_sum(c, below, width, t) for t in shifts])) / view.total
     # bins [t, t + width) for every t: the sum of a bin is a difference of the cumulative residual
-    if worth_compiling("variation.window_variation", 0.15 * len(c)):
-        from calibrary.numerics.compiled.variation import window_variation
+    if worth_compiling("intervals.window_variation", 0.15 * len(c)):
+        from calibrary.numerics.compiled.intervals import window_variation
     else:
         window_variation = _window_variation
     return float(window_variation(c, below, width)) / (width * view.total)

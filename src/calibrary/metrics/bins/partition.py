@@ -29,8 +29,8 @@ from calibrary.grouping import (
     norm_order,
     power_mean,
 )
+from calibrary.grouping.adaptive import BlockPAVA
 from calibrary.grouping.edges import whole
-from calibrary.grouping.pava import BlockPAVA
 from calibrary.grouping.proximity import ProximityCells, log_proximity
 from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm
 from calibrary.metrics.machinery.declare import Common, Looked, metric
@@ -447,7 +447,7 @@ def test_based_calibration_error(
     min_count, n_max : int
         Smallest and largest number of rows in a bin of "pava-bc".
     last_bin : "atom", "released" or "strict"
-        How the last bin of "pava-bc" is closed; see :class:`calibrary.grouping.pava.BlockPAVA`.
+        How the last bin of "pava-bc" is closed; see :class:`calibrary.grouping.adaptive.BlockPAVA`.
     n_bins : int
         Number of bins of "quantile" and "uniform".
     percent : bool
@@ -470,7 +470,7 @@ test_based_calibration_error.__test__ = False  # type: ignore[attr-defined]  # a
 
 def rejected_share(groups: Groups, alpha: float) -> Array:
     """Share of each group's confidences that an exact two-sided binomial test on its labels rejects."""
-    from calibrary.numerics.laws.binomial import rejected
+    from calibrary.numerics.laws import rejected
 
     if not 0.0 < alpha < 1.0:
         raise RefusedError(f"alpha={alpha!r} must be between 0 and 1")

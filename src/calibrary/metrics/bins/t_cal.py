@@ -248,8 +248,8 @@ class _Cells:
 
     def estimates(self, count: Array, label_count: Array) -> Array:
         """Estimates of shape (replicates, scales) from the rows (R, A) and labels (R, A, J) of every atom."""
-        if worth_compiling("nested_cells.off_diagonal_sums", 0.03 * label_count.size):
-            from calibrary.numerics.compiled.nested_cells import off_diagonal_sums
+        if worth_compiling("cells.off_diagonal_sums", 0.03 * label_count.size):
+            from calibrary.numerics.compiled.cells import off_diagonal_sums
         else:
             off_diagonal_sums = _off_diagonal_sums
         sums: Array = off_diagonal_sums(count, label_count, self.p, self.first, self.last, self.level_ends)
@@ -257,7 +257,7 @@ class _Cells:
 
 
 def _off_diagonal_sums(n: Array, k: Array, p: Array, first: Indices, last: Indices, level_ends: Indices) -> Array:
-    """The sums of :func:`calibrary.numerics.compiled.nested_cells.off_diagonal_sums`, computed with numpy."""
+    """The sums of :func:`calibrary.numerics.compiled.cells.off_diagonal_sums`, computed with numpy."""
     out = np.empty((len(k), len(level_ends)))
     bounds = np.concatenate(([0], level_ends))
     for r in range(len(k)):

@@ -26,8 +26,8 @@ from calibrary.metrics.machinery.declare import (
     metric,
 )
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
+from calibrary.numerics import laws
 from calibrary.numerics.draw import shuffled
-from calibrary.numerics.laws import brownian
 
 __getattr__ = old_names(__name__)
 
@@ -294,8 +294,8 @@ def kuiper_calibration_error_test(
 
 
 _LAWS = {
-    "abs_max": (brownian.brownian_abs_max_sf, brownian.brownian_abs_max_log_sf),
-    "range": (brownian.brownian_range_sf, brownian.brownian_range_log_sf),
+    "abs_max": (laws.brownian_abs_max_sf, laws.brownian_abs_max_log_sf),
+    "range": (laws.brownian_range_sf, laws.brownian_range_log_sf),
 }
 
 

@@ -15,7 +15,7 @@ from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
-from calibrary.maps.logits import Points, logits
+from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
 from calibrary.metrics.machinery.declare import (
     Common,

@@ -12,7 +12,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.numerics.laws.isotonic_band import rising_lower_bound, rising_upper_bound
+from calibrary.numerics.laws import rising_lower_bound, rising_upper_bound
 from calibrary.numerics.runs import run_starts
 
 #: If there are more distinct confidences than this, they are rounded outward to two digits: the number of runs grows

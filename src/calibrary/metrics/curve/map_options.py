@@ -24,7 +24,7 @@ parameters, target_smoothing : optional
 segments, max_segments, loss, cv, tolerance, ensemble, rng : optional
     For "pl" and "pl3": see :func:`calibrary.piecewise_linear_calibration_error`.
 n_bins, base, roof, empty, max_bins, folds : optional
-    For "bins": see :class:`calibrary.maps.binned.Binned`.""",
+    For "bins": see :class:`calibrary.maps.piecewise.Binned`.""",
     span=None,
     degree=None,
     surface=None,

@@ -13,7 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, Sorted
 from calibrary.kernels import beta_bandwidth, copies
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.numerics.laws.noncentral import folded_normal_mean
+from calibrary.numerics.laws import folded_normal_mean
 from calibrary.numerics.sums.beta import BetaSums, leave_one_out_beta_pairs, leave_one_out_beta_sums
 
 #: Shares of all pairs. Below the first, one neighbour dominates and pairs are summed directly; below the second, no

@@ -16,7 +16,7 @@ from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, join
 from calibrary.metrics.kernel.squared import uq_test
 from calibrary.metrics.machinery.declare import Common, Metric, calibration_test, metric
 from calibrary.numerics.sums.pair_matrix import CalledMatrix
-from calibrary.numerics.sums.pairs import gaussian_form, laplace_form
+from calibrary.numerics.sums.windows import gaussian_form, laplace_form
 
 
 def _range(options: Mapping[str, Any], k: int) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import KERNELS, positive_width
-from calibrary.maps.logits import BLUR, Logits, logits
+from calibrary.maps.likelihood import BLUR, Logits, logits
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
 from calibrary.numerics.draw import generator

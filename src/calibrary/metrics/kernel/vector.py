@@ -15,7 +15,7 @@ from calibrary.kernels import LOO_GRID, beta_bandwidth, copies, positive_width
 from calibrary.metrics.kernel.beta import checked_power, curve_terms
 from calibrary.metrics.kernel.pairs import need_pairs, on_a_line
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.numerics.laws.noncentral import folded_normal_mean
+from calibrary.numerics.laws import folded_normal_mean
 from calibrary.numerics.sums.beta import leave_one_out_beta_sums
 from calibrary.numerics.sums.dirichlet import Rest, leave_one_out_rest, leave_one_out_shares
 

@@ -16,7 +16,7 @@ from calibrary.base.claims import Claim
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest, warn_once
 from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.moved import RenamedFields
-from calibrary.base.plain import as_plain
+from calibrary.base.numbers import as_plain
 from calibrary.data import Data, as_data
 from calibrary.data.asked import check_asked
 from calibrary.data.checks import Array

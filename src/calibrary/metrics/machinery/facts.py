@@ -317,7 +317,7 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain dictionaries, lists, numbers and text."""
-        from calibrary.base.plain import as_plain
+        from calibrary.base.numbers import as_plain
 
         facts = {f.name: as_plain(getattr(self, f.name)) for f in fields(Facts)}
         return {

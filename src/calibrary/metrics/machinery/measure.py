@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, collected_warnings, warn
-from calibrary.base.plain import float_or_array
+from calibrary.base.numbers import float_or_array
 from calibrary.data import Data
 from calibrary.data.views import Views
 from calibrary.grouping import automatic_bins

@@ -23,7 +23,7 @@ from calibrary.metrics.machinery.declare import Common, TestResult, calibration_
 from calibrary.metrics.machinery.entry import Averaged
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.draw import redrawn_labels
-from calibrary.numerics.laws.brownian import brownian_range_sf
+from calibrary.numerics.laws import brownian_range_sf
 
 #: Number of redrawn residuals handled at a time, and number of draws that one pass computes together.
 _BLOCK = 1_000_000
@@ -320,14 +320,14 @@ class Walks:
     def of(self, residual: Array) -> tuple[Array, Array]:
         """Range and last value of the walk in every segment, for draws of residuals in order of confidence."""
         work = 0.02 * residual.size * len(self.splits)
-        if len(residual) > 1 and residual.shape[1] > _MANY and worth_compiling("segment_walks.segment_walks", work):
+        if len(residual) > 1 and residual.shape[1] > _MANY and worth_compiling("cells.segment_walks", work):
             return self._side_by_side(residual)
         found = [split.walks(residual) for split in self.splits]
         return np.hstack([span for span, _ in found]), np.hstack([total for _, total in found])
 
     def _side_by_side(self, residual: Array) -> tuple[Array, Array]:
         """The walks of ``of`` with compiled loops over a few draws at a time, which is five times faster."""
-        from calibrary.numerics.compiled.segment_walks import segment_walks
+        from calibrary.numerics.compiled.cells import segment_walks
 
         spans, sums = np.empty((2, len(residual), len(self.words)))
         for first in range(0, len(residual), _SIDE_BY_SIDE):

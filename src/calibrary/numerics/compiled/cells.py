@@ -1,4 +1,4 @@
-"""The cells of values in a grid, and sums by cell, in one pass over many rows.
+"""The cells of values in a grid, and sums by cell, by nested cells and within segments, in one pass over many rows.
 
 The algorithm is that of :class:`calibrary.numerics.cells.Grid`, which explains it. No operation may be reordered or
 fused; otherwise the numbers would differ between machines.
@@ -254,3 +254,77 @@ def first_invalid(values: Array, labels: Labels) -> int:  # pragma: no cover - c
                 if not (0.0 <= block[i] <= 1.0) or given[i] > 1:
                     return first + i
     return -1
+
+
+Indices = NDArray[np.int64]
+
+
+@jit
+def off_diagonal_sums(
+    n: Array, k: Array, p: Array, first: Indices, last: Indices, level_ends: Indices
+) -> Array:  # pragma: no cover - compiled
+    """Sum over the cells of every level of (|sum of x|^2 - sum of |x|^2) / number of draws, x = p - one-hot outcome.
+
+    Atom a was drawn ``n[r, a]`` times in replicate r and had outcome j ``k[r, a, j]`` times, each with probability
+    ``p[a, j]`` (``n`` may have one row for all replicates). ``first`` and ``last`` are the half-open ranges of atoms of
+    all cells with several atoms, level after level, ``level_ends`` where levels end. Atoms that are alone in their cell
+    contribute their own term.
+    """
+    atoms, width = p.shape
+    out = np.empty((len(k), len(level_ends)))
+    drawn = np.zeros(atoms + 1)
+    squares = np.zeros(atoms + 1)
+    alone = np.zeros(atoms + 1)
+    sums = np.zeros((atoms + 1, width))
+    for r in range(len(k)):
+        row = n[r if len(n) > 1 else 0]
+        for a in range(atoms):
+            own = both = 0.0
+            for j in range(width):
+                x = row[a] * p[a, j] - k[r, a, j]
+                sums[a + 1, j] = sums[a, j] + x
+                both += x * x
+                own += row[a] * p[a, j] * p[a, j] + k[r, a, j] * (1.0 - 2.0 * p[a, j])
+            drawn[a + 1] = drawn[a] + row[a]
+            squares[a + 1] = squares[a] + own
+            alone[a + 1] = alone[a] + ((both - own) / row[a] if row[a] > 0 else 0.0)
+        cell = 0
+        for level in range(len(level_ends)):
+            total = alone[atoms]
+            while cell < level_ends[level]:
+                f, t = first[cell], last[cell]
+                total -= alone[t] - alone[f]
+                if drawn[t] > drawn[f]:
+                    both = 0.0
+                    for j in range(width):
+                        both += (sums[t, j] - sums[f, j]) ** 2
+                    total += (both - (squares[t] - squares[f])) / (drawn[t] - drawn[f])
+                cell += 1
+            out[r, level] = total
+    return out
+
+
+@jit
+def segment_walks(
+    steps: NDArray[np.float64], segment: NDArray[Any], read: NDArray[np.bool_], n_segments: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # pragma: no cover - compiled
+    """Range (with the initial zero) and last value of the cumulative sum in each segment, for each column of steps.
+
+    ``read`` marks the rows after which the sums are evaluated. Rows of segment ``n_segments`` belong to no segment.
+    """
+    draws = steps.shape[1]
+    now = np.zeros((n_segments + 1, draws))
+    high = np.zeros((n_segments + 1, draws))
+    low = np.zeros((n_segments + 1, draws))
+    for i in range(len(segment)):
+        s = segment[i]
+        if read[i]:
+            for b in range(draws):
+                x = now[s, b] + steps[i, b]
+                now[s, b] = x
+                high[s, b] = max(high[s, b], x)
+                low[s, b] = min(low[s, b], x)
+        else:
+            for b in range(draws):
+                now[s, b] += steps[i, b]
+    return high[:n_segments] - low[:n_segments], now[:n_segments]

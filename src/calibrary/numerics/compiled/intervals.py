@@ -1,4 +1,7 @@
-"""The optimal division of ordered values into intervals: a dynamic program that skips starts that cannot be optimal."""
+"""Sliding windows of a step function, and the optimal division of ordered values into intervals.
+
+The second is a dynamic program that skips starts that cannot be optimal.
+"""
 
 from __future__ import annotations
 
@@ -80,3 +83,27 @@ def _note(rising: Array, falling: Array, b: int, best: float, residual: float) -
         bound[0, b] = min(bound[0, b], of_this)
         bound[1, b // _BLOCK] = min(bound[1, b // _BLOCK], of_this)
         bound[2, b] = min(bound[2, b], of_this)
+
+
+@jit
+def window_variation(x: NDArray[np.float64], total: NDArray[np.float64], width: float) -> float:
+    """Integral over all t of |F(t + width) - F(t)|, where F steps to ``total[i + 1]`` at x[i] (ascending).
+
+    Both ends of the window move together: O(len(x)).
+    """
+    n = len(x)
+    enter = leave = 0
+    at = x[0] - width
+    area = 0.0
+    while leave < n:
+        next_leave = x[leave]
+        next_enter = x[enter] - width if enter < n else np.inf
+        if next_enter <= next_leave:
+            area += abs(total[enter] - total[leave]) * (next_enter - at)
+            at = next_enter
+            enter += 1
+        else:
+            area += abs(total[enter] - total[leave]) * (next_leave - at)
+            at = next_leave
+            leave += 1
+    return area

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from calibrary.base.once import once
 from calibrary.numerics.compiled import worth_compiling
 from calibrary.numerics.sums.pair_matrix import BLOCK_ENTRIES, PairMatrix
-from calibrary.numerics.sums.pairs import gaussian_form, laplace_form, laplace_sums, laplace_triangles
+from calibrary.numerics.sums.windows import gaussian_form, laplace_form, laplace_sums, laplace_triangles
 
 Array = NDArray[np.float64]
 Share = Callable[[Callable[[int, int], Any], int], list[Any]]
