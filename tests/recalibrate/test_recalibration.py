@@ -12,7 +12,6 @@ import sys
 
 import numpy as np
 import pytest
-from calibrary.maps.isotonic import KeptIsotonic
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit
 
@@ -20,6 +19,7 @@ import calibrary as cal
 from calibrary.base.numbers import number
 from calibrary.data.predictions import Predictions
 from calibrary.maps import as_map
+from calibrary.maps.isotonic import KeptIsotonic
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws import mean_absolute_deviation
 from calibrary.recalibrate import file
