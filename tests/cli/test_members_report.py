@@ -100,6 +100,25 @@ def test_rows_outside_have_a_section_without_members(rows, file, tmp_path):
     assert str(found.sentence).split(".")[0] in page.read_text()
 
 
+def test_guessed_columns_are_said_on_the_page_and_two_readings_are_refused(rows, tmp_path):
+    y, p = rows
+    path, page = tmp_path / "guessed.csv", tmp_path / "page.json"
+    lines = [f"{label},{a},{b}" for label, (a, b) in zip(y[:180, 0], p[:180, :2], strict=True)]
+    path.write_text("\n".join(["died,risk,m2", *lines]))
+    last = ("--metrics", "ece", "--resamples", 39, "-o", page)
+    status, _, err = command("ensemble", path, "--members", "risk,m2", *last)
+    assert (status, "label column guessed: died (the only column with two values)" in err) == (0, True), err
+    facts = json.loads(page.read_text())["facts"]
+    assert (facts["label"], facts["prediction"]) == ("died", "risk, m2")
+    assert facts["guessed"] == ["label"]
+    marked = [f"{line},{i % 2},0" for i, line in enumerate(lines)]
+    path.write_text("\n".join(["fell,risk,m2,slept,out", *marked, ",0.5,0.5,1,1"]))
+    status, _, err = command("outside", path, "--outside", "out", *last)
+    assert (status, "several columns may be the label, because their values fit ('fell', 'slept')" in err) == (2, True)
+    status, _, err = command("outside", path, "--outside", "out", "--label", "fell", *last)
+    assert (status, "probability columns guessed: risk" in err) == (0, True), err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -124,6 +124,25 @@ def test_a_judge_has_a_section_and_a_number(labelled, tmp_path):
     assert (status, "no column is called 'gtp'" in err) == (2, True)
 
 
+def test_the_columns_beside_a_judge_are_said_or_refused(labelled, tmp_path):
+    lines = labelled[0].read_text().splitlines()
+    asked = ("--judge", "gpt", "--metrics", "ece", "--resamples", 99)
+    _, _, err = command("metric", "ece", labelled[0], "--judge", "gpt", "--resamples", 99)
+    assert "label column guessed: human (the only column with two values, beside those named" in err
+    assert "probability columns guessed: p" in err
+    page = tmp_path / "page.json"
+    status, _, err = command("report", labelled[0], *asked, "-o", page)
+    assert status == 0, err
+    assert json.loads(page.read_text())["facts"]["guessed"] == ["label", "probability"]
+    two = tmp_path / "two.csv"
+    two.write_text("\n".join([lines[0] + ",score", *(f"{line},{line.split(',')[1]}" for line in lines[1:])]))
+    for words in (("metric", "ece", two, "--judge", "gpt"), ("report", two, *asked)):
+        status, _, err = command(*words)
+        assert (status, "several columns may be the probability" in err) == (2, True), err
+    both = ("metric", "ece", labelled[0], "--prob", "p", "--label", "gpt", "--judge", "gpt")
+    assert "column 'gpt' is named as the judge and taken as the label" in command(*both)[2]
+
+
 def test_a_budget_of_calls_is_divided():
     found = sampled_plan(900, error=0.15, n_resamples=40, rng=0)
     assert found.n * (found.k + 1) <= 900

@@ -248,3 +248,11 @@ def test_what_contradicts_is_refused():
         cal.dawid_sebastiani_score_moments(P, P, std=P, covariance=P)
     with pytest.raises(ValueError, match="law='zzz': pass the two numbers of Beta"):
         cal.power("ece", 50, error=0.1, law="zzz")
+
+
+@pytest.mark.parametrize("verb", ["interval", "compare", "verdict", "judged", "shift_curve"])
+def test_the_options_of_the_verb_are_suggested_too(verb):
+    calls = {"compare": ("ece", Y, P, P), "verdict": ("ece < 0.1", Y, P), "shift_curve": ("ece", Y, P, P)}
+    more = {"judge": Y} if verb == "judged" else {}
+    with pytest.raises(cal.RefusedCallError, match=r"ece has no option 'n_resample': did you mean 'n_resamples'"):
+        getattr(cal, verb)(*calls.get(verb, ("ece", Y, P)), n_resample=3, **more)

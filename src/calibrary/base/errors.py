@@ -55,7 +55,28 @@ class RefusedError(ValueError):
 
 
 class RefusedCallError(RefusedError, TypeError):
-    """A call is refused: an argument is missing, unknown, or excludes another one."""
+    """A call is refused: an argument is missing, unknown, or excludes another one.
+
+    ``unknown`` is, for an unknown option, what was called, the option, and the known ones.
+    """
+
+    unknown: tuple[str, str, frozenset[str]] | None = None
+
+
+def unknown_option(what: str, name: str, known: Iterable[str]) -> RefusedCallError:
+    """The error for an option that ``what`` does not have, with those that may be meant."""
+    choices = frozenset(known)
+    error = RefusedCallError(f"{what} has no option {name!r}: {suggest(name, choices)}")
+    error.unknown = (what, name, choices)
+    return error
+
+
+def refuse_unknown(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the first of the given options that is not known."""
+    choices = frozenset(known)
+    for name in given:
+        if name not in choices:
+            raise unknown_option(what, name, choices)
 
 
 #: Where warnings of this thread are collected; None: they go to the user.

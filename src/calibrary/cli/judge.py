@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from calibrary.cli.console import err, plain
 from calibrary.tables.files import open_table
-from calibrary.tables.guess import label_column, model_columns, required_column
-from calibrary.tables.layout import FileLayout
+from calibrary.tables.guess import columns_by_role, content_guesses
+from calibrary.tables.layout import FileLayout, refuse_guesses
 from calibrary.tables.sources import InputError
 from calibrary.tables.values import is_missing, numbers_of, probabilities_of
 
 
 def judged_of(
-    metric: str,
-    source: str,
-    judge: str,
-    *,
-    label: str | None,
-    prob: list[str] | None,
-    inclusion: str | None = None,
-    percent: bool = False,
-    logits: bool = False,
-    quiet: bool = True,
-    **settings: Any,
-) -> Any:
-    """The metric from a file's human labels (empty where a row has none) and its column of the judge's labels."""
+    metric: str, source: str, how: FileLayout, judge: str, inclusion: str | None, gated: str = "", **settings: Any
+) -> tuple[Any, list[str]]:
+    """The metric from human labels (empty where a row has none) and a judge's column, and notes on guessed columns.
+
+    ``gated`` says why columns must not be guessed by their content alone, if they must not.
+    """
     from calibrary.language.judge import judged
 
-    table, notes = open_table(source), list[str]()
-    names = list(table.names)
-    human = label_column(names, label, notes)
-    beside = [required_column(names, name) for name in (judge, inclusion) if name]
-    columns = [c for cs in model_columns(names, human, prob, None, set(beside), notes).values() for c in cs]
+    named = {role: name for role, name in (("judge", judge), ("inclusion", inclusion)) if name}
+    table = open_table(source)
+    notes = list(table.notes)
+    how, human, models, _ = columns_by_role(table, replace(how, others=[*how.others, *named.values()]), notes)
+    refuse_guesses(content_guesses(notes), gated)
+    columns = [c for cs in models.values() for c in cs]
     if len(columns) > 1:
         raise InputError("--judge needs exactly one probability column: name it with --prob")
-    values = table.columns([human, *columns, *beside])
+    for role, name in named.items():
+        if name in (human, *columns):
+            other, option = ("label", "--label") if name == human else ("probability", "--prob")
+            raise InputError(
+                f"column {name!r} is named as the {role} and taken as the {other}: name the {other} with {option}"
+            )
+    values = table.columns([human, *columns, *named.values()])
     seen = ~is_missing(values[human])
     y = np.full(len(seen), np.nan)
     y[seen] = numbers_of(values[human][seen], human)
-    p = probabilities_of(values, columns, FileLayout(percent=percent, logits=logits), notes)
-    for note in () if quiet else (*table.notes, *notes):
-        err.print(f"[dim]{plain(note)}[/]")
+    p = probabilities_of(values, columns, how, notes)
     chance = None if inclusion is None else numbers_of(values[inclusion], inclusion)
-    return judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)
+    found = judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)
+    return found, list(map(str, notes))

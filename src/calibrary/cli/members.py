@@ -14,7 +14,8 @@ from calibrary.cli.large import whole_name, whole_names
 from calibrary.cli.shared import listed
 from calibrary.tables.array_files import arrays_in
 from calibrary.tables.files import open_table
-from calibrary.tables.guess import label_column, model_columns, required_column
+from calibrary.tables.guess import columns_by_role, content_guesses, required_column
+from calibrary.tables.layout import FileLayout, refuse_guesses
 from calibrary.tables.sources import InputError, named_errors
 from calibrary.tables.table import Columns
 from calibrary.tables.values import is_missing, numbers_of
@@ -38,6 +39,8 @@ class SecondOrder:
     weight_type: str
     others: Columns
     classes: dict[str, Any]
+    notes: tuple[str, ...]
+    columns: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class SecondOrderOptions:
     percent: bool = False
     weight: str | None = None
     others: Sequence[str] = ()
+    gated: str = ""
 
     def classes(self, numeric: bool) -> dict[str, Any]:
         """The classes that were named, as numbers if the label columns hold numbers."""
@@ -89,8 +93,8 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
         )
     if options.outside and columns.outside is not None:
         _refuse_labels_outside(columns.outside, y, gone, options.outside)
-    if columns.members:
-        refuse_equal(p, columns.members)
+    if options.members and columns.names:
+        refuse_equal(p, columns.names)
     classes = options.classes(all(values.dtype.kind in "iuf" for values in columns.labels.values()))
     given = {
         **classes,
@@ -106,7 +110,12 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
         "weight_type": "frequency" if whole else "importance",
         "others": {name: values[inside] for name, values in columns.others.items()},
         "classes": classes,
-    }
+        "notes": columns.notes,
+        "columns": {
+            "label": ", ".join(columns.labels), "probability": ", ".join(columns.names or options.members),
+            "outside": options.outside or "", "weight": options.weight or "",
+        },
+    }  # fmt: skip
     if not options.members:
         found = outside_rows(y[:, 0], p if p.shape[1] > 1 else p[:, 0], **given)
         return SecondOrder(y[inside, 0], (p if p.shape[1] > 1 else p[:, 0])[inside], None, found, **beside)
@@ -139,7 +148,8 @@ def _refuse_labels_outside(outside: NDArray[np.bool_], y: NDArray[Any], gone: ND
 @dataclass(frozen=True)
 class _Columns:
     labels: dict[str, NDArray[Any]]
-    members: list[str]
+    names: list[str]
+    notes: tuple[str, ...]
     probability: NDArray[np.float64]
     outside: NDArray[np.bool_] | None
     features: NDArray[np.float64] | None
@@ -149,29 +159,29 @@ class _Columns:
 
 def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDArray[np.float64] | None]:
     array = _array_of(source, options.members)
-    table, notes = open_table(source), list[str]()
-    names = list(table.names)
-    labels = listed([options.label]) if options.label else None
-    labels = [required_column(names, name) for name in labels] if labels else [label_column(names, None, notes)]
-    features = [required_column(names, name) for name in options.features or []]
+    table = open_table(source)
+    names, notes = list(table.names), list(table.notes)
+    labels = [required_column(names, name) for name in listed([options.label] if options.label else None) or []]
+    features = options.features or []
     further = [name for name in (options.outside, options.weight, *options.others) if name]
-    beside = [*labels[1:], *features, *(required_column(names, name) for name in further)]
-    if array is not None:
-        members: list[str] = []
-    elif options.members:
-        members = [required_column(names, name) for name in options.members]
-        twice = next((name for name in members if members.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"--members names the column {twice!r} twice: name every member once")
-    else:
-        found = model_columns(names, labels[0], options.prob, None, set(beside), notes)
-        members = [column for each in found.values() for column in each]
-    values = table.columns(list(dict.fromkeys([*labels, *members, *beside])))
-    scale = 100.0 if options.percent else 1.0
-    p = [numbers_of(values[name], name, options.percent) / scale for name in members]
+    others = [*labels[1:], *features, *further]
+    members = [required_column(names, name) for name in options.members] if array is None else []
+    twice = next((name for name in members if members.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"--members names the column {twice!r} twice: name every member once")
+    asked = FileLayout(labels[0] if labels else None, members or options.prob, percent=options.percent, others=others)
+    how, label, found, beside = columns_by_role(table, asked, notes, label_only=array is not None)
+    refuse_guesses(content_guesses(notes), options.gated)
+    if how.logits:
+        raise InputError(f"{notes[0]}: write probabilities in their place, because {source} is read without --logits")
+    labels, columns = labels or [label], [column for each in found.values() for column in each]
+    values = table.columns(list(dict.fromkeys([*labels, *columns, *beside])))
+    scale = 100.0 if how.percent else 1.0
+    p = [numbers_of(values[name], name, how.percent) / scale for name in columns]
     return _Columns(
         {name: values[name] for name in labels},
-        members if options.members else [],
+        columns,
+        tuple(map(str, notes)),
         np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
         _flags(values[options.outside], options.outside) if options.outside else None,
         np.column_stack([numbers_of(values[name], name) for name in features]) if features else None,

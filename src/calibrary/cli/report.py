@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -26,6 +26,7 @@ from calibrary.cli.shared import (
     listed,
     load,
     needs_option,
+    noted,
     out,
     plain,
     reading,
@@ -39,7 +40,7 @@ from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.options import fields_of, options_of
-from calibrary.tables.layout import PredictionFile
+from calibrary.tables.layout import FileLayout, PredictionFile
 from calibrary.tables.sources import InputError
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class _Page:
     @once
     def gates(self: Any) -> Gates:
         return Gates([rule_of(text) for text in self.fail_if or []], self.undecided, self.junit, self.one_sided)
+
+    @property
+    def gated(self: Any) -> str:
+        """Why columns must not be guessed by their content alone; empty if they may be."""
+        return "a gate needs certain columns" if self.fail_if else ""
 
     @property
     def settings(self: Any) -> ReportSettings:
@@ -139,18 +145,17 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         """The column of units: the one that was named, or the one that a log declares."""
         return self.unit or (found.unit if self.blocks is None else "") or None
 
-    @property
-    def gated(self) -> str:
-        """Why columns must not be guessed by their content alone; empty if they may be."""
-        return "a gate needs certain columns" if self.fail_if else ""
-
     def read(self, source: str | list[str]) -> PredictionFile:
         """The predictions of a file, or of one file per model."""
-        beside = (self.unit, self.time, self.centre, self.shift, *self.split, *(listed(self.feature) or []))
-        others = list(dict.fromkeys(name for name in beside if name))
-        read = {**reading(self), "group": self.group, "models": self.model, "others": others, "gated": self.gated}
+        read = {**reading(self), "group": self.group, "models": self.model, "others": self._others}
+        read["gated"] = self.gated
         read["segments"] = [*self.split, *([self.group] if self.group else [])]
         return load(source, self.quiet, **{**read, "drop_missing": self.drop_missing or self.judge is not None})
+
+    @property
+    def _others(self) -> list[str]:
+        named = (self.unit, self.time, self.centre, self.shift, *self.split, *(listed(self.feature) or []))
+        return list(dict.fromkeys(name for name in (*named, self.judge, self.inclusion) if name))
 
     def _with_judge(self, source: str | list[str]) -> Any:
         """The estimate from human and judge labels together; None without --judge."""
@@ -161,11 +166,15 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:
             raise InputError("--judge takes one file at a time")
-        return judged_of(
-            self.primary, files[0], self.judge, label=self.label, prob=self.prob, inclusion=self.inclusion,
-            percent=self.percent, logits=self.logits, rng=self.seed, n_resamples=draws_of(self.resamples, "--judge"),
-            **({"n_bins": self.bins} if "n_bins" in catalogue[self.primary].options else {}),
+        how = FileLayout(
+            label=self.label, prob=self.prob, models=self.model, weight=self.weight, group=self.group,
+            id=self.id_column, others=self._others, percent=self.percent, logits=self.logits,
         )  # fmt: skip
+        return judged_of(
+            self.primary, files[0], how, self.judge, self.inclusion, rng=self.seed,
+            n_resamples=draws_of(self.resamples, "--judge"),
+            **({"n_bins": self.bins} if "n_bins" in catalogue[self.primary].options else {}),
+        )[0]  # fmt: skip
 
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The reports of a file, one for each model, and the comparison of its models."""
@@ -294,15 +303,17 @@ class OutsideCommand(_Page, fields_of("outside")):  # type: ignore[misc]
         options = SecondOrderOptions(
             [*(listed(self.members) or []), *named], self.members_are, self.outside, self.prevalence_outside,
             listed(self.features), self.label, self.prob, self.positive, class_names(self.labels, self.positive),
-            self.percent, self.weight, self._beside,
+            self.percent, self.weight, self._beside, self.gated,
         )  # fmt: skip
         found = second_order_of(
             files[0], options, rng=self.seed, n_resamples=draws_of(self.resamples, f"calibrary {self.verb}")
         )
+        noted(found.notes, self.quiet)
         what = "mean of the members" if found.ensemble is not None else "rows inside"
         described = self.settings.with_about(
-            title=self.title or f"{Path(files[0]).name}: {what}", source={"path": files[0], "columns": {}}
-        )
+            title=self.title or f"{Path(files[0]).name}: {what}", notes=found.notes,
+            source={"path": files[0], "columns": found.columns, "guessed": _guessed(found.notes)},
+        )  # fmt: skip
         results = [result for result in (found.ensemble, found.outside) if result is not None]
         chosen = replace(described, sections=results, weight_type=found.weight_type, **self._split_by(found.others))
         return [cal.report(found.y, found.mean, sample_weight=found.weight, settings=chosen, **found.classes)], ()
@@ -406,8 +417,13 @@ def _source(found: PredictionFile, model: str, **others: str | None) -> dict[str
     named = {**known, "probability": " ... ".join(dict.fromkeys([*of_model[:1], *of_model[-1:]])), **others}
     columns = {what: name for what, name in named.items() if name and what != "models"}
     rows = len(found.y) + sum(dropped.values())
-    guessed = [role for role, said in _GUESSED.items() if any(note.startswith(said) for note in found.notes)]
+    guessed = _guessed(found.notes)
     return {"path": found.source, "rows_read": rows, "dropped": dropped, "columns": columns, "guessed": guessed}
+
+
+def _guessed(notes: Iterable[str]) -> list[str]:
+    """The roles whose columns were guessed."""
+    return [role for role, said in _GUESSED.items() if any(note.startswith(said) for note in notes)]
 
 
 #: The role of a column or label that was guessed, and the beginning of the note about it.

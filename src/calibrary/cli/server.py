@@ -47,6 +47,7 @@ from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
 from calibrary.reporting.stored import as_json
+from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError
 
 _INSTRUCTIONS = (
@@ -355,11 +356,12 @@ class Tools:
             if unit or scorer or weight or positive or drop_missing or rescale:
                 unused = "unit, scorer, weight, positive, drop_missing and rescale"
                 raise InputError(f"{unused} are not used with judge: leave them out")
-            both = judged_of(
-                entry.key, found, judge, label=label, prob=prob, percent=percent, logits=logits, rng=seed,
-                n_resamples=resamples,
-            )  # fmt: skip
-            return _ends(both, both.pvalue, both.n, [], sentence=both.sentence, **named)
+            how = FileLayout(label=label, prob=prob, percent=percent, logits=logits)
+            both, notes = judged_of(
+                entry.key, found, how, judge, None, gated=_NO_GUESSES, rng=seed, n_resamples=resamples
+            )
+            notes = [in_words_of_a_tool(note) for note in notes]
+            return _ends(both, both.pvalue, both.n, notes, sentence=both.sentence, **named)
         how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits, "rescale": rescale}
         data, units, notes = self._read(found, label, prob, unit, scorer, drop_missing=drop_missing, **how)
         with collected_warnings() as warned:

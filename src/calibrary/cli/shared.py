@@ -5,6 +5,7 @@ Text supplied by people is always printed through :func:`plain`, so that none of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from calibrary.options import table
 from calibrary.tables.sources import InputError
 
 __all__ = [
-    "draws_of", "err", "given_options", "listed", "load", "needs_option", "out", "plain", "reading",
+    "draws_of", "err", "given_options", "listed", "load", "needs_option", "noted", "out", "plain", "reading",
     "refuse_unused", "say", "taking", "written",
 ]  # fmt: skip
 
@@ -44,15 +45,17 @@ def load(file: str | list[str], quiet: bool, **options: Any) -> PredictionFile:
     gated = options.pop("gated", "")
     options["labels"] = class_names(options.get("labels"), options.get("positive"))
     found: Any = scanned(file, **options) or read_predictions(file, **options)
-    if gated and isinstance(found, PredictionFile):
+    if isinstance(found, PredictionFile):
         found.refuse_guesses(gated)
-    if not quiet:
-        for note in found.notes:
-            err.print(f"[dim]{plain(note)}[/]")
-        if found.n_dropped:
-            what = "that are invalid" if options.get("drop_invalid") else "with missing values"
-            err.print(f"[dim]{found.n_dropped:,} rows {what} were left out[/]")
+    what = "that are invalid" if options.get("drop_invalid") else "with missing values"
+    noted([*found.notes, *([f"{found.n_dropped:,} rows {what} were left out"] if found.n_dropped else [])], quiet)
     return found  # type: ignore[no-any-return]
+
+
+def noted(notes: Iterable[str], quiet: bool) -> None:
+    """Print what was guessed and left out."""
+    for note in () if quiet else notes:
+        err.print(f"[dim]{plain(note)}[/]")
 
 
 def mistake(error: Exception) -> str | None:

@@ -19,6 +19,7 @@ from calibrary.cli.shared import (
     listed,
     load,
     needs_option,
+    noted,
     out,
     plain,
     reading,
@@ -28,6 +29,7 @@ from calibrary.cli.shared import (
     written,
 )
 from calibrary.lookup import catalogue
+from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError
 
 #: The options that have an effect with --judge, whose result always has an interval.
@@ -88,11 +90,12 @@ def _judged(entry: Any, command: Any, judge: str) -> None:
     from calibrary.cli.judge import judged_of
 
     refuse_unused(command, "--judge", JUDGED)
-    found = judged_of(
-        entry.key, command.file, judge, label=command.label, prob=command.prob, inclusion=command.inclusion,
-        percent=command.percent, logits=command.logits, rng=command.seed,
-        n_resamples=draws_of(command.resamples, "--judge"), quiet=command.quiet,
-    )  # fmt: skip
+    how = FileLayout(label=command.label, prob=command.prob, percent=command.percent, logits=command.logits)
+    draws = draws_of(command.resamples, "--judge")
+    found, notes = judged_of(
+        entry.key, command.file, how, judge, command.inclusion, rng=command.seed, n_resamples=draws
+    )
+    noted(notes, command.quiet)
     if command.test and np.isnan(found.pvalue):
         raise InputError(f"{entry.key} is a mean of losses, which has no test with --judge: leave --test out")
     tested = f"  p = {found.pvalue:.4g}" if command.test else ""

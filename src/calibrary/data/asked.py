@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, bounded, flag, one_of
+from calibrary.base.errors import RefusedCallError, RefusedError, bounded, flag, one_of, unknown_option
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import as_floats
 from calibrary.data.lens import as_lens
@@ -116,7 +116,13 @@ def checks_options(function: _Verb) -> _Verb:
         check_asked({name: value for name, value in known.items() if not _is_default(keywords.get(name), value)})
         for name, value in _unusual(named, keywords):
             check_type(name, value, str(keywords[name].annotation))
-        return function(*given, **options)
+        try:
+            return function(*given, **options)
+        except RefusedCallError as error:  # an option of this function may be meant
+            if error.unknown is None or error.unknown[1] not in options:
+                raise
+            what, name, others = error.unknown
+            raise unknown_option(what, name, others.union(keywords.keys() - by_place)) from None
 
     return called  # type: ignore[return-value]
 

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict
 import torch
 from torch import Tensor
 
-from calibrary.base.errors import RefusedCallError, RefusedError, UnknownMetricError, one_of, suggest
+from calibrary.base.errors import RefusedError, UnknownMetricError, one_of, refuse_unknown, suggest
 from calibrary.lookup import catalogue
 from calibrary.losses.batch import View, checked, look
 from calibrary.losses.blocks import in_blocks, step
@@ -152,9 +152,7 @@ def with_current_names(function: Callable[..., Any], options: dict[str, Any]) ->
     if metric in catalogue:
         options = catalogue[metric].with_current_names(options)
     known = own_options(function)
-    for name in options:
-        if name not in known:
-            raise RefusedCallError(f"{function.__name__} has no option {name!r}: {suggest(name, known)}")
+    refuse_unknown(function.__name__, options, known)
     return options
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, refuse_unknown, suggest
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
@@ -98,9 +98,7 @@ def as_map(map: Any, **options: Any) -> Any:
     if isinstance(map, str):
         cls = map_class(map)
         known = _options_of(cls)
-        for name in given:
-            if name not in known:
-                raise RefusedCallError(f"map={map!r} has no option {name!r}: {suggest(name, known)}")
+        refuse_unknown(f"map={map!r}", given, known)
         return cls(**given)
     fits = hasattr(map, "fit") and hasattr(map, "predict")
     if not fits and not callable(map):

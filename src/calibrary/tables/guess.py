@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -11,9 +13,10 @@ import numpy as np
 from calibrary.base.errors import suggest
 from calibrary.data.checks import Array, decimals_of, rounding_of_sums
 from calibrary.data.columns import matched_names
-from calibrary.tables.layout import Names
-from calibrary.tables.schema import ColumnFacts
+from calibrary.tables.layout import FileLayout, Names
+from calibrary.tables.schema import ColumnFacts, facts_of, first_look
 from calibrary.tables.sources import InputError, some
+from calibrary.tables.table import FileTable
 
 _LABEL_NAMES = (
     "label", "labels", "y", "y_true", "target", "targets", "truth", "true_label", "ground_truth", "outcome", "class",
@@ -39,6 +42,28 @@ def guessed_columns(names: Names, taken: Names = (), look: Look | None = None) -
     except InputError as error:
         notes.append(str(error))
     return label, columns, notes
+
+
+def columns_by_role(
+    table: FileTable, how: FileLayout, notes: list[str], label_only: bool = False
+) -> tuple[FileLayout, str, dict[str, list[str]], list[str]]:
+    """The label, each model's probability columns, and those beside them: named or guessed, with what a guess says."""
+    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others, table.unit, table.by)
+    beside = list(dict.fromkeys(name for name in named if name))
+    names, look = list(table.names), functools.cache(lambda: facts_of(first_look(table)))
+    label = label_column(names, how.label, notes, look, how.prob, beside)
+    for name in beside:
+        required_column(names, name)
+    columns = {} if label_only else model_columns(names, label, how.prob, how.models, set(beside), notes, look)
+    for guess in (note for note in notes if isinstance(note, Guess) and note.unit):
+        how = replace(how, percent=guess.unit == "percent", logits=guess.unit == "logits")
+    notes.sort(key=lambda note: not (isinstance(note, Guess) and note.by_content))
+    return how, label, columns, beside
+
+
+def content_guesses(notes: list[str]) -> tuple[str, ...]:
+    """The guesses for which no name speaks."""
+    return tuple(str(note) for note in notes if isinstance(note, Guess) and note.by_content)
 
 
 def required_column(names: Names, name: str) -> str:
@@ -70,15 +95,24 @@ Look = Callable[[], Mapping[str, ColumnFacts]]
 
 
 def label_column(
-    names: Names, label: str | None, notes: list[str], look: Look | None = None, prob: Names | None = None
+    names: Names,
+    label: str | None,
+    notes: list[str],
+    look: Look | None = None,
+    prob: Names | None = None,
+    taken: Names = (),
 ) -> str:
-    """The column of the labels: the one that was named, or a guess that is added to the notes."""
+    """The column of the labels: the one that was named, or a guess that is added to the notes.
+
+    Of several columns that fit, those that are ``taken`` for something else are left out.
+    """
     if label is not None:
         return required_column(names, label)
     found = [name for name in names if name.lower() in _LABEL_NAMES]
+    found = found if len(found) < 2 else [name for name in found if name not in taken]
     guess = Guess("label column", (found[0],)) if len(found) == 1 else None
     if guess is None and not found and look is not None:
-        guess = _label_by_content(look(), list(prob or ()))
+        guess = _label_by_content(look(), list(prob or ()), taken)
     if guess is None:
         what = "no column looks like the label" if not found else f"several columns may be the label ({some(found)})"
         raise InputError(f"{what}: name it with --label; the columns are {some(names)}")
@@ -154,7 +188,7 @@ def name_words(name: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]+", apart.lower()))
 
 
-def _label_by_content(facts: Mapping[str, ColumnFacts], prob: list[str]) -> Guess | None:
+def _label_by_content(facts: Mapping[str, ColumnFacts], prob: list[str], taken: Names) -> Guess | None:
     """The only column that can be the label of the probabilities, or the only such column with a name of labels."""
     named = [name for name in facts if any(name == p or name.startswith(p) for p in prob)]
     free = {name: found for name, found in facts.items() if name not in named}
@@ -173,6 +207,8 @@ def _label_by_content(facts: Mapping[str, ColumnFacts], prob: list[str]) -> Gues
         if found.two_valued
     }
     fits = every or classes if blocks else two
+    if len(fits) > 1 and not fits.keys().isdisjoint(taken):
+        fits = {n: f"{why}, beside those named for something else" for n, why in fits.items() if n not in taken}
     if len(fits) > 1:
         by_name = [name for name in fits if name_words(name) & _LABEL_WORDS]
         if len(by_name) != 1:

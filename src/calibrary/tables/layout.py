@@ -18,6 +18,14 @@ from calibrary.tables.table import Columns
 Names = Sequence[str]
 
 
+def refuse_guesses(by_content: Sequence[str], why: str) -> None:
+    """Refuse columns for which nothing speaks but their values, if a reason is given not to accept them."""
+    if why and by_content:
+        raise InputError(
+            f"{by_content[0]}: no name confirms this guess, and {why}: name columns with --label and --prob"
+        )
+
+
 @dataclass(frozen=True)
 class PredictionFile:
     """The content of a file of predictions: labels, one set of probabilities per model, weights, other columns.
@@ -48,10 +56,7 @@ class PredictionFile:
 
     def refuse_guesses(self, why: str) -> None:
         """Refuse columns for which nothing speaks but their values."""
-        if self.by_content:
-            raise InputError(
-                f"{self.by_content[0]}: no name confirms this guess, and {why}: name columns with --label and --prob"
-            )
+        refuse_guesses(self.by_content, why)
 
     def predictions(self, model: str | None = None) -> Predictions:
         """The checked predictions of one model (the first by default), with the class names of the file."""

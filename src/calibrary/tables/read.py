@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 
 from calibrary.data.checks import Array
 from calibrary.tables.files import open_table
-from calibrary.tables.guess import Guess, label_column, model_columns, refuse_weight, required_column
+from calibrary.tables.guess import columns_by_role, content_guesses, refuse_weight
 from calibrary.tables.layout import FileLayout, PredictionFile
 from calibrary.tables.problems import refuse_problems
-from calibrary.tables.schema import facts_of, first_look
 from calibrary.tables.several import common_id, in_order_of, kept_together, refuse_other_rows, shared_questions, wide
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import Columns, FileTable
@@ -110,18 +108,7 @@ class _Used:
 
 def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     notes = list(table.notes)
-    names = list(table.names)
-    look = functools.cache(lambda: facts_of(first_look(table)))
-    label = label_column(names, how.label, notes, look, how.prob)
-    named = (how.weight, how.group, how.id, how.model_column, how.class_column, *how.others)
-    beside = [name for name in named if name is not None]
-    for name in beside:
-        required_column(names, name)
-    beside = [*beside, *(name for name in _own(table) if name not in beside)]
-    columns = model_columns(names, label, how.prob, how.models, set(beside), notes, look)
-    for guess in (note for note in notes if isinstance(note, Guess) and note.unit):
-        how = replace(how, percent=guess.unit == "percent", logits=guess.unit == "logits")
-    notes.sort(key=lambda note: not (isinstance(note, Guess) and note.by_content))
+    how, label, columns, beside = columns_by_role(table, how, notes)
     refuse_weight(how.weight, label, columns)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
@@ -172,7 +159,7 @@ def _predictions_of(used: _Used) -> PredictionFile:
         used.table.unit,
         used.table.by,
         left_out=_left_out(used),
-        by_content=tuple(str(note) for note in notes if isinstance(note, Guess) and note.by_content),
+        by_content=content_guesses(notes),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, suggest, warn
+from calibrary.base.errors import RefusedError, refuse_unknown, warn
 from calibrary.data import Data, is_data
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.statistic import as_statistic, read_call
@@ -77,10 +77,7 @@ def test(metric: str, /, y_true: Any, y_prob: Any = None, **options: Any) -> Any
         return _of_units(entry, y_true, y_prob, dict(options))
     options = {name: value for name, value in options.items() if name not in ("units", "blocks")}
     if own is None:
-        known = {*entry.options, *entry.front.common, *REDRAWING, "weight_type"}
-        for name in options:
-            if name not in known:
-                raise RefusedCallError(f"{entry.id} has no option {name!r}: {suggest(name, known)}")
+        refuse_unknown(entry.id, options, {*entry.options, *entry.front.common, *REDRAWING, "weight_type"})
         given = {name: value for name, value in options.items() if name != "method" or not _is_auto(value)}
         return run_test(entry, y_true, y_prob, {"method": "monte-carlo", **given})
     options = _closed_form(own, options)

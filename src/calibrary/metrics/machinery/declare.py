@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from calibrary.base.errors import RefusedCallError, RefusedError, suggest
+from calibrary.base.errors import RefusedCallError, RefusedError, unknown_option
 from calibrary.base.moved import RenamedFields
 from calibrary.data import Data, as_data
 from calibrary.data.asked import check_asked
@@ -441,9 +441,7 @@ def public(
                 data = y, p
         for name in keywords:
             if name not in known:
-                raise RefusedCallError(
-                    f"{formula.__name__} has no option {name!r}: {suggest(name, known - {first, second})}"
-                )
+                raise unknown_option(formula.__name__, name, known - {first, second})
         check_asked(keywords, own)
         if len(data) == 1 and first not in keywords and second not in keywords:
             return call(data[0], None, keywords)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from calibrary.base.claims import Claim
-from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, suggest, warn_once
+from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, refuse_unknown, warn_once
 from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.moved import RenamedFields
 from calibrary.base.numbers import as_plain
@@ -480,10 +480,7 @@ class Entry(Facts, RenamedFields):
         """The question of a call, with the names and values of its options checked."""
         if self.renamed:
             keywords = self.with_current_names(keywords)
-        for name in keywords:
-            if name not in self.options and name not in self.front.common:
-                known = [*self.options, *self.front.common]
-                raise RefusedCallError(f"{self.id} has no option {name!r}: {suggest(name, known)}")
+        refuse_unknown(self.id, keywords, [*self.options, *self.front.common])
         check_asked(keywords, self.options)
         self.check(keywords)
         return self.settled(question_of(keywords, self.options))
