@@ -355,7 +355,7 @@ def _check_ends(entry: Entry, found: Any, about: Any) -> None:
     if not (np.isfinite(low) & np.isfinite(high) & np.isfinite(pvalue)).all():
         return
     holds = (low <= entry.perfect) & (entry.perfect <= high)
-    kept = pvalue > 1.0 - found.confidence_level + 1e-12
+    kept = pvalue > 1.0 - found.level + 1e-12
     if (holds != kept).any():
         raise Violation(f"[{low}, {high}] and p = {pvalue} for {entry.perfect} | {about}")
 

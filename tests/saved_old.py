@@ -89,7 +89,7 @@ def _read_reports(path: Path) -> Any:
         statements = one.statements if hasattr(one, "statements") else one.findings
         numbers = [[row.id, row.value, row.low, row.high] for row in one.evaluation]
         read.append([one.title, one.headline, list(statements), numbers, one.primary])
-    return [read, [[name, found.difference, found.low, found.high] for name, found in compared]]
+    return [read, [[name, found.value, found.low, found.high] for name, found in compared]]
 
 
 def _read_maps(path: Path) -> Any:

@@ -105,6 +105,7 @@ from calibrary.inference.overall.sequential import CalibrationMonitor as Calibra
 from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.overall.sequential import calibration_monitor as calibration_monitor
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
+from calibrary.inference.result import Estimate as Estimate
 from calibrary.inference.result import IntervalResult as IntervalResult
 from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
 from calibrary.inference.verbs.chance import expected_by_chance as expected_by_chance

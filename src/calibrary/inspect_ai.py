@@ -49,7 +49,7 @@ def _measured(id: str, scores: list[SampleScore], confidence: str | None) -> Map
         return {id: math.nan, f"{id}_low": math.nan, f"{id}_high": math.nan}
     with collected_warnings():
         found = interval(id, right, sure, rng=0)
-    return {id: float(found.estimate), f"{id}_low": float(found.low), f"{id}_high": float(found.high)}
+    return {id: float(found.value), f"{id}_low": float(found.low), f"{id}_high": float(found.high)}
 
 
 def _of(id: str, confidence: str | None) -> Metric:

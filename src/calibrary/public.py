@@ -265,6 +265,7 @@ _TABLE = {
         0.2 inference.overall.sequential Alternative EValueResult
         0.1 inference.result IntervalResult
         0.2 inference.result ConfidenceInterval
+        0.4 inference.result Estimate
         0.1 inference.verbs.chance ExpectedByChance
         0.1 inference.verbs.comparison Comparison
         0.4 inference.verbs.imputed RubinResult

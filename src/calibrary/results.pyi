@@ -30,6 +30,7 @@ from calibrary.inference.overall.decision import DecisionRow as DecisionRow
 from calibrary.inference.overall.sequential import Alternative as Alternative
 from calibrary.inference.overall.sequential import EValueResult as EValueResult
 from calibrary.inference.result import ConfidenceInterval as ConfidenceInterval
+from calibrary.inference.result import Estimate as Estimate
 from calibrary.inference.result import IntervalResult as IntervalResult
 from calibrary.inference.verbs.chance import ExpectedByChance as ExpectedByChance
 from calibrary.inference.verbs.comparison import Comparison as Comparison

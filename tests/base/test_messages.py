@@ -134,11 +134,11 @@ def test_consistency_resampling_takes_the_same_things():
     p = cal.predictions(Y, C)
     draws = {"n_resamples": 39, "rng": 0}
     fitted = as_map("platt").fit(Y, C)
-    by_name = cal.expected_by_chance("bs", None, p, calibration_map="platt", **draws).values
+    by_name = cal.expected_by_chance("bs", None, p, calibration_map="platt", **draws).draws
     for same in (as_map("platt"), fitted, lambda c: fitted.predict(c)):
-        np.testing.assert_allclose(cal.expected_by_chance("bs", None, p, calibration_map=same, **draws).values, by_name)
-    mine = cal.expected_by_chance("bs", None, p, calibration_map=Halved(), **draws).values
-    known = cal.expected_by_chance("bs", None, p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).values
+        np.testing.assert_allclose(cal.expected_by_chance("bs", None, p, calibration_map=same, **draws).draws, by_name)
+    mine = cal.expected_by_chance("bs", None, p, calibration_map=Halved(), **draws).draws
+    known = cal.expected_by_chance("bs", None, p, calibration_map=lambda c: 0.5 * c + 0.5 * Y.mean(), **draws).draws
     np.testing.assert_allclose(mine, known)
     assert cal.test("ece", Y, C, method="consistency", calibration_map="isotonic", **draws).pvalue > 0
     with pytest.raises(TypeError, match="calibration_map='platt' must be fitted to labels, and there are none"):
@@ -151,7 +151,7 @@ def test_a_map_of_several_classes_is_fitted_class_by_class():
     p = cal.predictions(K, P)
     each = np.column_stack([as_map("platt").fit(k == K, P[:, k]).predict(P[:, k]) for k in range(4)])
     np.testing.assert_allclose(mapped("platt", p), each / each.sum(axis=1, keepdims=True))
-    values = cal.expected_by_chance("bs", None, p, calibration_map="platt", n_resamples=39, rng=0).values
+    values = cal.expected_by_chance("bs", None, p, calibration_map="platt", n_resamples=39, rng=0).draws
     assert np.isfinite(values).all()
 
 

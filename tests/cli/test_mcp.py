@@ -86,7 +86,7 @@ def test_a_client_asks_every_tool(folder):
     assert (bs["n"], bs["notes"][0]) == (60, log.said)
     y, p, _ = cal.datasets.breast_cancer()
     ends = cal.interval("ece", y[:200], p[:200], rng=0, n_resamples=99)
-    assert (ece["value"], ece["low"], ece["high"]) == pytest.approx((ends.estimate, ends.low, ends.high))
+    assert (ece["value"], ece["low"], ece["high"]) == pytest.approx((ends.value, ends.low, ends.high))
     assert ece["sentence"] == f"The expected calibration error is {ece['value']:.3f} (95% interval " + (
         f"{ece['low']:.3f} to {ece['high']:.3f})."
     )

@@ -264,7 +264,7 @@ def test_the_same_detections_in_another_order_do_not_differ():
     b = cal.matched_detections(correct[order], score[order], image=image[order])
     assert a.images != b.images
     found = cal.compare("bs", a, b, **FEW)
-    assert (found.difference, found.low, found.high) == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
+    assert (found.value, found.low, found.high) == pytest.approx((0.0, 0.0, 0.0), abs=1e-12)
 
 
 def test_detections_of_other_images_are_refused():

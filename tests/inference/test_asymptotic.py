@@ -64,8 +64,8 @@ def test_the_square_of_bins_is_the_formula_written_out():
         variance += share**2 * 2 * max(v, np.mean((c * (1 - c))[rows])) ** 2 / (n * (n - 1))
     variance += (between - square**2) / len(y)
     half = norm.ppf(0.975) * math.sqrt(variance)
-    assert result.low == pytest.approx(max(result.estimate - half, 0.0))
-    assert result.high == pytest.approx(result.estimate + half)
+    assert result.low == pytest.approx(max(result.value - half, 0.0))
+    assert result.high == pytest.approx(result.value + half)
     root = cal.interval("ce2_db", y, c, method="asymptotic", n_bins=5, root=True)
     assert (root.low**2, root.high**2) == pytest.approx((result.low, result.high))
 

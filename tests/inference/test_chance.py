@@ -29,8 +29,8 @@ def test_the_band_holds_the_quantiles_of_rows_and_labels_drawn_anew():
         readings.append(cal.compute("ece", (rng.random(len(c)) < c[i]).astype(int), c[i]))
     np.testing.assert_allclose(band.values, readings)
     np.testing.assert_allclose([*band], np.quantile(readings, [0.05, 0.95]))
-    assert band.mean == pytest.approx(np.mean(readings))
-    assert (band.estimate, band.inside, band.around) == (cal.compute("ece", y, c), False, "calibrated predictions")
+    assert band.expected_by_chance == pytest.approx(np.mean(readings))
+    assert (band.value, band.inside, band.around) == (cal.compute("ece", y, c), False, "calibrated predictions")
 
 
 def test_around_the_right_map_the_band_holds_the_reading_and_around_the_diagonal_it_does_not():
@@ -71,14 +71,14 @@ def test_the_value_expected_by_chance_is_given_in_words():
     c = rng.random(300)
     calibrated, wrong = (rng.random(300) < c).astype(int), (rng.random(300) < c**2).astype(int)
     reading = cal.expected_by_chance("ece", calibrated, c, rng=0)
-    assert reading.mean == pytest.approx(0.08, abs=0.02)
-    assert reading.estimate == pytest.approx(cal.expected_calibration_error(calibrated, c))
-    assert reading.excess == pytest.approx(reading.estimate - reading.mean)
+    assert reading.expected_by_chance == pytest.approx(0.08, abs=0.02)
+    assert reading.value == pytest.approx(cal.expected_calibration_error(calibrated, c))
+    assert reading.excess == pytest.approx(reading.value - reading.expected_by_chance)
     assert "within the range expected by chance" in str(reading)
     assert "expected calibration error is" in str(reading)
     assert "above the range expected by chance" in str(cal.expected_by_chance("ECE-EM", wrong, c, rng=0))
     few = cal.expected_by_chance("ece", calibrated, c, rng=0, n_bins=3)
-    assert few.mean < reading.mean
+    assert few.expected_by_chance < reading.expected_by_chance
 
 
 def test_the_value_expected_by_chance_has_two_sides_copies_and_parts():
@@ -86,15 +86,15 @@ def test_the_value_expected_by_chance_has_two_sides_copies_and_parts():
     q = rng.beta(0.5, 0.5, 300)
     y, timid = (rng.random(300) < q).astype(int), 0.5 + 0.3 * (q - 0.5)
     low = cal.expected_by_chance("bs", y, timid, rng=0)
-    assert low.estimate < low.low
+    assert low.value < low.low
     assert "below the range expected by chance" in str(low)
     assert "within the range expected by chance" in str(cal.expected_by_chance("bs", y, q, rng=0))
     copies = cal.expected_by_chance("ece", y[:20], q[:20], sample_weight=np.full(20, 3), rng=0)
     assert copies.n == 60
     assert "these 60 predictions" in str(copies)
     slope = cal.expected_by_chance("cis.slope", y, timid, rng=0)
-    assert slope.estimate > slope.high
-    assert slope.estimate == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
+    assert slope.value > slope.high
+    assert slope.value == pytest.approx(cal.cox_intercept_slope(y, timid).slope)
 
 
 def test_without_labels_the_values_by_chance_are_the_same():
@@ -102,8 +102,8 @@ def test_without_labels_the_values_by_chance_are_the_same():
     drawn = {"n_resamples": 49, "rng": 0}
     known, unknown = cal.expected_by_chance("ece", y, c, **drawn), cal.expected_by_chance("ece", None, c, **drawn)
     np.testing.assert_array_equal(known.values, unknown.values)
-    assert (known.mean, known.high, known.sd) == (unknown.mean, unknown.high, unknown.sd)
-    assert np.isnan(unknown.estimate)
+    assert (known.expected_by_chance, known.high, known.sd) == (unknown.expected_by_chance, unknown.high, unknown.sd)
+    assert np.isnan(unknown.value)
     assert str(known).endswith(str(unknown))
     with pytest.raises(ValueError, match="must be fitted to labels, and there are none: pass y_true"):
         cal.expected_by_chance("ece", None, c, calibration_map="platt")
@@ -113,8 +113,8 @@ def test_the_p_value_is_that_of_the_test_which_redraws_labels():
     y, c = draw(np.square)
     found = cal.expected_by_chance("ece", y, c, n_resamples=99, rng=4)
     tested = cal.test("ece", y, c, method="monte-carlo", n_resamples=99, rng=4)
-    assert (found.estimate, found.pvalue, found.mean) == (tested.statistic, tested.pvalue, tested.null_mean)
-    assert found.excess == found.estimate - found.mean
+    assert (found.value, found.pvalue, found.expected_by_chance) == (tested.statistic, tested.pvalue, tested.null_mean)
+    assert found.excess == found.value - found.expected_by_chance
     assert found.quantile(0.95) == found.high
 
 
@@ -122,7 +122,7 @@ def test_the_p_value_is_that_of_the_test_which_redraws_labels():
 def test_the_range_has_the_side_that_is_asked_for(alternative, low, high):
     y, c = draw(lambda c: c)
     found = cal.expected_by_chance("bs", y, c, alternative=alternative, confidence_level=0.9, n_resamples=49, rng=0)
-    ends = [end if np.isinf(end) else np.quantile(found.values, end) for end in (low, high)]
+    ends = [end if np.isinf(end) else np.quantile(found.draws, end) for end in (low, high)]
     np.testing.assert_allclose([*found], ends)
     side = f"below {ends[1]:.3f}" if alternative == "greater" else f"above {ends[0]:.3f}"
     assert f"{side} in 90%" in str(found)

@@ -85,7 +85,7 @@ def test_models_with_errors_of_one_direction_are_told_apart(metric):
 def test_equal_and_nearly_equal_models():
     y, a, _ = models(5)
     same = cal.compare("ece", y, a, a, n_resamples=99, rng=0)
-    assert (same.difference, same.low, same.high, same.pvalue) == (0, 0, 0, 1)
+    assert (same.value, same.low, same.high, same.pvalue) == (0, 0, 0, 1)
     r = cal.compare("ece", y, a, np.clip(a + 1e-9, 0, 1), n_resamples=99, rng=0)
     assert max(abs(r.low), abs(r.high)) < 1e-4
 
@@ -106,7 +106,7 @@ def test_many_rows_are_drawn_in_common_cells():
     assert r.standard_error == pytest.approx(rows.standard_error, rel=0.4)
     one, two = cells_of_pair(_statistic(y, a), _statistic(y, b))
     assert one.sample.p.n < 10_000
-    assert one.observed[0] - two.observed[0] == pytest.approx(r.difference, abs=2e-4)
+    assert one.observed[0] - two.observed[0] == pytest.approx(r.value, abs=2e-4)
 
 
 def _statistic(y, p, metric="ece"):

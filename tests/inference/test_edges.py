@@ -131,7 +131,7 @@ def test_the_lower_end_allows_for_the_noise_of_outcomes_that_are_more_frequent_t
     y[np.argsort(c)[-300::40]] = 1  # 8 events, of which fewer than 2 are expected
     found = cal.interval(id, y, c, method="triangle", n_resamples=199, rng=0)
     assert found.pvalue <= 0.05
-    assert 0.0 < found.low <= found.estimate - 1.9 * found.standard_error
+    assert 0.0 < found.low <= found.value - 1.9 * found.standard_error
     assert found.low < 3.98 / 500 - c.mean() + 0.001  # the lower limit of Clopper and Pearson for 8 events
 
 

@@ -176,7 +176,7 @@ def test_averages_are_those_of_each_replicate(id, lens, average):
     _, y, p = problem(4, 40, 3)
     result = cal.interval(id, y, p, method="percentile", lens=lens, average=average, n_resamples=5, rng=7, clip=False)
     stream = generator(7, "rows")
-    for value in result.replicates:
+    for value in result.draws:
         rows = stream.integers(0, 40, 40)
         expected = cal.compute(id, y[rows], p[rows], lens=lens, average=average)
         assert value == pytest.approx(expected, rel=1e-9)

@@ -108,7 +108,7 @@ def test_replicates_equal_to_the_estimate_count_half_where_the_golden_ends_round
     for twice in range(2 * below, 2 * at_most + 1):
         z = ndtri(twice / 998)
         share = ndtr(2 * z + ndtri(0.975))
-        reached.append(np.quantile(result.replicates, share) == pytest.approx(bc, rel=1e-9))
+        reached.append(np.quantile(result.draws, share) == pytest.approx(bc, rel=1e-9))
     assert any(reached)
     assert not reached[at_most - below]
 
@@ -141,7 +141,7 @@ def test_paired_bootstrap_equals_the_golden_one(entry):
     q = entry["params"]
     rng = np.random.default_rng(q["seed"])
     r = cal.compare(q["metric"], y, c, second_model(c), interval="percentile", n_resamples=q["n_resamples"], rng=rng)
-    assert [r.difference, r.low, r.high] == pytest.approx(entry["value"][:3], rel=1e-9, abs=1e-12)
+    assert [r.value, r.low, r.high] == pytest.approx(entry["value"][:3], rel=1e-9, abs=1e-12)
     assert r.pvalue == pytest.approx(entry["value"][3], abs=1e-15)
 
 
@@ -151,7 +151,7 @@ def test_swap_test_equals_the_golden_one(entry):
     q = entry["params"]
     rng = np.random.default_rng(q["seed"])
     r = cal.compare(q["metric"], y, c, second_model(c), method="swap", n_resamples=q["n_resamples"], rng=rng)
-    assert r.difference == pytest.approx(entry["value"][0], rel=1e-9)
+    assert r.value == pytest.approx(entry["value"][0], rel=1e-9)
     assert r.pvalue == pytest.approx(entry["value"][1], abs=1e-15)
     assert "exchangeable" in r.note
 
@@ -227,8 +227,8 @@ def test_interval_of_every_metric_is_that_of_its_values_on_resampled_rows(entry)
         result = cal.interval(entry.id, y, p, method="basic", n_resamples=N_FEW, rng=5, **kw)
         rng = generator(5, "rows")
         drawn = [rng.integers(0, len(y), len(y)) for _ in range(N_FEW)]
-        same(result.replicates, [literal(entry, y[i], p[i], rows(kw, i)) for i in drawn], entry)
-        np.testing.assert_allclose(np.atleast_1d(result.estimate), literal(entry, y, p, kw), rtol=1e-9, atol=1e-11)
+        same(result.draws, [literal(entry, y[i], p[i], rows(kw, i)) for i in drawn], entry)
+        np.testing.assert_allclose(np.atleast_1d(result.value), literal(entry, y, p, kw), rtol=1e-9, atol=1e-11)
         if entry.range[0] > -np.inf and not entry.fields:
             low = np.atleast_1d(result.low)
             assert (np.isnan(low) | (low >= entry.range[0])).all()
@@ -277,7 +277,7 @@ def test_frequency_weights_give_the_interval_and_the_pvalue_of_the_repeated_rows
     w = 1 + np.arange(50) % 3
     a = cal.interval(metric, y, c, sample_weight=w, method=method, n_resamples=40, rng=1)
     b = cal.interval(metric, np.repeat(y, w), np.repeat(c, w), method=method, n_resamples=40, rng=1)
-    np.testing.assert_allclose(a.replicates, b.replicates, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(a.draws, b.draws, rtol=1e-9, atol=1e-12)
     assert [a.low, a.high, a.bias] == pytest.approx([b.low, b.high, b.bias], rel=1e-7, abs=1e-9)
     for way in ("monte-carlo", "consistency"):
         options = {"method": way, "n_resamples": 40, "rng": 1}
@@ -292,7 +292,7 @@ def test_importance_weights_travel_with_their_rows():
     w = np.random.default_rng(0).random(40) + 0.1
     result = cal.interval("ks", y, c, sample_weight=w, weight_type="importance", n_resamples=4, rng=2, method="basic")
     rng = generator(2, "rows")
-    for value in result.replicates:
+    for value in result.draws:
         i = rng.integers(0, 40, 40)
         assert value == pytest.approx(cal.compute("ks", y[i], c[i], sample_weight=w[i]))
     null = cal.expected_by_chance("ks", None, c, sample_weight=w, weight_type="importance", n_resamples=3, rng=2)
@@ -323,7 +323,7 @@ def test_zero_weights_and_extra_inputs_follow_the_rows():
     kept = w > 0
     a = cal.interval("pce", y, c, groups=groups, sample_weight=w, n_resamples=20, rng=0, method="basic")
     b = cal.interval("pce", y[kept], c[kept], groups=groups[kept], n_resamples=20, rng=0, method="basic")
-    np.testing.assert_allclose(a.replicates, b.replicates)
+    np.testing.assert_allclose(a.draws, b.draws)
     with pytest.raises(ValueError, match="features has 59 rows but y_true has 60"):
         cal.interval("piece", y, c, features=np.zeros((59, 2)), method="basic")
 
@@ -346,7 +346,7 @@ class TestShortcuts:
         result = cal.interval("ece", y, p, n_resamples=5, rng=3, **options, method="basic")
         null = cal.expected_by_chance("ece", None, p, n_resamples=5, rng=3, **options)
         rng = generator(3, "rows")
-        for value in result.replicates:
+        for value in result.draws:
             i = rng.integers(0, 70, 70)
             assert value == pytest.approx(cal.compute("ece", y[i], p[i], **options), abs=1e-12)
         rng = generator(3, "labels")
@@ -359,7 +359,7 @@ class TestShortcuts:
         # the largest class-wise score is not the mean over rows of the largest
         result = cal.interval("bs", y, p, lens="class-wise", average="max", n_resamples=5, rng=0, method="basic")
         rng = generator(0, "rows")
-        for value in result.replicates:
+        for value in result.draws:
             i = rng.integers(0, 80, 80)
             assert value == pytest.approx(cal.compute("bs", y[i], p[i], lens="class-wise", average="max"))
 
@@ -370,7 +370,7 @@ class TestShortcuts:
             result = cal.interval("nll", y, c, n_resamples=30, rng=0, method="basic")
         rng = generator(0, "rows")
         drawn_zero = [0 in rng.integers(0, 5, 5) for _ in range(30)]
-        np.testing.assert_array_equal(np.isinf(result.replicates), drawn_zero)
+        np.testing.assert_array_equal(np.isinf(result.draws), drawn_zero)
 
 
 # -- workers, progress, interruption -----------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_any_number_of_workers_gives_the_same_numbers(n):
     one = cal.interval("ks", y, c, n_resamples=12, rng=3, workers=1, method="basic")
     for workers in (None, 2, 3):
         np.testing.assert_array_equal(
-            cal.interval("ks", y, c, n_resamples=12, rng=3, workers=workers, method="basic").replicates, one.replicates
+            cal.interval("ks", y, c, n_resamples=12, rng=3, workers=workers, method="basic").draws, one.draws
         )
     null = cal.expected_by_chance("ece", None, c, n_resamples=8, rng=3, workers=1)
     np.testing.assert_array_equal(
@@ -399,8 +399,8 @@ def test_a_generator_is_used_and_advanced_and_no_seed_is_random():
     assert first.low == again.low
     assert first.low != second.low
     assert not np.array_equal(
-        cal.interval("bs", y, c, n_resamples=9, method="basic").replicates,
-        cal.interval("bs", y, c, n_resamples=9, method="basic").replicates,
+        cal.interval("bs", y, c, n_resamples=9, method="basic").draws,
+        cal.interval("bs", y, c, n_resamples=9, method="basic").draws,
     )
 
 
@@ -474,10 +474,10 @@ class TestInterval:
         result = cal.interval("bs", y, c, n_resamples=50, rng=0, confidence_level=0.9, method="normal")
         low, high = result
         assert (low, high) == (result.low, result.high)
-        assert low < result.estimate < high
-        assert result.bias == pytest.approx(result.replicates.mean() - result.estimate)
-        assert (result.confidence_level, result.method, result.n_resamples, result.n_failed) == (0.9, "normal", 50, 0)
-        assert "IntervalResult(estimate=" in repr(result)
+        assert low < result.value < high
+        assert result.bias == pytest.approx(result.draws.mean() - result.value)
+        assert (result.level, result.method, result.n_resamples, result.n_failed) == (0.9, "normal", 50, 0)
+        assert "IntervalResult(value=" in repr(result)
 
     def test_ends_are_cut_to_the_range_unless_asked(self):
         y, c = sample(200, 13)
@@ -537,7 +537,7 @@ class TestUserMetrics:
             public,
             cal.interval(cal.catalogue["bs"], y, c, n_resamples=30, rng=0, method="basic"),
         ):
-            np.testing.assert_allclose(other.replicates, brier.replicates, rtol=1e-12)
+            np.testing.assert_allclose(other.draws, brier.draws, rtol=1e-12)
 
     def test_scikit_learn_metrics_work(self):
         metrics = pytest.importorskip("sklearn.metrics")
@@ -558,7 +558,7 @@ class TestUserMetrics:
         assert set(seen) == {(40, 2)}
         rng = generator(0, "rows")
         i = rng.integers(0, 40, 40)
-        assert result.replicates[0] == pytest.approx(np.mean((np.abs(y - c)[i] ** 2)[site[i] == 1]))
+        assert result.draws[0] == pytest.approx(np.mean((np.abs(y - c)[i] ** 2)[site[i] == 1]))
         with pytest.raises(ValueError, match="groups has 3 rows"):
             cal.interval(metric, y, c, groups=[1, 2, 3], method="basic")
 
@@ -568,7 +568,7 @@ class TestUserMetrics:
         result = cal.interval(
             lambda y, c: float(np.mean((y == "yes") - c)), y, c, pos_label="yes", n_resamples=5, rng=0, method="basic"
         )
-        assert result.estimate == pytest.approx(np.mean((y == "yes") - c))
+        assert result.value == pytest.approx(np.mean((y == "yes") - c))
 
     def test_replicates_that_raise_are_counted_and_said(self):
         y, c = sample(30, 21)
@@ -725,16 +725,16 @@ class TestCompare:
     def test_replicates_draw_the_same_rows_for_both(self):
         y, c = sample(50, 31)
         r = cal.compare("bs", y, c, second_model(c), n_resamples=50, rng=0)
-        a = cal.interval("bs", y, c, n_resamples=50, rng=0, method="basic").replicates
-        b = cal.interval("bs", y, second_model(c), n_resamples=50, rng=0, method="basic").replicates
+        a = cal.interval("bs", y, c, n_resamples=50, rng=0, method="basic").draws
+        b = cal.interval("bs", y, second_model(c), n_resamples=50, rng=0, method="basic").draws
         assert r.standard_error == pytest.approx(np.std(a - b, ddof=1))
-        assert r.difference == pytest.approx(r.value_a - r.value_b)
+        assert r.value == pytest.approx(r.value_a - r.value_b)
 
     def test_a_model_against_itself_is_no_different(self):
         y, c = sample(50, 32)
         for method in ("bootstrap", "swap", "paired-t"):
             r = cal.compare("bs", y, c, c, method=method, n_resamples=20, rng=0)
-            assert (r.difference, r.pvalue) == (0.0, 1.0)
+            assert (r.value, r.pvalue) == (0.0, 1.0)
 
     def test_paired_t_is_students_test_of_the_row_losses(self):
         from scipy import stats
@@ -764,7 +764,7 @@ class TestCompare:
         assert [r.pvalue_adjusted for r in found] == pytest.approx(
             cal.adjust_pvalues([r.pvalue for r in found], "holm")
         )
-        assert found[0].difference + found[2].difference == pytest.approx(found[1].difference)
+        assert found[0].value + found[2].value == pytest.approx(found[1].value)
         with pytest.raises(ValueError, match="1 model was given"):
             cal.compare("bs", y, {"raw": c})
 
@@ -772,7 +772,7 @@ class TestCompare:
         y, c = sample(60, 35)
         z, d = sample(40, 36, over_confident)
         r = cal.compare("bs", y, c, d, y_true_b=z, n_resamples=400, rng=0)
-        assert r.difference == pytest.approx(cal.compute("bs", y, c) - cal.compute("bs", z, d))
+        assert r.value == pytest.approx(cal.compute("bs", y, c) - cal.compute("bs", z, d))
         a = cal.interval("bs", y, c, n_resamples=400, rng=1, method="basic").standard_error
         b = cal.interval("bs", z, d, n_resamples=400, rng=2, method="basic").standard_error
         assert r.standard_error == pytest.approx(np.hypot(a, b), rel=0.15)
@@ -782,8 +782,8 @@ class TestCompare:
     def test_gain_of_a_recalibration_is_before_minus_after(self):
         y, c = sample(300, 37, over_confident)
         gain = cal.compare("bs", y, c, over_confident(c), n_resamples=99, rng=0)
-        assert gain.difference > 0
-        assert gain.low < gain.difference < gain.high
+        assert gain.value > 0
+        assert gain.low < gain.value < gain.high
 
     def test_plug_in_errors_come_with_a_caution(self):
         y, c = sample(60, 38)
@@ -806,7 +806,7 @@ class TestCompare:
         b = np.clip(0.9 * c, 0.01, 0.99)
         plain, corrected = (cal.compare("bs", y, c, b, method=m) for m in ("paired-t", "studentized"))
         assert corrected.standard_error == pytest.approx(plain.standard_error, rel=1e-12)
-        assert corrected.difference == pytest.approx(plain.difference, rel=1e-9)
+        assert corrected.value == pytest.approx(plain.value, rel=1e-9)
         assert corrected.high - corrected.low == pytest.approx(plain.high - plain.low, rel=0.15)
 
     def test_missing_or_unknown_arguments_are_refused(self):
@@ -842,7 +842,9 @@ class TestMany:
         )
         alone = cal.interval("ks", y, c, n_resamples=99, rng=0)  # the same seed, and so the same labels
         row = table.row("ecce_mad")
-        assert (row.low, row.high, row.standard_error) == pytest.approx((alone.low, alone.high, alone.standard_error))
+        assert (row.low, row.high) == pytest.approx((alone.low, alone.high))
+        assert row.standard_error is None  # the interval was inverted
+        assert np.isnan(alone.standard_error)
         drawn = cal.test("ks", y, c, method="monte-carlo", n_resamples=99, rng=0)
         assert row.pvalue == pytest.approx(drawn.pvalue)
         assert row.null_mean == pytest.approx(drawn.null_mean)
@@ -997,13 +999,13 @@ class TestInfinities:
     def test_an_infinite_estimate_has_no_finite_interval(self, method):
         y, c = certain()
         r = cal.interval("nll", y, c, method=method, n_resamples=99, rng=0)
-        assert r.estimate == np.inf
+        assert r.value == np.inf
         assert not np.isfinite(r.high)
         assert np.isnan(r.standard_error)
         if method in ("basic", "normal", "bca"):
             assert np.isnan(r.low)
         # a third of the replicates miss the infinite row
-        assert 0.2 < np.isfinite(r.replicates).mean() < 0.5
+        assert 0.2 < np.isfinite(r.draws).mean() < 0.5
         assert r.n_failed == 0
 
     def test_an_infinite_statistic_is_tested_by_its_rank(self):
@@ -1017,10 +1019,10 @@ class TestInfinities:
         y, c = certain()
         shrunk = 0.1 + 0.8 * c
         one = cal.compare("nll", y, c, shrunk, n_resamples=49, rng=0)
-        assert one.difference == np.inf
+        assert one.value == np.inf
         assert 0.0 < one.pvalue <= 1.0
         both = cal.compare("nll", y, c, np.where(c > 0, shrunk, 0.0), n_resamples=49, rng=0)
-        assert np.isnan(both.difference)
+        assert np.isnan(both.value)
         assert np.isnan(both.pvalue)
         assert np.isnan(cal.compare("nll", y, c, c, method="swap", n_resamples=49, rng=0).pvalue)
         assert np.isnan(cal.compare("nll", y, c, c, y_true_b=y, n_resamples=49, rng=0).pvalue)
@@ -1042,10 +1044,10 @@ class TestInfinities:
 def test_detection_metrics_resample_images_and_redraw_outcomes(entry):
     found = detections()
     result = cal.interval(entry.id, found, n_resamples=6, rng=0, method="basic")
-    assert np.isfinite(np.atleast_1d(result.replicates)).any()
+    assert np.isfinite(np.atleast_1d(result.draws)).any()
     if entry.fixed is None and entry.weights == "repetition":
         rng = generator(0, "rows")
-        for value in result.replicates:
+        for value in result.draws:
             counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
             assert value == pytest.approx(entry(found.reweighted(counts)), rel=1e-9, nan_ok=True)
     if not entry.null:
@@ -1066,12 +1068,12 @@ def test_classifier_metrics_of_detections_resample_images_too():
     result = cal.interval("ece", found, n_resamples=5, rng=0, method="basic")
     rng = generator(0, "rows")
     expected = []
-    for value in result.replicates:
+    for value in result.draws:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
         assert value == pytest.approx(cal.compute("ece", found.reweighted(counts)), rel=1e-9)
         expected.append(cal.compute("ece", found.reweighted(counts), lens="class-wise"))
     got = cal.interval("ece", found, lens="class-wise", n_resamples=5, rng=0, method="basic")
-    assert got.replicates == pytest.approx(expected, rel=1e-9)
+    assert got.draws == pytest.approx(expected, rel=1e-9)
     table = cal.evaluate(found, metrics=["ece", "d_ece", "laece"], intervals=True, tests=True, n_resamples=19, rng=0)
     assert all(row.low is not None and row.pvalue is not None for row in table)
 
@@ -1081,7 +1083,7 @@ def test_two_detectors_are_compared_on_the_same_images():
     a = detections(0)
     b = a.with_probability(a.score**1.5)
     r = cal.compare("d_ece", a, b, method="basic", n_resamples=9, rng=0)
-    assert r.difference == pytest.approx(cal.compute("d_ece", a) - cal.compute("d_ece", b))
+    assert r.value == pytest.approx(cal.compute("d_ece", a) - cal.compute("d_ece", b))
     with pytest.raises(ValueError, match="different images"):
         cal.compare("d_ece", a, detections(1, n_images=9), n_resamples=9)
 
@@ -1102,7 +1104,7 @@ def test_frozen_options_are_chosen_on_the_original_rows_and_kept(entry):
             rng = generator(5, "rows")
             drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
             same(
-                result.replicates,
+                result.draws,
                 [literal(entry, y[i], p[i], {**rows(kw, i), **rows(chosen, i)}) for i in drawn],
                 entry,
             )
@@ -1153,7 +1155,7 @@ def test_bandwidth_of_detections_is_chosen_once(average):
     assert measure(entry, found, question) == pytest.approx(entry(found, average=average))
     result = cal.interval("l1cbod", found, average=average, n_resamples=4, rng=0, method="basic")
     rng = generator(0, "rows")
-    for value in result.replicates:
+    for value in result.draws:
         counts = np.bincount(rng.integers(0, found.n_images, found.n_images), minlength=found.n_images)
         assert value == pytest.approx(measure(entry, found.reweighted(counts), question), rel=1e-9)
 

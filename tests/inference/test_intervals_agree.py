@@ -39,7 +39,7 @@ def several(wrong):
 
 def agree(id, *data, **options):
     result = cal.interval(id, *data, n_resamples=DRAWS, confidence_level=1 - ALPHA, rng=5, **options)
-    if np.isnan(result.estimate):
+    if np.isnan(result.value):
         return result
     if result.method not in ("inversion", "triangle"):
         assert result.note  # the note gives the reason for resampling rows instead
@@ -127,7 +127,7 @@ def test_shares_are_rows_that_weigh_as_much(id):
                         confidence_level=0.9)  # fmt: skip
     assert (result.method, result.low, result.high) == (same.method, pytest.approx(same.low), pytest.approx(same.high))
     assert result.method == "inversion"
-    assert result.estimate == pytest.approx(cal.compute(id, share, c))
+    assert result.value == pytest.approx(cal.compute(id, share, c))
 
 
 # -- one metric, many metrics, a page ------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_nor_do_cells_of_many_rows(weighted):
     for id in ids:
         alone = cal.interval(id, y, p, **draws)
         assert ends_of(table.row(id)) == pytest.approx(ends_of(alone), rel=1e-9, abs=1e-12), id
-        assert alone.estimate == pytest.approx(table[id], rel=1e-12), id
+        assert alone.value == pytest.approx(table[id], rel=1e-12), id
         paths.add((alone.method, alone.path))
         if alone.method in ("inversion", "triangle"):
             row = table.row(id)

@@ -326,6 +326,6 @@ def test_groups_that_count_rows_are_not_inverted():
         found = cal.interval(id, y, p, n_resamples=39, confidence_level=0.9, rng=0)
         assert found.method == "triangle"
         assert "is a number of rows" in found.note
-        assert found.low <= found.estimate <= found.high
+        assert found.low <= found.value <= found.high
         with pytest.raises(ValueError, match="is a number of rows"):
             cal.interval(id, y, p, method="inversion", n_resamples=39, confidence_level=0.9)

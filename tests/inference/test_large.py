@@ -145,7 +145,7 @@ def test_draws_of_smece_of_very_many_rows_differ_little_from_exact_ones(monkeypa
     monkeypatch.setattr("calibrary.metrics.kernel.residual._ROUGH_FROM", np.inf)
     exact = cal.interval("smece", y, p, rng=0, n_resamples=99)
     assert rough.path == exact.path == "cells"
-    assert (rough.estimate, rough.pvalue) == (exact.estimate, exact.pvalue)
-    np.testing.assert_allclose(rough.replicates, exact.replicates, rtol=1e-4)
+    assert (rough.value, rough.pvalue) == (exact.value, exact.pvalue)
+    np.testing.assert_allclose(rough.draws, exact.draws, rtol=1e-4)
     assert abs(rough.low - exact.low) + abs(rough.high - exact.high) < 0.01 * exact.standard_error
-    assert not np.array_equal(rough.replicates, exact.replicates)
+    assert not np.array_equal(rough.draws, exact.draws)

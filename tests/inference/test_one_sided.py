@@ -23,7 +23,7 @@ def test_a_bound_is_one_end_of_the_interval_that_leaves_out_twice_as_much(metric
     np.testing.assert_array_equal(lower.low, both.low)
     assert np.all(np.asarray(upper.low) <= np.asarray(both.low))
     assert np.all(np.asarray(lower.high) >= np.asarray(both.high))
-    assert upper.confidence_level == 0.95
+    assert upper.level == 0.95
 
 
 def test_an_upper_bound_covers_as_often_as_it_says():

@@ -67,7 +67,7 @@ def test_intervals_with_options_that_change_the_range_hold_their_estimate(id, op
         result = cal.interval(id, y, p, method="percentile", n_resamples=39, rng=0, **options)
         free = cal.interval(id, y, p, method="percentile", n_resamples=39, rng=0, clip=False, **options)
     low, high = range_of(catalogue[id], catalogue[id].question_of(options), predictions(y, p))
-    assert low <= result.estimate <= high
+    assert low <= result.value <= high
     assert result.low == pytest.approx(max(free.low, low))
     assert result.high == pytest.approx(min(free.high, high))
     assert free.low - 1e-12 <= result.low < result.high or np.isclose(free.low, free.high)
@@ -105,5 +105,5 @@ def test_sums_over_detections_are_not_cut_to_the_range_of_the_mean():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = cal.interval(id, found, method="basic", reduction="sum", n_resamples=39, rng=0)
-        assert result.low < result.estimate < result.high
-        assert result.estimate > 1.0
+        assert result.low < result.value < result.high
+        assert result.value > 1.0

@@ -72,7 +72,7 @@ def test_a_function_works_as_before_and_its_warning_has_the_new_call(path):
     if "ece<0.05" in call:
         now = cal.verdict("ece<0.9", Y, P, **FEW).require()
     if type(before).__name__ == "RatioInterval":
-        assert (before.ratio, before.low, before.high) == (now.estimate, now.low, now.high)
+        assert (before.ratio, before.low, before.high) == (now.value, now.low, now.high)
     elif type(before).__name__ == "NullDistribution":
         np.testing.assert_array_equal(before.values, now.null.values)
     else:

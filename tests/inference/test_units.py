@@ -74,7 +74,7 @@ def test_a_unit_bootstrap_is_that_of_units_written_out():
         drawn = [rng.integers(0, 40, 40) for _ in range(9)]
         rows = [np.sort(np.concatenate([np.flatnonzero(unit == u) for u in units])) for units in drawn]
         expected = [cal.compute(id, y[i], c[i]) for i in rows]
-        assert result.replicates == pytest.approx(expected, rel=1e-9)
+        assert result.draws == pytest.approx(expected, rel=1e-9)
 
 
 def test_intervals_with_units_agree_with_the_test_and_are_wider():
@@ -95,7 +95,7 @@ def test_blocks_draw_runs():
     rng = generator(4, "rows")
     starts = [rng.integers(0, 93, 13) for _ in range(9)]
     rows = [(s[:, None] + np.arange(8)).ravel()[:100] for s in starts]
-    assert result.replicates == pytest.approx([cal.compute("bs", y[i], c[i]) for i in rows])
+    assert result.draws == pytest.approx([cal.compute("bs", y[i], c[i]) for i in rows])
     assert cal.test("ks", y, c, blocks=True, n_resamples=19, rng=0).method == "flips"
 
 
@@ -104,7 +104,7 @@ def test_two_models_are_compared_on_the_same_units():
     other = np.clip(0.5 + 0.4 * (c - 0.5), 0, 1)
     paired = cal.compare("bs", y, c, other, units=unit, n_resamples=199, rng=0)
     rows = cal.compare("bs", y, c, other, n_resamples=199, rng=0)
-    assert paired.difference == rows.difference
+    assert paired.value == rows.value
     assert paired.standard_error > 1.5 * rows.standard_error
     with pytest.raises(ValueError, match="method='swap' exchanges single rows"):
         cal.compare("bs", y, c, other, units=unit, method="swap")

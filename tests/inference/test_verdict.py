@@ -91,5 +91,5 @@ def test_a_verdict_over_parts_of_the_data_takes_arrays():
     ends = cal.interval("ece", y, c, by=group, n_resamples=99, rng=0)
     for by in (group, {"group": group}):
         found = cal.verdict("ece<0.5", y, c, by=by, n_resamples=99, rng=0)
-        assert (found.estimate, found.low, found.high) == (ends.estimate, ends.low, ends.high)
+        assert (found.value, found.low, found.high) == (ends.value, ends.low, ends.high)
         assert found.status == "pass"

@@ -234,6 +234,6 @@ def test_inspect_metrics_are_those_of_the_scores():
     for made, id in ((inspect_ai.ece, "ece"), (inspect_ai.brier, "bs")):
         found = made()(scores)
         ends = cal.interval(id, y, c, rng=0)
-        assert found == {id: ends.estimate, f"{id}_low": ends.low, f"{id}_high": ends.high}
+        assert found == {id: ends.value, f"{id}_low": ends.low, f"{id}_high": ends.high}
     with pytest.warns(cal.CalibrationWarning, match="1 of 61 scores are left out"):
         inspect_ai.brier()([*scores, scorers.SampleScore(score=scorers.Score(value="P"))])

@@ -105,11 +105,11 @@ def test_a_judge_has_a_section_and_a_number(labelled, tmp_path):
     found = cal.judged("ece", human, c, judge=judge, rng=0)
     status, out, err = command("metric", "ece", path, "--label", "human", "--judge", "gpt")
     assert status == 0, err
-    assert out == f"ece {found.estimate:.10g} [{found.low:.6g}, {found.high:.6g}]"
+    assert out == f"ece {found.value:.10g} [{found.low:.6g}, {found.high:.6g}]"
     assert found.sentence in err
     known = cal.judged("bs", human, c, judge=judge, inclusion=np.full(800, 0.15), rng=0)
     status, out, _ = command("metric", "bs", path, "--label", "human", "--judge", "gpt", "--inclusion", "chance", "-q")
-    assert out == f"bs {known.estimate:.10g} [{known.low:.6g}, {known.high:.6g}]"
+    assert out == f"bs {known.value:.10g} [{known.low:.6g}, {known.high:.6g}]"
     page = tmp_path / "page.json"
     options = ("--label", "human", "--prob", "p", "--judge", "gpt", "--metrics", "ece", "--resamples", 99, "-o", page)
     status, out, err = command("report", path, *options)

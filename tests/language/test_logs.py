@@ -426,7 +426,7 @@ def test_two_logs_are_compared_each_model_on_its_own_outcomes(tmp_path):
         assert found.value_b == pytest.approx(cal.compute(id, right[1], c[1]))
         status, out, err = command("compare", a, b, "--metrics", id, "--resamples", 99, "-q")
         assert status == 0, err
-        assert f"{found.difference:.3f}" in out
+        assert f"{found.value:.3f}" in out
     both = read_predictions([a, b])  # what a report of two logs is made of
     for i, name in enumerate(both.models):
         p = both.predictions(name)
@@ -447,7 +447,7 @@ def test_samples_of_one_log_alone_are_left_out_of_a_comparison_and_counted(tmp_p
     assert status == 0, err
     assert f"5 rows of {a} left out: not in every file" in err
     kept = cal.compare("bs", right[0][5:], c[0][5:], c[1][5:], y_true_b=right[1][5:], paired=True, rng=0)
-    assert f"{kept.difference:.3f}" in out
+    assert f"{kept.value:.3f}" in out
     other = written(tmp_path / "c.eval", [sample(i, confidence=0.5) for i in range(90, 99)])
     status, _, err = command("compare", a, other)
     assert (status, "have no value of sample in common: do they belong to the same task?" in err) == (2, True)

@@ -211,11 +211,11 @@ def test_interval_test_and_compare_ask_what_the_name_says(name, id, given):
     q = 0.5 * p + 0.05
     draws = {"n_resamples": 39, "rng": 0, "confidence_level": 0.9}
     mine, plain = (cal.interval(m, y, p, **draws, **kw) for m, kw in ((name, {}), (id, given)))
-    assert (mine.estimate, mine.low, mine.high) == (plain.estimate, plain.low, plain.high)
+    assert (mine.value, mine.low, mine.high) == (plain.value, plain.low, plain.high)
     mine, plain = (cal.test(m, y, p, n_resamples=39, rng=0, **kw) for m, kw in ((name, {}), (id, given)))
     assert (mine.statistic, mine.pvalue) == (plain.statistic, plain.pvalue)
     mine, plain = (cal.compare(m, y, p, q, method="basic", **draws, **kw) for m, kw in ((name, {}), (id, given)))
-    assert (mine.difference, mine.low, mine.high) == (plain.difference, plain.low, plain.high)
+    assert (mine.value, mine.low, mine.high) == (plain.value, plain.low, plain.high)
 
 
 @quiet
@@ -243,7 +243,7 @@ def test_a_table_shows_each_name_with_its_own_value():
     report = cal.report(y, p, metrics=["CWCE"], primary="RMSCE", n_resamples=0)
     assert report.evaluation["RMSCE"] == table["RMSCE"]
     assert f"{table['RMSCE']:.3g}" in report.headline
-    assert cal.verdict("RMSCE<0.9", y, p, n_resamples=39, confidence_level=0.9, rng=0).estimate == table["RMSCE"]
+    assert cal.verdict("RMSCE<0.9", y, p, n_resamples=39, confidence_level=0.9, rng=0).value == table["RMSCE"]
 
 
 def test_a_name_that_matches_boxes_anew_keeps_to_itself_in_a_table():
@@ -256,7 +256,7 @@ def test_a_name_that_matches_boxes_anew_keeps_to_itself_in_a_table():
     assert "needs another matching of boxes" in table.row("LAECE0").note
     assert table.row("laece").low is not None
     alone = cal.interval("LAECE0", matches, n_resamples=39, confidence_level=0.9, rng=0)
-    assert alone.estimate == table["LAECE0"]
+    assert alone.value == table["LAECE0"]
 
 
 @carrying
@@ -435,7 +435,7 @@ def test_every_name_that_a_table_prints_is_accepted():
     whole = cal.cox_intercept_slope(y, p)
     assert cal.compute("cis.slope", y, p) == whole.slope
     assert cal.compute("cis.intercept", y, p) == whole.intercept
-    assert cal.interval("cis.slope", y, p, n_resamples=20, rng=0).estimate == whole.slope
+    assert cal.interval("cis.slope", y, p, n_resamples=20, rng=0).value == whole.slope
     for entry in cal.catalogue.values():
         for field, perfect in entry.fields:
             one = cal.catalogue[f"{entry.id}.{field}"]

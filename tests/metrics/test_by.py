@@ -121,11 +121,11 @@ def test_intervals_and_tests_of_the_mean_over_parts():
     data = cal.datasets.answers()
     y, c = data.y_true, data.y_prob
     found = cal.interval("ece", y, c, method="basic", by=data.topic, n_resamples=29, rng=0)
-    assert found.estimate == pytest.approx(float(cal.expected_calibration_error(y, c, by=data.topic)))
+    assert found.value == pytest.approx(float(cal.expected_calibration_error(y, c, by=data.topic)))
     rng = generator(0, "rows")
     i = rng.integers(0, len(y), len(y))
     first = float(cal.expected_calibration_error(y[i], c[i], by=data.topic[i]))
-    assert found.replicates[0] == pytest.approx(first, rel=1e-9)
+    assert found.draws[0] == pytest.approx(first, rel=1e-9)
     assert cal.test("ece", y, c, by=data.topic, n_resamples=19, rng=0).pvalue == 0.05
     for id in ("smece", "dkde"):  # one with a fast path or a width chosen once, both left out
         cal.interval(id, y[:60], c[:60], method="basic", by=data.topic[:60], n_resamples=3, rng=0)

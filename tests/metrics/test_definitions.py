@@ -482,7 +482,7 @@ def test_bootstrap_replicates_are_the_definition_of_the_rows_drawn(id, data):
     drawn = [rng.integers(0, len(y), len(y)) for _ in range(4)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        got = cal.interval(id, y, p, method="basic", n_resamples=4, rng=5).replicates
+        got = cal.interval(id, y, p, method="basic", n_resamples=4, rng=5).draws
     want = replicates(id, y, p, [(i, y[i]) for i in drawn])
     np.testing.assert_allclose(got, want, rtol=DEFINITIONS[id].rtol * 10, atol=DEFINITIONS[id].atol * 10)
 

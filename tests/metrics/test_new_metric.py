@@ -107,7 +107,7 @@ def test_its_interval_is_inverted_with_its_replicate_form(calls):
     found = cal.interval(ID, y, c, n_resamples=199, rng=0)
     assert found.method == "inversion"
     assert "replicate" in calls
-    assert found.low < found.estimate < found.high
+    assert found.low < found.value < found.high
 
 
 def test_the_interval_of_many_rows_reads_cells(calls):
@@ -134,7 +134,7 @@ def test_whole_units_are_flipped(calls):
     assert cal.test(ID, y, c, units=units, n_resamples=199, rng=0).law == "flips"
     found = cal.interval(ID, y, c, units=units, n_resamples=199, rng=0)
     assert found.method == "triangle"
-    assert found.low < found.estimate < found.high
+    assert found.low < found.value < found.high
 
 
 def test_a_state_of_cells_gives_it_exactly(calls):

@@ -239,7 +239,7 @@ def test_percentages_are_refused_until_they_are_declared(binary):
         cal.brier_score(y, 100 * p)
     assert cal.brier_score(y, 100 * p, percent=True) == pytest.approx(cal.brier_score(y, p))
     assert cal.evaluate(y, 100 * p, percent=True, metrics="bs")["bs"] == pytest.approx(cal.brier_score(y, p))
-    assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=19).estimate == pytest.approx(cal.brier_score(y, p))
+    assert cal.interval("bs", y, 100 * p, percent=True, n_resamples=19).value == pytest.approx(cal.brier_score(y, p))
     rows = np.column_stack([100 - 100 * p, 100 * p])
     assert cal.brier_score(y, rows, percent=True) == pytest.approx(cal.brier_score(y, p))
     with pytest.raises(ValueError, match="is not a percentage"):
@@ -336,7 +336,7 @@ def test_intervals_of_very_many_copies_take_no_more_than_the_rows(binary, method
     counts = np.random.default_rng(0).integers(1, 100, 60)
     few = cal.interval("bs", y, p, sample_weight=counts, method=method, n_resamples=499, rng=0)
     many = cal.interval("bs", y, p, sample_weight=counts * 10.0**8, method=method, n_resamples=499, rng=0)
-    assert many.estimate == pytest.approx(few.estimate)
+    assert many.value == pytest.approx(few.value)
     # the same shares of 10^8 times as many cases: 10^4 times as narrow
     assert many.standard_error == pytest.approx(few.standard_error / 1e4, rel=0.15)
 
@@ -640,7 +640,7 @@ def test_files_no_reader_could_hold_are_refused(tmp_path, text):
 def test_an_interval_of_an_infinite_value_says_so(id):
     with pytest.warns(cal.CalibrationWarning, match=f"{id} is infinite on these data"):
         result = cal.interval(id, [0, 1, 1, 0], [0.0, 0.3, 0.0, 0.2], n_resamples=19, rng=0)
-    assert np.isinf(result.estimate)
+    assert np.isinf(result.value)
 
 
 @pytest.mark.parametrize(
@@ -921,7 +921,7 @@ def test_copies_are_weights_where_only_a_few_digits_are_left(seed):
 def test_several_numbers_through_several_views_have_intervals_and_differences(twelve):
     y, p = (a[:120] for a in twelve)
     found = cal.interval("cis", y, p, lens="class-wise", method="basic", n_resamples=19, rng=0)
-    assert found.low.shape == found.estimate.shape
+    assert found.low.shape == found.value.shape
     assert any(part.endswith("slope") for part in found.parts)
     code = cal.lens.code(cal.lens.code_matrix(12, "one-vs-rest"))
     result = cal.evaluate(y, p, lens=code, metrics=["cis", "bs", "ece"])

@@ -227,7 +227,7 @@ def test_the_number_of_workers_does_not_change_what_is_drawn() -> None:
     c = rng.random(300)
     y = (rng.random(300) < c).astype(int)
     one, two = (cal.interval("smece", y, c, n_resamples=39, rng=4, workers=n) for n in (1, 3))
-    np.testing.assert_array_equal(one.replicates, two.replicates)
+    np.testing.assert_array_equal(one.draws, two.draws)
     assert tuple(one) == tuple(two)
 
 

@@ -227,7 +227,7 @@ def test_results_speak_the_words_of_scipy():
     y, p = [0, 1, 1, 0] * 9, [0.2, 0.7, 0.9, 0.4] * 9
     interval = cal.interval("bs", y, p, n_resamples=19, rng=0)
     assert tuple(interval.confidence_interval) == (interval.low, interval.high)
-    assert interval.bootstrap_distribution is interval.replicates
+    assert interval.bootstrap_distribution is interval.draws
     test = cal.test("bs", y, p, n_resamples=19, rng=0)
     assert test.null_distribution is test.null
 

@@ -357,10 +357,10 @@ def test_several_models_stand_side_by_side_with_their_differences(two_models):
     )
     for metric, c in comparisons:
         assert (c.a, c.b) == ("logistic", "bayes")
-        assert c.difference == pytest.approx(reports[1].evaluation[metric] - reports[0].evaluation[metric], abs=1e-12)
-        assert shown[metric].difference.lstrip("+") == with_interval(c.difference, c.low, c.high)
+        assert c.value == pytest.approx(reports[1].evaluation[metric] - reports[0].evaluation[metric], abs=1e-12)
+        assert shown[metric].difference.lstrip("+") == with_interval(c.value, c.low, c.high)
     assert shown["bs"].mood == "better"
-    turned = [(m, replace(c, a=c.b, b=c.a, difference=-c.difference, low=-c.high, high=-c.low)) for m, c in comparisons]
+    turned = [(m, replace(c, a=c.b, b=c.a, value=-c.value, low=-c.high, high=-c.low)) for m, c in comparisons]
     assert not any(c.difference for c in together.cells(reports[0], reports, comparisons))
     # with the other model subtracted, the difference stands beside the first one, with the other sign and color
     other = dict(

@@ -283,7 +283,7 @@ def test_uncertainty_is_that_of_the_top_label() -> None:
         with pytest.raises(ValueError, match=r"use state\.top, state\.classes\.by\('class'\)\[k\]"):
             verb("cece", state, rng=0)
     two = cal.scale.VectorState(2).update((y == 0).astype(int), np.column_stack([1 - p[:, 0], p[:, 0]]))
-    assert cal.interval("ece", two, rng=0).estimate == pytest.approx(cal.compute("ece", y == 0, p[:, 0]), abs=1e-12)
+    assert cal.interval("ece", two, rng=0).value == pytest.approx(cal.compute("ece", y == 0, p[:, 0]), abs=1e-12)
 
 
 def test_intervals_of_losses_come_from_their_sums() -> None:

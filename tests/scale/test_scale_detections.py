@@ -167,7 +167,7 @@ def test_intervals_draw_blocks_of_images() -> None:
     for id, method in (("laece", "bca"), ("d_ece", "auto"), ("qgc", "auto")):
         exact = cal.interval(id, shown, n_resamples=199, rng=0, method=method)
         found = cal.interval(id, state, n_resamples=199, rng=0, method=method)
-        assert found.estimate == pytest.approx(exact.estimate, rel=1e-9)
+        assert found.value == pytest.approx(exact.value, rel=1e-9)
         assert found.standard_error == pytest.approx(exact.standard_error, rel=0.5)
     assert cal.test("d_ece", state, n_resamples=99, rng=0).pvalue < 0.1
     with pytest.raises(ValueError, match="an interval needs method='bca'"):

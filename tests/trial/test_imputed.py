@@ -28,7 +28,7 @@ def test_pooled_values_are_those_of_mice(metric):
         assert getattr(found.rubin, ours) == pytest.approx(theirs[ours], **close), ours
     assert found.rubin.standard_error == pytest.approx(theirs["standard_error_on_scale"], **close)
     assert list(found.rubin.each) == pytest.approx(theirs["each_estimate"], **close)
-    assert (found.estimate, *found) == pytest.approx((theirs["estimate"], theirs["low"], theirs["high"]), **close)
+    assert (found.value, *found) == pytest.approx((theirs["estimate"], theirs["low"], theirs["high"]), **close)
     assert (found.method, found.rubin.m) == ("rubin", R["m"])
 
 
@@ -56,7 +56,7 @@ def test_equal_data_sets_have_no_variance_between_them():
 def test_a_metric_outside_the_table_uses_the_error_of_its_interval():
     found = cal.interval("nll", Y, P, imputations=IDS)
     each = [cal.interval("nll", Y[i == IDS], P[i == IDS]) for i in range(1, 6)]
-    assert found.estimate == pytest.approx(np.mean([x.estimate for x in each]))
+    assert found.value == pytest.approx(np.mean([x.value for x in each]))
     assert found.rubin.within == pytest.approx(np.mean([x.standard_error**2 for x in each]))
 
 
@@ -64,13 +64,13 @@ def test_evaluate_gives_the_estimates_and_ends_of_interval():
     table = cal.evaluate(Y, P, metrics=["oe", "bs", "auroc", "ece", "cis"], imputations=IDS, intervals=True)
     for metric in ("oe", "bs", "auroc", "cis.slope"):
         found, row = cal.interval(metric, Y, P, imputations=IDS), table.row(metric)
-        assert (row.value, row.low, row.high) == pytest.approx((found.estimate, found.low, found.high))
+        assert (row.value, row.low, row.high) == pytest.approx((found.value, found.low, found.high))
         assert row.method == "rubin"
     assert table.n == R["n"]
     assert "grow from a perfect value" in table.skipped["ece"]
     plain = cal.evaluate(Y, P, metrics=["oe", "nll"], imputations=IDS)
     assert plain["oe"] == pytest.approx(R["oe"]["estimate"])
-    assert plain["nll"] == pytest.approx(cal.interval("nll", Y, P, imputations=IDS).estimate)
+    assert plain["nll"] == pytest.approx(cal.interval("nll", Y, P, imputations=IDS).value)
 
 
 @pytest.mark.parametrize(

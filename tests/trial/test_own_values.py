@@ -54,7 +54,7 @@ def test_the_one_stage_model():
 @pytest.mark.parametrize("metric", R["imputed"])
 def test_imputations(metric):
     found, theirs = cal.interval(metric, YI, PI, imputations=IDS), R["imputed"][metric]
-    assert (found.estimate, *found) == pytest.approx((theirs["estimate"], theirs["low"], theirs["high"]), rel=1e-6)
+    assert (found.value, *found) == pytest.approx((theirs["estimate"], theirs["low"], theirs["high"]), rel=1e-6)
     for name in ("within", "between", "total", "df", "fmi"):
         assert getattr(found.rubin, name) == pytest.approx(theirs[name], rel=1e-5), name
 

@@ -195,7 +195,8 @@ def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
     what = what or kind.__name__
     if not isinstance(saved, Mapping):
         raise SavedFileError(f"{what} = {in_sentence(saved, 40)} must be an object")
-    hints = _hints(kind)
+    hints, new = _hints(kind), getattr(kind, "_renamed", dict)()
+    saved = {new.get(name, name): value for name, value in saved.items()}
     unknown = sorted(set(saved) - set(hints))
     if unknown:
         raise SavedFileError(f"{what} contains an unknown field, {str(unknown[0])[:40]!r}")
@@ -229,6 +230,8 @@ def _reader(hint: Any) -> Reader:
         return lambda value, what: numbers(value)
     if hint in _SIMPLE:
         return _SIMPLE[hint]
+    if isinstance(hint, type) and issubclass(hint, str):
+        return lambda value, what: hint(_text(value, what))
     if origin in (Union, types.UnionType):
         return _one_of(hint, arguments)
     if is_dataclass(hint) and isinstance(hint, type):

@@ -14,7 +14,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypedDict
 
@@ -366,8 +366,8 @@ class Tools:
         data, units, notes = self._read(found, label, prob, unit, scorer, drop_missing=drop_missing, **how)
         with collected_warnings() as warned:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
-        if np.ndim(ends.estimate):
-            raise InputError(f"{entry.key} has {np.size(ends.estimate)} values here: call `report` with this metric")
+        if np.ndim(ends.value):
+            raise InputError(f"{entry.key} has {np.size(ends.value)} values here: call `report` with this metric")
         said = estimate_sentence(entry.name, ends)
         return _ends(ends, ends.pvalue, len(data.y), [*notes, *warned], sentence=said, **named)
 
@@ -439,7 +439,7 @@ class Tools:
                 outcomes=data.outcomes, units=data.others[column] if column else None,
             )  # fmt: skip
         said = Sentence.joined("\n", [*answer(pairs, ids[0]), *(_comparison_sentence(id, c) for id, c in pairs)])
-        listed = [{"metric": id, **asdict(c)} for id, c in pairs]
+        listed = [{"metric": id, **c.to_dict()} for id, c in pairs]
         return {"sentence": said, "comparisons": listed, "notes": [*_notes_of(data), *warned]}
 
     def explain(
@@ -502,9 +502,9 @@ def _sentences_only(sections: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _ends(found: Any, p: Any, n: int, notes: list[str], **named: Any) -> Any:
-    value = float(found.estimate), float(found.low), float(found.high)
+    value = float(found.value), float(found.low), float(found.high)
     ends = dict(zip(("value", "low", "high"), value, strict=True))
-    return {**named, **ends, "confidence_level": found.confidence_level, "pvalue": p, "n": n, "notes": notes}
+    return {**named, **ends, "confidence_level": found.level, "pvalue": p, "n": n, "notes": notes}
 
 
 def _comparison_sentence(metric: str, c: Any) -> Sentence:

@@ -100,7 +100,7 @@ def _judged(entry: Any, command: Any, judge: str) -> None:
         raise InputError(f"{entry.key} is a mean of losses, which has no test with --judge: leave --test out")
     tested = f"  p = {found.pvalue:.4g}" if command.test else ""
     shown = _shown(entry.name, entry.key)
-    out.print(plain(f"{shown} {found.estimate:.10g}  [{found.low:.6g}, {found.high:.6g}]{tested}"))
+    out.print(plain(f"{shown} {found.value:.10g}  [{found.low:.6g}, {found.high:.6g}]{tested}"))
     if not command.quiet:
         err.print(plain(found.sentence), soft_wrap=True)
 

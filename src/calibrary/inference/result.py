@@ -1,15 +1,18 @@
-"""The result of ``interval``."""
+"""The result of every verb that estimates a number: :class:`Estimate`, and that of ``interval``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calibrary.data.checks import Array
+from calibrary.base.claims import Sentence
 from calibrary.metrics.machinery.declare import Result
+from calibrary.metrics.machinery.shown import in_short
+
+_UNSAID = Sentence("")
 
 
 class ConfidenceInterval(NamedTuple):
@@ -20,45 +23,36 @@ class ConfidenceInterval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IntervalResult(Result):
-    """A metric with its confidence interval. Unpacks as ``low, high = result``.
+class Estimate(Result):
+    """An estimated number with what is known about its error. Unpacks as ``low, high = estimate``.
+
+    What is unknown is NaN, or empty; the numbers are arrays if a metric has several values. Every result with an
+    interval is an ``Estimate`` or holds some of them.
 
     Attributes
     ----------
-    estimate, low, high : the metric and the ends of its interval
-    standard_error, bias : standard deviation of the replicates; their mean minus the estimate (inversion: of the draws
-        at the most plausible truth; their mean minus the true error there)
-    confidence_level, method, n_resamples : the settings
-    n_failed : number of replicates on which the metric is undefined; they were left out
-    replicates : the values on the replicates (inversion: the draws at the most plausible truth)
-    parts : names of the values, for a metric that has several
-    jackknife : "", or what BCa's jackknife left out ("rows", "200 groups")
-    pvalue : of the hypothesis that the predictions are calibrated, on the same draws (inversion and triangle; else
-        NaN); the interval excludes the perfect value exactly if this p-value is at most 1 - confidence_level
-    path : what was drawn: "rows", or "cells" of rows with nearly equal confidence
-    note : the reason for the method, if "auto" chose it; the formula, if the method is "asymptotic"
-    asymptotic_pvalue : p-value by the metric's own asymptotic formula, if it has one; the interval need not agree with
-        this p-value
-    rubin : how completed data sets were pooled, if ``imputations`` were given; else None
+    value, low, high : the estimated number and the ends of its interval
+    level : the confidence level of the interval
+    standard_error : of the value; NaN if the interval was inverted from tests, because its ends follow from no
+        standard error
+    pvalue : of the hypothesis that the result names
+    expected_by_chance : the mean value if that hypothesis is true
+    method, note : how the interval was made, and why or what else must be known
+    sentence : the result in words
+    draws : the values on the redrawn data
     """
 
-    estimate: Any
-    low: Any
-    high: Any
-    standard_error: Any
-    bias: Any
-    confidence_level: float
-    method: str
-    n_resamples: int
-    n_failed: Any
-    replicates: Array
-    parts: tuple[str, ...] = ()
-    jackknife: str = ""
-    pvalue: Any = float("nan")
-    path: str = "rows"
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+    level: float = float("nan")
+    standard_error: float = float("nan")
+    pvalue: float = float("nan")
+    expected_by_chance: float = float("nan")
+    method: str = ""
     note: str = ""
-    asymptotic_pvalue: float = float("nan")
-    rubin: Any = None
+    sentence: Sentence = _UNSAID
+    draws: Any = ()
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
@@ -66,15 +60,53 @@ class IntervalResult(Result):
         return ConfidenceInterval(self.low, self.high)
 
     @property
-    def bootstrap_distribution(self) -> Array:
-        """The values on the replicates, as in scipy's results."""
-        return self.replicates
+    def bootstrap_distribution(self) -> Any:
+        """The values on the redrawn data, as in scipy's results."""
+        return self.draws
 
     def __iter__(self) -> Iterator[Any]:
         yield self.low
         yield self.high
 
     def __repr__(self) -> str:
-        numbers = ("estimate", "low", "high", "standard_error", "bias")
-        shown = ", ".join(f"{name}={np.array2string(np.asarray(getattr(self, name)), precision=6)}" for name in numbers)
-        return f"IntervalResult({shown}, confidence_level={self.confidence_level:g}, method={self.method!r})"
+        """The known fields on one line; of long arrays the size."""
+        named = ((f.name, getattr(self, f.name)) for f in fields(self) if f.repr and f.name != "sentence")
+        return f"{type(self).__name__}({', '.join(f'{name}={in_short(x)}' for name, x in named if _known(x))})"
+
+
+def _known(value: Any) -> bool:
+    if isinstance(value, float | np.ndarray):
+        return bool(np.size(value)) and not bool(np.all(np.isnan(value)))
+    return value is not None and value not in ("", ())
+
+
+@dataclass(frozen=True)
+class IntervalResult(Estimate):
+    """A metric with its confidence interval: an :class:`Estimate`. Unpacks as ``low, high = result``.
+
+    The p-value (inversion and triangle) is that of the hypothesis that the predictions are calibrated, on the same
+    draws: the interval excludes the perfect value exactly if this p-value is at most 1 - level. The draws are those of
+    rows, for inversion those of labels at the most plausible truth. The note has the reason for the method, if "auto"
+    chose it, or the formula, if the method is "asymptotic".
+
+    Attributes
+    ----------
+    bias : mean of the draws minus the value (inversion: minus the true error at the most plausible truth)
+    n_resamples : number of draws
+    n_failed : number of draws on which the metric is undefined; they were left out
+    parts : names of the values, for a metric that has several
+    jackknife : "", or what BCa's jackknife left out ("rows", "200 groups")
+    path : what was drawn: "rows", or "cells" of rows with nearly equal confidence
+    asymptotic_pvalue : p-value by the metric's own asymptotic formula, if it has one; the interval need not agree with
+        this p-value
+    rubin : how completed data sets were pooled, if ``imputations`` were given; else None
+    """
+
+    bias: Any = float("nan")
+    n_resamples: int = 0
+    n_failed: Any = 0
+    parts: tuple[str, ...] = ()
+    jackknife: str = ""
+    path: str = "rows"
+    asymptotic_pvalue: float = float("nan")
+    rubin: Any = None

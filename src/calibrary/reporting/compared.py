@@ -30,9 +30,7 @@ def turned(c: Comparison, first: str) -> Comparison:
     """The same comparison as the difference of this model minus the other one."""
     if c.a == first:
         return c
-    return replace(
-        c, a=c.b, b=c.a, value_a=c.value_b, value_b=c.value_a, difference=-c.difference, low=-c.high, high=-c.low
-    )
+    return replace(c, a=c.b, b=c.a, value_a=c.value_b, value_b=c.value_a, value=-c.value, low=-c.high, high=-c.low)
 
 
 def better_of(metric: str, c: Comparison) -> str:
@@ -64,7 +62,7 @@ def nearer(metric: str, c: Comparison, a: Any, b: Any) -> str:
 
 def significant(c: Comparison) -> bool:
     """Whether two models differ, after adjustment for all comparisons."""
-    return c.pvalue_adjusted <= 1.0 - c.confidence_level and (c.low > 0.0 or c.high < 0.0)
+    return c.pvalue_adjusted <= 1.0 - c.level and (c.low > 0.0 or c.high < 0.0)
 
 
 def best_of(values: Mapping[str, float], metric: str) -> str:
@@ -154,8 +152,8 @@ def _of_two(metric: str, c: Comparison, does: str, not_shown: str) -> Sentence:
 
 def _apart(c: Comparison) -> str:
     """The difference with its interval and p-value."""
-    interval = f", {percent(c.confidence_level)} interval {number(c.low)} to {number(c.high)}" if c.low == c.low else ""
-    return f"{number(c.difference)}{interval}, {_p(c)}"
+    interval = f", {percent(c.level)} interval {number(c.low)} to {number(c.high)}" if c.low == c.low else ""
+    return f"{number(c.value)}{interval}, {_p(c)}"
 
 
 def _p(c: Comparison) -> str:
@@ -164,7 +162,7 @@ def _p(c: Comparison) -> str:
 
 def _estimates(c: Comparison) -> str:
     """A remark where the estimates have the other order: they are biased by chance, which the interval corrects."""
-    if c.difference * (c.low + c.high) >= 0.0:
+    if c.value * (c.low + c.high) >= 0.0:
         return ""
     return "; the estimates have the other order, because they are biased by chance, which the interval corrects"
 

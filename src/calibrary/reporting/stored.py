@@ -76,7 +76,7 @@ def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     whole = models[0] if len(models) == 1 else {"models": models}
     whole = {"format": FORMAT, "version": VERSION, **whole}
     if comparisons:
-        whole = {**whole, "comparisons": [{"metric": m, **asdict(c)} for m, c in comparisons]}
+        whole = {**whole, "comparisons": [{"metric": m, **c.to_dict()} for m, c in comparisons]}
     plain = json.loads(json.dumps(_any_reader(whole), default=str))
     return json.dumps(sealed(plain), indent=2) + "\n"
 

@@ -110,7 +110,7 @@ def class_cells(report: Report) -> list[tuple[str, ...]]:
 
 def comparison_cells(comparisons: Comparisons) -> list[tuple[str, ...]]:
     return [
-        (_with_id(metric), c.a, c.b, number(c.difference), ends(c.low, c.high),
+        (_with_id(metric), c.a, c.b, number(c.value), ends(c.low, c.high),
          pvalue_cell(c.pvalue, c.n_resamples or 10**6), pvalue_cell(c.pvalue_adjusted, c.n_resamples or 10**6))
         for metric, c in comparisons
     ]  # fmt: skip

@@ -74,7 +74,7 @@ def _cell(report: Report, reference: Report | None, id: str, c: Comparison | Non
     shown = Cell(found.value, number(found.value), ends(found.low, found.high))
     if c is None:
         return shown
-    said = f"{'+' if c.difference > 0 else ''}{with_interval(c.difference, c.low, c.high)}"
+    said = f"{'+' if c.value > 0 else ''}{with_interval(c.value, c.low, c.high)}"
     other = None if reference is None else _number(reference, id)
     better = better_of(id, c) or nearer(id, c, found, other)
     mood = "" if not better else "better" if better == c.a else "worse"

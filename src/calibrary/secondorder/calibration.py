@@ -150,7 +150,7 @@ def error_of(given: Members, p: Array, asked: HowAsked) -> tuple[float, float, f
         "ece", given.as_data(p), n_resamples=asked.n_resamples, confidence_level=asked.level, rng=asked.seed,
         weight_type="importance" if given.weighted else "frequency",
     )  # fmt: skip
-    return float(found.estimate), float(found.low), float(found.high)
+    return float(found.value), float(found.low), float(found.high)
 
 
 def decided(given: Members, p: Array, asked: HowAsked) -> float:

@@ -241,7 +241,7 @@ def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed:
     }  # fmt: skip
     c = np.clip(c, 0.0, 1.0)
     found = [interval("ece", hit, c, **options), interval("aurc", hit, c, **options)]
-    return [RiskWithOutside(float(x.estimate), float(x.low), float(x.high), float(x.pvalue)) for x in found]
+    return [RiskWithOutside(float(x.value), float(x.low), float(x.high), float(x.pvalue)) for x in found]
 
 
 def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:

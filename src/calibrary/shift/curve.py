@@ -196,7 +196,7 @@ def shift_curve(
         )
         if own.parts:
             raise RefusedError(f"{metric} has {len(own.parts)} values: choose a metric with one value")
-        found.append((own.estimate, own.low, own.high, min(band.low, own.low), max(band.high, own.high)))
+        found.append((own.value, own.low, own.high, min(band.low, own.low), max(band.high, own.high)))
     single = p if importance or p.w is None or p.units is not None else None
     rows, of_row = (p, place) if single is not None else _copies(p, place)
     pairs = PairSums.of(rows, of_row, len(names))

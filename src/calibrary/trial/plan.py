@@ -430,7 +430,7 @@ def _simulated(asked: _WidthAsked, options: dict[str, Any], samples: int, seed: 
                         asked.entry, labels[0].astype(np.intp), p, confidence_level=asked.level, n_resamples=_DRAWS,
                         rng=seed, **options,
                     )  # fmt: skip
-                    found.append((one.high - one.low, one.estimate))
+                    found.append((one.high - one.low, one.value))
             widths, estimates = np.array(found, dtype=np.float64).T
             known = np.isfinite(widths)
             tried[n] = (float(widths[known].mean()), float(estimates[known].mean())) if known.any() else (math.inf,) * 2

@@ -468,7 +468,7 @@ class _PoolingAsked:
             found = interval(key, part, n_resamples=199, rng=0)
         except RefusedError:
             return _NAN, _NAN
-        return float(found.estimate), float(found.standard_error) ** 2
+        return float(found.value), float(found.standard_error) ** 2
 
     def _row(
         self, key: str, e: Effects, left: tuple[tuple[str, str], ...], found: list[OnScale], names: list[str]

@@ -661,7 +661,7 @@ def test_resamples_and_two_models_keep_the_automatic_number(few_events):
     n, draws = int(c.sum() / 10), {"n_resamples": 99, "rng": 0}
     for method in ("auto", "percentile"):
         found, fixed = (cal.interval("ece", y, c, n_bins=b, method=method, **draws) for b in ("auto", n))
-        assert np.array_equal(found.replicates, fixed.replicates)
+        assert np.array_equal(found.draws, fixed.draws)
         assert (found.low, found.high) == (fixed.low, fixed.high)
         assert found.to_dict()["note"].endswith(f"n_bins='auto': {n} bins")
         assert "auto" not in fixed.note

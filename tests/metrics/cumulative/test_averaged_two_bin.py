@@ -86,7 +86,7 @@ def test_replicates_are_those_of_the_metric_itself():
     for options in ({}, {"norm": 1}, {"root": True}, {"debias": True}):
         fast = cal.interval("atb", y, c, method="basic", n_resamples=9, rng=0, clip=False, **options)
         rng = generator(0, "rows")
-        for value in fast.replicates:
+        for value in fast.draws:
             i = rng.integers(0, len(y), len(y))
             assert value == pytest.approx(cal.averaged_two_bin_error(y[i], c[i], **options), rel=1e-9)
 

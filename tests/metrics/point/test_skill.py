@@ -58,8 +58,8 @@ def test_intervals_of_skill_may_go_below_zero(binary_set):
     rng = np.random.default_rng(0)
     worse = rng.random(len(y))
     found = cal.interval("bs", y, worse, skill=True, n_resamples=49, rng=0)
-    assert found.low < found.estimate < 0.0
-    assert found.estimate == pytest.approx(cal.brier_score(y, worse, skill=True))
+    assert found.low < found.value < 0.0
+    assert found.value == pytest.approx(cal.brier_score(y, worse, skill=True))
 
 
 def test_shares_have_skill_too():

@@ -68,12 +68,11 @@ class Asymptotic:
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
         one = len(observed) == 1
-        nothing, pvalue = np.full(len(observed), np.nan), own_pvalue(statistic)
+        pvalue = own_pvalue(statistic)
         return IntervalResult(
-            as_given(observed, one), as_given(low, one), as_given(high, one), as_given(found.standard_error, one),
-            as_given(nothing, one), confidence_level, "asymptotic", 0, as_given(np.zeros(len(observed), int), one),
-            np.empty(0) if one else np.empty((0, len(observed))), () if one else tuple(statistic.named),
-            pvalue=pvalue, path="rows", note=note or found.law, asymptotic_pvalue=pvalue,
+            as_given(observed, one), as_given(low, one), as_given(high, one), confidence_level,
+            as_given(found.standard_error, one), pvalue, method="asymptotic", note=note or found.law,
+            parts=() if one else tuple(statistic.named), asymptotic_pvalue=pvalue,
         )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def interval_of(statistic: Statistic, choice: Choice, question: Question, level:
     result = drawn.result(drawn.of[0], level, clip)
     if not choice.celled and drawn.of[0].sample is choice.statistic.sample:
         return result
-    return replace(result, estimate=as_given(statistic.observed, len(statistic.observed) == 1), path="cells")
+    return replace(result, value=as_given(statistic.observed, len(statistic.observed) == 1), path="cells")
 
 
 class _Streams:

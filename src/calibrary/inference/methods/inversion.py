@@ -279,10 +279,10 @@ class Inversion:
         values = found.best.values
         low, high = (found.low, found.high) if not clip else np.clip([found.low, found.high], *statistic.range)
         return IntervalResult(
-            float(statistic.observed[0]), float(low), float(high),
-            float(standard_errors(values[:, None])[0]), float(means(values[:, None])[0] - found.theta),
-            confidence_level, "inversion", self.n_resamples, int(found.null.n_failed[0]), values,
-            pvalue=found.pvalue, path=found.path, note=note,
+            float(statistic.observed[0]), float(low), float(high), confidence_level, pvalue=found.pvalue,
+            expected_by_chance=float(means(found.null.values)[0]), method="inversion", note=note, draws=values,
+            bias=float(means(values[:, None])[0] - found.theta), n_resamples=self.n_resamples,
+            n_failed=int(found.null.n_failed[0]), path=found.path,
         )  # fmt: skip
 
     def invert(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverted:

@@ -103,13 +103,10 @@ class Studentized:
         if clip:
             low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
         one = len(estimate) == 1
-        nothing = np.full(len(estimate), np.nan)
-        grouped = statistic.sample.grouped
         return IntervalResult(
-            as_given(estimate, one), as_given(low, one), as_given(high, one), as_given(scores.standard_error, one),
-            as_given(nothing, one), confidence_level, "studentized", 0, as_given(np.zeros(len(estimate), int), one),
-            np.empty(0) if one else np.empty((0, len(estimate))), () if one else tuple(statistic.named),
-            path="units" if grouped else "rows", note=note,
+            as_given(estimate, one), as_given(low, one), as_given(high, one), confidence_level,
+            as_given(scores.standard_error, one), method="studentized", note=note,
+            parts=() if one else tuple(statistic.named), path="units" if statistic.sample.grouped else "rows",
         )  # fmt: skip
 
 

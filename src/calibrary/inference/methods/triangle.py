@@ -89,10 +89,11 @@ def triangle_result(
     one = len(observed) == 1
     return IntervalResult(
         as_given(observed, one), as_given(low, one), as_given(high, one),
-        as_given(standard_errors(drawn.values), one), as_given(difference(means(drawn.values), observed), one),
-        confidence_level, "triangle", len(null.values), as_given(drawn.n_failed, one),
-        drawn.values[:, 0] if one else drawn.values, () if one else tuple(statistic.named),
-        pvalue=as_given(pvalues(observed, null.values, statistic.tail), one), path=path, note=note,
+        confidence_level, as_given(standard_errors(drawn.values), one),
+        as_given(pvalues(observed, null.values, statistic.tail), one), as_given(means(null.values), one),
+        "triangle", note, draws=drawn.values[:, 0] if one else drawn.values,
+        bias=as_given(difference(means(drawn.values), observed), one), n_resamples=len(null.values),
+        n_failed=as_given(drawn.n_failed, one), parts=() if one else tuple(statistic.named), path=path,
     )  # fmt: skip
 
 

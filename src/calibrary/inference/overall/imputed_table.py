@@ -38,7 +38,7 @@ def evaluated(
                 own = {name: value for name, value in options.items() if name in entry.options}
                 found = rubin_interval(entry.key, parts, own, one, settings["confidence_level"])
                 numbers = {"low": found.low, "high": found.high, "standard_error": found.standard_error}
-                rows.append(replace(row, value=found.estimate, **numbers, method="rubin", note=found.note))
+                rows.append(replace(row, value=found.value, **numbers, method="rubin", note=found.note))
                 continue
         except RefusedError as error:
             skipped[row.label] = str(error)

@@ -119,7 +119,7 @@ def _inferred(drawn: Drawn, statistic: Statistic, level: float) -> dict[Key, Inf
         notes.append(MAY_MISS if result.method == "basic" and _undrawable_error(statistic) else "")
         ends = [np.atleast_1d(x).tolist() for x in (result.low, result.high, result.standard_error)]
         found = {
-            key: Inferred(low, high, error, method=result.method, reason=result.note)
+            key: Inferred(low, high, _or_none(error), method=result.method, reason=result.note)
             for key, low, high, error in zip(keys, *ends, strict=True)
         }
     for j, (key, known) in enumerate(found.items()):

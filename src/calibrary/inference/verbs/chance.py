@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,71 +15,63 @@ from calibrary.base.moved import old_names
 from calibrary.base.numbers import number, percent
 from calibrary.data import is_data
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import as_array
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.null import ALTERNATIVES, NullDistribution, as_redrawing
 from calibrary.inference.draw.resampling import as_given, check_level, means, quantiles
 from calibrary.inference.draw.statistic import as_statistic, entry_of, read_call
-from calibrary.metrics.machinery.declare import Result
+from calibrary.inference.result import Estimate
 from calibrary.metrics.machinery.shown import CALIBRATED
 
 __getattr__ = old_names(__name__)
 
 
 @dataclass(frozen=True)
-class ExpectedByChance(Result):
+class ExpectedByChance(Estimate):
     """A metric's value compared with its values by chance. Unpacks as ``low, high``; ``print`` gives a sentence.
+
+    The share ``level`` of the values by chance lies between ``low`` and ``high``; with the alternative "greater"
+    ``low`` is -inf, with "less" ``high`` is inf. ``expected_by_chance`` is the mean of the values by chance, and
+    ``draws`` are all of them. ``value`` is the one on these data, NaN without labels, and ``pvalue`` is
+    (1 + number of values by chance at least as extreme) / (n_resamples + 1).
 
     Attributes
     ----------
-    estimate : the value on these data; NaN without labels
-    low, high : ``confidence_level`` of the values by chance lie between these; with the alternative "greater" ``low``
-        is -inf, with "less" ``high`` is inf
-    mean, sd : mean and standard deviation of the values by chance
+    sd : standard deviation of the values by chance
     around : the true probabilities: "calibrated predictions", or "the fitted map"
-    values : all values by chance
     name, n : the metric, and the number of rows, with their weights
-    confidence_level, method, alternative, n_failed : the settings, and the number of undefined draws
+    alternative, n_failed : the side that counts as extreme, and the number of undefined draws
     """
 
-    estimate: Any
-    low: Any
-    high: Any
-    mean: Any
     sd: Any = math.nan
     around: str = CALIBRATED
-    confidence_level: float = 0.95
-    method: str = "monte-carlo"
     alternative: str = "two-sided"
     n_failed: Any = 0
-    values: Array | tuple[()] = ()
     name: str = ""
     n: int = 0
 
-    def __iter__(self) -> Iterator[Any]:
-        yield self.low
-        yield self.high
+    def __post_init__(self) -> None:
+        vars(self).update(pvalue=self.null.pvalue(self.value, self.alternative), sentence=self._in_words())
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__post_init__()  # before 0.4 the p-value and the sentence were not kept
 
     @property
     def inside(self) -> Any:
         """Whether the value on these data lies between the ends."""
-        found = (np.asarray(self.low) <= self.estimate) & (self.estimate <= np.asarray(self.high))
-        return found if np.ndim(self.estimate) else bool(found)
+        found = (np.asarray(self.low) <= self.value) & (self.value <= np.asarray(self.high))
+        return found if np.ndim(self.value) else bool(found)
 
     @property
     def excess(self) -> Any:
         """The value less the mean by chance: the part that chance does not explain."""
-        return self.estimate - self.mean
+        return self.value - self.expected_by_chance
 
     @property
     def null(self) -> NullDistribution:
         """All values by chance as a distribution."""
-        return NullDistribution(np.asarray(self.values), self.method, self.n_failed)
-
-    @property
-    def pvalue(self) -> Any:
-        """p-value of the value on these data: (1 + number of values at least as extreme) / (n_resamples + 1)."""
-        return self.null.pvalue(self.estimate, self.alternative)
+        return NullDistribution(np.asarray(self.draws), self.method, self.n_failed)
 
     def quantile(self, q: Any) -> Any:
         """Quantiles of the values by chance."""
@@ -88,10 +80,9 @@ class ExpectedByChance(Result):
     def __str__(self) -> str:
         return self.sentence or repr(self)
 
-    @property
-    def sentence(self) -> Sentence:
+    def _in_words(self) -> Sentence:
         """The result in words for a metric with one value; empty for several values."""
-        if np.ndim(self.estimate):
+        if np.ndim(self.value):
             return Sentence("")
         by_chance = self.around == CALIBRATED
         model = "a perfectly calibrated model" if by_chance else "a model whose true probabilities are the fitted map"
@@ -101,16 +92,16 @@ class ExpectedByChance(Result):
             else f"between {number(self.low)} and {number(self.high)}"
         )  # fmt: skip
         given = "predictions" if not self.n else f"{self.n:,} predictions"
-        range_ = f"With these {given} {model} would show {number(self.mean)} on average, and a value {ends} in "
-        range_ += f"{percent(self.confidence_level)} of samples."
-        above = {} if math.isinf(self.high) or self.confidence_level < 0.95 else {"high": self.high}
-        claims = Claim(range_, "by chance", mean=self.mean, **above) if by_chance else range_
-        if math.isnan(self.estimate):
+        range_ = f"With these {given} {model} would show {number(self.expected_by_chance)} on average, "
+        range_ += f"and a value {ends} in {percent(self.level)} of samples."
+        above = {} if math.isinf(self.high) or self.level < 0.95 else {"high": self.high}
+        claims = Claim(range_, "by chance", mean=self.expected_by_chance, **above) if by_chance else range_
+        if math.isnan(self.value):
             return Sentence.joined("", [claims])
-        place = "above" if self.estimate > self.high else "below" if self.estimate < self.low else "within"
-        said = f"The {self.name or 'value on these data'} is {number(self.estimate)}"
+        place = "above" if self.value > self.high else "below" if self.value < self.low else "within"
+        said = f"The {self.name or 'value on these data'} is {number(self.value)}"
         where = f", {place} the range expected by chance. " if by_chance else f", {place} the range of the fitted map. "
-        return Sentence.joined("", [measured(said, value=self.estimate), where, claims])
+        return Sentence.joined("", [measured(said, value=self.value), where, claims])
 
 
 #: Names of 0.2 and 0.3, which pickles and imports may have.
@@ -180,7 +171,7 @@ def expected_by_chance(
     >>> import calibrary as cal
     >>> y, p, *_ = cal.datasets.review_example()
     >>> found = cal.expected_by_chance("ece", y, p, rng=0)
-    >>> round(found.estimate, 3), round(found.mean, 3), round(found.high, 3), found.inside
+    >>> round(found.value, 3), round(found.expected_by_chance, 3), round(found.high, 3), found.inside
     (0.108, 0.054, 0.073, False)
     >>> around = cal.expected_by_chance("ece", y, p, method="consistency", calibration_map="isotonic", rng=0)
     >>> around.inside
@@ -219,14 +210,14 @@ def expected_by_chance(
         as_given(estimate, one),
         end(lower, -math.inf),
         end(upper, math.inf),
-        as_given(means(drawn.values), one),
-        null.sd,
-        way.around,
         level,
-        way.name,
-        tail,
-        null.n_failed,
-        null.values,
-        "" if entry is None else entry.title,
-        round(sample.data.total),
+        expected_by_chance=as_given(means(drawn.values), one),
+        method=way.name,
+        draws=null.values,
+        sd=null.sd,
+        around=way.around,
+        alternative=tail,
+        n_failed=null.n_failed,
+        name="" if entry is None else entry.title,
+        n=round(sample.data.total),
     )

@@ -40,8 +40,7 @@ from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.methods.joint import ALONE, Joint, Side
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.inference.methods.units import why_not_flipped
-from calibrary.inference.result import ConfidenceInterval
-from calibrary.metrics.machinery.declare import Result
+from calibrary.inference.result import Estimate
 from calibrary.metrics.machinery.measure import automatic, measure, said_bins
 from calibrary.numerics.draw import generator, seed_of
 
@@ -55,45 +54,30 @@ _FOR_A_DIFFERENCE = 249
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
-    """Two models by one metric. Unpacks as ``difference, pvalue = result``.
+class Comparison(Estimate):
+    """Two models by one metric: an :class:`Estimate` of the value of a minus that of b.
+
+    Unpacks as ``difference, pvalue = result``. The p-value is that of the hypothesis that there is no difference (swap:
+    that the models are exchangeable). The swap test has no interval.
 
     Attributes
     ----------
-    difference : value of a minus value of b
-    low, high : its interval (NaN for the swap test)
-    pvalue : p-value of the hypothesis that there is no difference (swap: that the models are exchangeable)
-    pvalue_adjusted : adjusted by Holm, if several models were compared
     value_a, value_b, a, b : the values and the names of the models
-    standard_error : of the difference
-    method, interval, confidence_level, n_resamples, n_failed : the settings, and the number of undefined replicates
-    note : remarks on the interpretation
+    interval, n_resamples, n_failed : the kind of interval, the number of replicates, and that of undefined ones
+    pvalue_adjusted : adjusted by Holm, if several models were compared
     """
 
-    difference: float
-    low: float
-    high: float
-    pvalue: float
-    value_a: float
-    value_b: float
-    standard_error: float
-    method: str
-    interval: str
-    confidence_level: float
-    n_resamples: int
+    value_a: float = math.nan
+    value_b: float = math.nan
+    interval: str = ""
+    n_resamples: int = 0
     n_failed: int = 0
-    pvalue_adjusted: float = float("nan")
+    pvalue_adjusted: float = math.nan
     a: str = "a"
     b: str = "b"
-    note: str = ""
-
-    @property
-    def confidence_interval(self) -> ConfidenceInterval:
-        """The two ends of the interval of the difference."""
-        return ConfidenceInterval(self.low, self.high)
 
     def __iter__(self) -> Iterator[float]:
-        yield self.difference
+        yield self.value
         yield self.pvalue
 
 
@@ -168,7 +152,7 @@ def compare(
     >>> import calibrary as cal
     >>> y, a = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
     >>> result = cal.compare("bs", y, a, [0.5] * 80, rng=0)
-    >>> round(result.difference, 3), result.pvalue
+    >>> round(result.value, 3), result.pvalue
     (-0.125, 0.002)
     """
     if method in ("inversion", "triangle"):
@@ -341,8 +325,8 @@ def _bootstrapped(pair: _Pair, a: float, b: float, values: Array, settings: dict
     if caution:
         warn(caution)
     return Comparison(
-        d, float(low[0]), float(high[0]), float(pvalue), a, b, error, "bootstrap", kind, level, len(values),
-        len(values) - n, note=caution,
+        d, float(low[0]), float(high[0]), level, error, float(pvalue), method="bootstrap", note=caution, value_a=a,
+        value_b=b, interval=kind, n_resamples=len(values), n_failed=len(values) - n,
     )  # fmt: skip
 
 
@@ -395,7 +379,10 @@ def _joint(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     if both[0].tail == "less":
         low, high = -high, -low
     note = "the interval is of the true errors; the difference of the two estimates is biased and may lie outside"
-    return Comparison(a - b, low, high, pvalue, a, b, error, "joint", "joint", level, n, note=note)
+    return Comparison(
+        a - b, low, high, level, error, pvalue, method="joint", note=note, value_a=a, value_b=b, interval="joint",
+        n_resamples=n,
+    )  # fmt: skip
 
 
 def _of_few(pair: _Pair) -> float:
@@ -466,7 +453,10 @@ def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
 
     pvalue = _bisected(leaves_out_zero, alpha_of(level), bool(low[0] > 0.0 or high[0] < 0.0))
     error = float(scores.standard_error[0])
-    return Comparison(float(d[0]), float(low[0]), float(high[0]), pvalue, a, b, error, "studentized", "t", level, 0)
+    return Comparison(
+        float(d[0]), float(low[0]), float(high[0]), level, error, pvalue, method="studentized", value_a=a, value_b=b,
+        interval="t",
+    )  # fmt: skip
 
 
 def _bisected(rejects: Callable[[float], bool], alpha: float, rejected: bool) -> float:
@@ -496,11 +486,10 @@ def _swap(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     )  # fmt: skip
     drawn.say_failures()
     values = drawn.values[~np.isnan(drawn.values)]
-    nan = float("nan")
-    extreme = nan if np.isnan(d) else np.sum(np.abs(values) >= abs(d) - slack(d))
+    extreme = np.nan if np.isnan(d) else np.sum(np.abs(values) >= abs(d) - slack(d))
     return Comparison(
-        d, nan, nan, float((1.0 + extreme) / (len(values) + 1.0)), a, b, nan, "swap", "none",
-        settings["confidence_level"], settings["n_resamples"], int(drawn.n_failed[0]),
+        d, level=settings["confidence_level"], pvalue=float((1.0 + extreme) / (len(values) + 1.0)), method="swap",
+        value_a=a, value_b=b, interval="none", n_resamples=settings["n_resamples"], n_failed=int(drawn.n_failed[0]),
         note="tests that the models are exchangeable in every respect, which is more than equal calibration",
     )  # fmt: skip
 
@@ -539,6 +528,6 @@ def _paired_t(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     t = d / error if error > 0 else np.inf * np.sign(d) if d else 0.0
     half = float(scipy.special.stdtrit(n - 1.0, 0.5 + settings["confidence_level"] / 2.0)) * error
     return Comparison(
-        d, d - half, d + half, float(2.0 * scipy.special.stdtr(n - 1.0, -abs(t))), a, b, error, "paired-t", "t",
-        settings["confidence_level"], 0,
+        d, d - half, d + half, settings["confidence_level"], error,
+        float(2.0 * scipy.special.stdtr(n - 1.0, -abs(t))), method="paired-t", value_a=a, value_b=b, interval="t",
     )  # fmt: skip

@@ -136,7 +136,7 @@ def rubin_interval(
 
     def spread(name: str, part: Predictions) -> tuple[float, float]:
         found = one(name, part, **options)
-        return float(found.estimate), float(found.standard_error) ** 2
+        return float(found.value), float(found.standard_error) ** 2
 
     found = []
     for i, part in enumerate(parts):
@@ -161,8 +161,8 @@ def rubin_interval(
     )
     notes = dict.fromkeys([note, *(each.note for each in found if each.note)])
     return IntervalResult(
-        estimate, low, high, slope * pooled.standard_error, math.nan, level, "rubin", 0, 0,
-        np.asarray(scale.back(q)), note="; ".join(notes), rubin=pooled,
+        estimate, low, high, level, slope * pooled.standard_error, method="rubin", note="; ".join(notes),
+        draws=np.asarray(scale.back(q)), rubin=pooled,
     )  # fmt: skip
 
 

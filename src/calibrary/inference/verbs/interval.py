@@ -136,7 +136,7 @@ def interval(
     >>> import calibrary as cal
     >>> y, p = [0, 1, 1, 0, 1, 0, 1, 1] * 10, [0.2, 0.7, 0.9, 0.4, 0.6, 0.1, 0.8, 0.3] * 10
     >>> result = cal.interval("bs", y, p, rng=0)
-    >>> round(result.estimate, 3), round(result.low, 3), round(result.high, 3), result.method
+    >>> round(result.value, 3), round(result.low, 3), round(result.high, 3), result.method
     (0.125, 0.095, 0.165, 'studentized')
     >>> result = cal.interval("ece", y, p, rng=0)
     >>> result.low > 0, result.pvalue < 0.05, result.method
@@ -185,7 +185,7 @@ def _one_sided(
     end, name = (free[0], "low") if alternative == "less" else (free[1], "high")
     known = np.isnan(getattr(both, name))
     set_free = np.where(known, np.nan, end) if np.ndim(known) else float("nan") if known else float(end)
-    changed: dict[str, Any] = {name: set_free, "confidence_level": level}
+    changed: dict[str, Any] = {name: set_free, "level": level}
     return replace(both, **changed)
 
 

@@ -46,7 +46,7 @@ def expected_by_chance(
         raise RefusedError(f"{entry.id} has no part {part!r}: {remedy}")
     named = metric if part is None else f"{entry.id}.{part}"
     found = _expected_by_chance(named, y_true, y_prob, n_resamples=n_resamples, **options)
-    if np.ndim(found.estimate):
+    if np.ndim(found.value):
         raise RefusedError(f"{entry.id} has no part None: choose from {', '.join(map(repr, names))}")
     return found
 

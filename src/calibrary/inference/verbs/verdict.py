@@ -18,10 +18,9 @@ from calibrary.base.moved import takes_old_keywords
 from calibrary.base.numbers import number
 from calibrary.data.asked import checks_options
 from calibrary.data.columns import takes_table
-from calibrary.inference.result import IntervalResult
+from calibrary.inference.result import Estimate, IntervalResult
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
-from calibrary.metrics.machinery.declare import Result
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge
@@ -94,31 +93,23 @@ def condition(text: str) -> Condition:
 
 
 @dataclass(frozen=True)
-class Verdict(Result):
-    """Whether a metric satisfies a bound. ``bool(result)`` is True if it passes.
+class Verdict(Estimate):
+    """Whether a metric satisfies a bound: its :class:`Estimate` and the answer. ``bool(result)`` is True if it passes.
 
     Attributes
     ----------
     status : "pass" if the whole interval satisfies the bound, "fail" if no value in it does, else "undecided"
     passed : the final result; an undecided condition counts as ``undecided`` says
     condition : the condition that was tested
-    estimate, low, high, confidence_level, method : the metric and its interval
     n, n_needed : number of rows, and the approximate number with which 4 of 5 samples would lead to a decision if the
         most plausible value is the true one (NaN if decided)
-    sentence : the result in words
     """
 
-    status: str
-    passed: bool
-    condition: str
-    estimate: float
-    low: float
-    high: float
-    confidence_level: float
-    method: str
-    n: int
-    n_needed: float
-    sentence: Sentence
+    status: str = "undecided"
+    passed: bool = False
+    condition: str = ""
+    n: int = 0
+    n_needed: float = math.nan
 
     def __bool__(self) -> bool:
         return self.passed
@@ -177,13 +168,13 @@ def verdict(
     wanted = asked if isinstance(asked, Condition) else condition(asked)
     result = interval(wanted.metric, y_true, y_prob, **options)
     place = _place(wanted, result)
-    numbers = (result.estimate, result.low, result.high, result.bias, result.pvalue)
+    numbers = (result.value, result.low, result.high, result.bias, result.pvalue)
     estimate, low, high, bias, pvalue = (float(x if np.ndim(x) == 0 else x[place]) for x in map(np.asarray, numbers))
     if judged_by == "estimate" and not wanted.field:
         wanted = replace(wanted, field="value")
     answer = judged(
         wanted, estimate, low, high, n=len(y_true), bias=bias, pvalue=pvalue, method=result.method,
-        confidence_level=result.confidence_level, undecided=undecided,
+        confidence_level=result.level, undecided=undecided,
         one_sided="" if (side := options.get("alternative", "two-sided")) == "two-sided" else side, why=result.note,
     )  # fmt: skip
     if answer.status == "undecided":
@@ -193,13 +184,13 @@ def verdict(
 
 def _place(wanted: Condition, result: IntervalResult) -> int:
     """The index of the requested value among several."""
-    if not np.ndim(result.estimate):
+    if not np.ndim(result.value):
         if wanted.part:
             raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: it is one number")
         return 0
     if not wanted.part:
         named = f": name one of {', '.join(result.parts)}" if result.parts else ""
-        raise RefusedError(f"{wanted.metric} has {np.size(result.estimate)} values here: a bound needs one{named}")
+        raise RefusedError(f"{wanted.metric} has {np.size(result.value)} values here: a bound needs one{named}")
     if wanted.part not in result.parts:
         raise RefusedError(f"{wanted.metric} has no part {wanted.part!r}: {suggest(wanted.part, result.parts)}")
     return result.parts.index(wanted.part)
@@ -234,7 +225,10 @@ def judged(
     needed = _rows_needed(wanted, truth, low, high, n, level) if status == "undecided" else math.nan
     passed = undecided == "pass" if status == "undecided" else status == "pass"
     sentence = _sentence(wanted, estimate, low, high, status, needed, alone, one_sided, why)
-    return Verdict(status, passed, str(wanted), estimate, low, high, confidence_level, method, n, needed, sentence)
+    return Verdict(
+        estimate, low, high, confidence_level, pvalue=pvalue, method=method, sentence=sentence, note=why, status=status,
+        passed=passed, condition=str(wanted), n=n, n_needed=needed,
+    )  # fmt: skip
 
 
 def _status(wanted: Condition, estimate: float, ends: list[float]) -> str:

@@ -189,17 +189,43 @@ class Result(RenamedFields):
     """Methods that every result object has."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers."""
-        return {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        """Plain dictionaries, lists and numbers; single numbers and texts are also there under their old names."""
+        named = {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        old = {old: named[new] for old, new in self._renamed().items() if not isinstance(named.get(new, []), list)}
+        return old | named
+
+    __repr__ = one_line
+
+    def __eq__(self, other: object) -> bool:
+        """Results of one class are equal if all fields are, number by number; NaN equals NaN."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "__repr__" not in vars(cls):  # otherwise the dataclass decorator would print whole arrays
-            cls.__repr__ = one_line  # type: ignore[method-assign]
+        for name in ("__repr__", "__eq__", "__hash__"):  # the dataclass decorator leaves what a class has by itself
+            if name not in vars(cls):
+                setattr(cls, name, getattr(cls, name))
 
     def _repr_html_(self) -> str:
         """For a notebook: a sentence, a picture and a small table, without draws."""
         return in_notebook(self)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two values of results are equal; NaN equals NaN."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        a, b = np.asarray(a), np.asarray(b)
+        return bool(a.shape == b.shape and np.all((a == b) | ((a != a) & (b != b))))
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    return bool(a == b or (a != a and b != b))
 
 
 def plain_value(value: Any) -> Any:

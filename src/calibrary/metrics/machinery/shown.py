@@ -32,11 +32,12 @@ _DRAWS = frozenset(("replicates", "null", "null_values", "values", "draws", "dis
 
 def one_line(result: Any) -> str:
     """A result as one line with all its fields; of a long array only the size is shown."""
-    shown = (f"{f.name}={_short(getattr(result, f.name))}" for f in fields(result) if f.repr)
+    shown = (f"{f.name}={in_short(getattr(result, f.name))}" for f in fields(result) if f.repr)
     return f"{type(result).__name__}({', '.join(shown)})"
 
 
-def _short(value: Any) -> str:
+def in_short(value: Any) -> str:
+    """A value on one line; of a long array the size."""
     if isinstance(value, np.ndarray) and value.size > _FEW:
         return f"[{' x '.join(map(str, value.shape))} numbers]"
     if isinstance(value, tuple | list | Mapping) and len(value) > _FEW and not hasattr(value, "_fields"):
@@ -61,9 +62,9 @@ def sentence(result: Any) -> Sentence:
     own = getattr(result, "sentence", "")
     if own:
         return Sentence.joined("", [own, "" if own.endswith(".") else "."])
-    if _is_number(getattr(result, "estimate", None)) and hasattr(result, "high"):
+    if not hasattr(result, "value_a") and _is_number(_named(result, "value", "estimate")) and hasattr(result, "high"):
         return estimate_sentence("estimate", result)
-    if _is_number(getattr(result, "difference", None)) and _is_number(getattr(result, "pvalue", None)):
+    if hasattr(result, "value_a") and _is_number(getattr(result, "pvalue", None)):
         p = pvalue(float(result.pvalue), getattr(result, "n_resamples", EXACT))
         a, b = getattr(result, "a", ""), getattr(result, "b", "")
         of = (
@@ -79,21 +80,23 @@ def sentence(result: Any) -> Sentence:
 
 def estimate_sentence(name: str, result: Any) -> Sentence:
     """A sentence with an estimate and the interval of the true value."""
-    said = f"The {name} is {number(float(result.estimate))}"
-    value = measured(said, **{name: float(result.estimate)})
+    estimate = float(_named(result, "value", "estimate"))
+    said = f"The {name} is {number(estimate)}"
+    value = measured(said, **{name: estimate})
     return Sentence.joined("", [value, *_interval(name, result), "."])
 
 
 def difference_sentence(said: str, name: str, result: Any, p: str) -> Sentence:
     """A sentence with the difference of two models, its interval if it has one, and its p-value."""
-    value = measured(f"{said} is {number(result.difference)}", **{name: result.difference})
+    difference = _named(result, "value", "difference")
+    value = measured(f"{said} is {number(difference)}", **{name: difference})
     return Sentence.joined("", [value, *_interval(name, result, f"; {p}")] if _has_ends(result) else [value, f" ({p})"])
 
 
 def _interval(name: str, result: Any, more: str = "") -> list[str]:
     if not _has_ends(result):
         return []
-    level, low, high = getattr(result, "confidence_level", math.nan), float(result.low), float(result.high)
+    level, low, high = _named(result, "level", "confidence_level"), float(result.low), float(result.high)
     said = f" ({percent(level)} interval" if _is_number(level) else " (interval"
     return [Claim(f"{said} {number(low)} to {number(high)}{more})", "interval", metric=name, low=low, high=high)]
 
@@ -122,6 +125,12 @@ def _of_draws(draws: np.ndarray[Any, np.dtype[np.float64]] | None) -> Sentence:
     mean, (low, high) = float(draws.mean()), _middle(draws)
     said = f"The mean of {len(draws):,} draws is {number(mean)}; 95% lie between {number(low)} and {number(high)}."
     return Sentence(said, measured(said, draws=len(draws), mean=mean, low=low, high=high))
+
+
+def _named(result: Any, *names: str) -> Any:
+    """The first of these fields that a result has, or None."""
+    known = {f.name for f in fields(result)}
+    return next((getattr(result, name) for name in names if name in known), None)
 
 
 def _is_number(value: Any) -> bool:
@@ -203,8 +212,8 @@ def _cell(value: Any) -> str:
         return f"{len(value)} entries"
     if isinstance(value, tuple) and value and all(map(_is_number, value)) and not hasattr(value, "_asdict"):
         return ", ".join(_cell(x) for x in value)
-    if all(_is_number(getattr(value, name, None)) for name in ("estimate", "low", "high")):
-        return with_interval(value.estimate, value.low, value.high)
+    if is_dataclass(value) and _is_number(found := _named(value, "value", "estimate")) and hasattr(value, "high"):
+        return with_interval(found, value.low, value.high)
     if isinstance(value, Mapping) or hasattr(value, "to_dict"):
         return "" if _is_table(value) else type(value).__name__
     if hasattr(value, "_asdict"):
@@ -219,13 +228,13 @@ _WIDTH, _HEIGHT, _EDGE = 360, 62, 30
 
 def picture(result: Any) -> Markup | None:
     """A number line with the interval and its estimate, or with the range of the draws and the statistic."""
-    middle: Any = getattr(result, "estimate", getattr(result, "difference", None))
+    middle: Any = _named(result, "value", "estimate", "difference")
     if _is_number(middle) and all(_is_number(getattr(result, name, None)) for name in ("low", "high")):
-        level = getattr(result, "confidence_level", None)
-        dot = "estimate" if hasattr(result, "estimate") else "difference"
+        level = _named(result, "level", "confidence_level")
+        dot = "difference" if hasattr(result, "value_a") else "estimate"
         title = f"grey bar: {percent(level) + ' ' if _is_number(level) else ''}interval; blue dot: {dot}"
         if hasattr(result, "around"):
-            title = f"grey bar: {percent(result.confidence_level)} of values for {result.around}; blue dot: these data"
+            title = f"grey bar: {percent(level)} of values for {result.around}; blue dot: these data"
         return _line(float(result.low), float(result.high), float(middle), title)
     draws = _draws(result)
     if draws is None or not _is_number(getattr(result, "statistic", None)):

@@ -1,0 +1,212 @@
+"""Estimate: unpacking, repr, JSON, equality, old names and pickles of every result with an interval."""
+
+from __future__ import annotations
+
+import ast
+import json
+import pickle
+import warnings
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import calibrary as cal
+from calibrary.base.saved import typed
+from calibrary.inference.result import Estimate
+from each import each
+from paths import ROOT
+from pickled import C, Y
+
+FEW = {"n_resamples": 39, "rng": 0}
+RESULTS = {
+    "estimate": lambda: Estimate(0.2, 0.1, 0.3, 0.95),
+    "inversion": lambda: cal.interval("ece", Y, C, **FEW),
+    "bootstrap": lambda: cal.interval("ks", Y, C, method="basic", **FEW),
+    "several": lambda: cal.interval("cis", Y, C),
+    "chance": lambda: cal.expected_by_chance("ece", Y, C, **FEW),
+    "comparison": lambda: cal.compare("bs", Y, C, 0.8 * C + 0.1, **FEW),
+    "verdict": lambda: cal.verdict("ece < 0.9", Y, C, **FEW),
+}
+#: The classes with ends of their own. This list only becomes shorter: a new result is an Estimate, or holds some.
+_DECLARED = """
+cli/server:MetricAnswer
+cli/server:VerdictAnswer
+data/survival:HorizonGroup
+diagnostics/decisions:DecisionCurve
+diagnostics/ratio:RatioInterval
+evaluation:Row
+grouping/mean_split:_Node
+inference/methods/asymptotic:Ends
+inference/methods/inversion:Inverted
+inference/overall/anytime:AnytimeInterval
+inference/overall/many:Inferred
+inference/overall/sequential:Alternative
+inference/result:ConfidenceInterval
+inference/result:Estimate
+language/judge:JudgedResult
+language/sampled:SampledResult
+metrics/curve/honest:HonestError
+metrics/machinery/option_checks:MetricOption
+plots/axis:Axis
+plots/corp:CorpData
+plots/decision:DecisionData
+plots/decision:MurphyDifference
+plots/grouping:GroupingData
+plots/monitor:PeriodsData
+plots/recalibration:RecalibrationData
+plots/reliability:ReliabilityData
+plots/reliability_map:ReliabilityMapData
+plots/segments:SegmentsData
+plots/selective:RiskCoverageData
+plots/selective:SetCoverageData
+plots/smooth:SmoothData
+plots/uncertainty:DotData
+plots/validation:ValidationData
+reporting/decisions:ThresholdDecision
+reporting/discrimination:Discrimination
+reporting/model:GroupRow
+reporting/parts:Part
+reporting/short:KeyNumber
+reporting/words:Range
+reporting/words:Spread
+scale/stream:WatchedDay
+secondorder/calibration:EnsembleMean
+secondorder/calibration:EnsembleMembers
+secondorder/calibration:EnsembleMixture
+secondorder/detector:Detector
+secondorder/outside:ConfidenceSummary
+secondorder/outside:DetectorGain
+secondorder/outside:RiskWithOutside
+secondorder/spread:EnsembleSpread
+secondorder/uncertainty:EnsembleDecomposition
+secondorder/uncertainty:UncertaintyParts
+shift/curve:ShiftCurve
+shift/target:ShiftResult
+sklearn/display:CalibrationDisplay
+trial/curves:ImputedCurve
+trial/curves:PooledCurve
+trial/effects:Effects
+trial/pooled:CentreRow
+trial/pooled:LeaveOneOut
+trial/pooled:PooledRow
+validation/corrections:IntervalEnds
+validation/result:ValidationRow
+validation/shown:Instability
+"""
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cal.CalibrationWarning)
+        warnings.simplefilter("error", DeprecationWarning)
+        yield
+
+
+def test_results_hold_estimates_instead_of_ends_of_their_own():
+    found, source = set(), ROOT / "src" / "calibrary"
+    for path in source.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                names = {getattr(x.target, "id", "") for x in node.body if isinstance(x, ast.AnnAssign)}
+                if {"low", "high"} <= names:
+                    found.add(f"{path.relative_to(source).with_suffix('').as_posix()}:{node.name}")
+    assert found == set(_DECLARED.split())
+
+
+@each(RESULTS)
+def test_a_result_is_an_estimate_with_its_fields(name):
+    found = RESULTS[name]()
+    assert isinstance(found, Estimate)
+    assert [f.name for f in fields(found)][: len(fields(Estimate))] == [f.name for f in fields(Estimate)]
+    assert tuple(found.confidence_interval) == (found.low, found.high) or np.ndim(found.low)
+    assert found.bootstrap_distribution is found.draws
+
+
+@each(RESULTS)
+def test_a_result_unpacks_as_before(name):
+    found = RESULTS[name]()
+    first, second = (found.value, found.pvalue) if name == "comparison" else (found.low, found.high)
+    one, other = found
+    assert one is first
+    assert other is second
+
+
+@each(RESULTS)
+def test_the_known_fields_are_printed_on_one_line(name):
+    found = RESULTS[name]()
+    said = repr(found)
+    assert said.startswith(f"{type(found).__name__}(value=")
+    assert "\n" not in said
+    assert "nan" not in said
+    assert ("standard_error=" in said) == bool(np.isfinite(found.standard_error).all())
+    assert len(said) < 700
+    assert "<table" in found._repr_html_()
+
+
+@each(RESULTS)
+def test_json_has_every_field_under_its_old_name_too(name):
+    found = RESULTS[name]()
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert {f.name for f in fields(found)} <= set(plain)
+    if name == "several":
+        assert plain["value"] == list(found.value)
+    else:
+        assert plain["value"] == plain["estimate"] == found.value
+        assert plain["level"] == plain["confidence_level"]
+    assert "replicates" not in plain  # arrays are there once
+    for old, new in type(found)._renamed().items():
+        assert plain.get(old) in (None, plain[new]) or plain[old] != plain[old]
+
+
+@each(RESULTS)
+def test_equal_results_are_equal_number_by_number(name):
+    one, two = RESULTS[name](), RESULTS[name]()
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != replace(one, method="another")
+    assert one != replace(one, value=np.asarray(one.value) + 1.0)
+    assert one != one.to_dict()
+    if len(one.draws):
+        assert one != replace(one, draws=one.draws[1:])
+
+
+@each(RESULTS)
+def test_old_names_work_and_warn_once(name):
+    found = RESULTS[name]()
+    for old, new in type(found)._renamed().items():
+        with pytest.warns(DeprecationWarning, match=rf"\.{old} is an old name: use .*\.{new}") as said:
+            assert getattr(found, old) is getattr(found, new)
+        assert len(said) == 1
+
+
+@each(RESULTS)
+def test_pickles_are_equal_also_with_the_old_names(name):
+    found = RESULTS[name]()
+    assert pickle.loads(pickle.dumps(found)) == found
+    old = {new: old for old, new in type(found)._renamed().items()}
+    again = object.__new__(type(found))
+    again.__setstate__({old.get(name, name): value for name, value in vars(found).items()})
+    assert again == found
+
+
+def test_an_inverted_interval_has_no_standard_error():
+    inverted, resampled = RESULTS["inversion"](), RESULTS["bootstrap"]()
+    assert np.isnan(inverted.standard_error)
+    assert np.isfinite(inverted.expected_by_chance)
+    assert resampled.standard_error == pytest.approx(np.std(resampled.draws, ddof=1))
+    row = cal.evaluate(Y, C, metrics=["ece"], intervals=True, **FEW).row("ece")
+    assert row.low is not None
+    assert row.standard_error is None
+
+
+def test_a_saved_comparison_is_read_under_both_names():
+    found = RESULTS["comparison"]()
+    plain = json.loads(json.dumps(found.to_dict()))
+    old = {k: v for k, v in plain.items() if k not in ("value", "level", "draws")}
+    names = {"estimate", "replicates"}
+    assert type(found)(**typed(cal.Comparison, {k: v for k, v in old.items() if k not in names})) == found
+    assert type(found)(**typed(cal.Comparison, plain)) == found
+    with pytest.raises(ValueError, match="must be a number"):
+        typed(cal.Comparison, {**plain, "value": "<b>"})
