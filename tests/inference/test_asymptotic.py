@@ -304,6 +304,21 @@ def test_an_interval_that_is_known_to_miss_has_no_ends_and_says_why():
         cal.plan("cal", width=0.1, law=(1.0, 1.0))
 
 
+def test_resampled_rows_give_no_ends_where_all_labels_are_the_same():
+    """Resamples of twelve events gave Spiegelhalter's z of .95 to .99 an interval without 0."""
+    y, p = np.ones(12, dtype=int), np.linspace(0.9, 0.99, 12)
+    for labels, confidences in ((y, p), (1 - y, 1.0 - p)):
+        found = cal.interval("spiegelhalter", labels, confidences, n_resamples=99, rng=0)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.note.startswith("all labels are the same")
+        table = cal.evaluate(labels, confidences, metrics=["spiegelhalter"], intervals=True, n_resamples=99, rng=0)
+        assert "no interval: all labels are the same" in table.row("spiegelhalter").note
+    two = cal.interval("spiegelhalter", np.r_[y, 0], np.r_[p, 0.9], n_resamples=99, rng=0)
+    assert two.low < two.high
+    assert cal.interval("ece", y, p, n_resamples=99, rng=0).high > 0.1  # redrawn labels show both
+
+
 # -- one number of Cox's result --------------------------------------------------------------------
 
 PARTS = ("calibration intercept", "cis.slope", "calibration-in-the-large")

@@ -33,6 +33,8 @@ _FEW_ROWS = 2000
 _MANY_ROWS = 20_000
 #: The caution for an error that grows from a perfect value, if labels cannot be drawn.
 MAY_MISS = "rows are resampled, and the interval may miss a true value near the perfect one"
+#: Why resampled rows give no ends: they would be far too close.
+ONE_LABEL = "all labels are the same, and resampled rows never show another one"
 #: Asymptotic formulas with better coverage than the bootstrap.
 _RATIOS = ("observed over expected", "expected over observed")
 
@@ -83,8 +85,11 @@ def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False
         table = celled(drawn)
     drawn = table or drawn
     if isinstance(method, str) and method == "auto":
+        method, note = chosen(drawn, brief=brief)
         no_ends = "" if statistic.entry is None else statistic.entry.no_ends
-        return Choice(drawn, *chosen(drawn, brief=brief), table is not None, no_ends)
+        if method == "basic" and statistic.sample.p.class_share.max() == 1.0:
+            no_ends = no_ends or ONE_LABEL
+        return Choice(drawn, method, note, table is not None, no_ends)
     if isinstance(method, str) and method == "triangle" and not drawn.sample.grouped:
         triangle.check(drawn)
     jackknifed = drawn.sample.grouped and isinstance(method, str) and method == "studentized"

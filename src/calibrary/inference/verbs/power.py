@@ -210,7 +210,8 @@ def sample_size(metric: str, error: float, *, power: float = 0.8, rng: Any = 0, 
     """
     if not 0.0 < power < 1.0:
         raise RefusedError(f"power={power!r} is outside (0, 1): 0.8 is usual")
-    seed, tried, n = seed_of(rng), [], 32
+    tried: list[Power] = []
+    seed, n = seed_of(rng), 32
 
     def at(n: int) -> Power:
         # every number of rows has draws of its own, so that their errors are averaged
