@@ -13,6 +13,7 @@ import calibrary as cal
 from calibrary.inference.overall import anytime
 from calibrary.inference.overall.anytime import LAMBDAS, NUMBERS, Counts, Foreseen, intervals
 from calibrary.inference.overall.sequential import ALTERNATIVES, PLAIN, Mixture, changes
+from each import amount
 
 
 def counted(c: np.ndarray, y: np.ndarray) -> Counts:
@@ -74,9 +75,9 @@ def test_a_wrong_plan_keeps_the_level_and_widens() -> None:
 
 
 def test_the_intervals_hold_at_every_look_together() -> None:
-    """Forty streams of 5 looks whose truth is not calibrated: at most a few ever leave it."""
+    """Of streams of 5 looks whose truth is not calibrated at most a few ever leave it."""
     left = dict.fromkeys(NUMBERS, 0)
-    for seed in range(40):
+    for seed in range(amount(16, 40)):
         rng = np.random.default_rng(seed)
         c = np.clip(np.round(rng.beta(1, 2, 2000), 1), 0.05, 0.95)
         m = scipy.special.expit(0.3 + 0.8 * scipy.special.logit(c))
@@ -94,7 +95,7 @@ def test_the_intervals_hold_at_every_look_together() -> None:
             out |= {name for name, t in true.items() if not found[name].low <= t <= found[name].high}
         for name in out:
             left[name] += 1
-    assert max(left.values()) <= 4
+    assert max(left.values()) <= amount(3, 4)
     assert min(found["slope"].high, 1.0) < 1.0  # and in the end a wrong slope is known to be wrong
 
 

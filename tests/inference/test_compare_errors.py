@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
+from each import amount
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def test_the_method_that_auto_chooses(id, method):
 @pytest.mark.parametrize("method", ["joint", "basic", "percentile", "bc", "normal"])
 def test_the_pvalue_agrees_with_the_interval_at_any_level(method):
     decided = set()
-    for seed in range(12):
+    for seed in range(0, 12, amount(2, 1)):
         y, a, b = models(seed, n=120, slope=1.5 + seed / 3)
         id = "ece" if method == "joint" else "bs"
         for level in (0.9, 0.95):
@@ -71,15 +72,15 @@ def test_it_covers_the_difference_where_the_bootstrap_does_not():
 
 @pytest.mark.parametrize("metric", ["ece", "ecce_mad"])
 def test_models_with_errors_of_one_direction_are_told_apart(metric):
-    found = 0
-    for seed in range(20):
+    found, samples = 0, amount(8, 20)
+    for seed in range(samples):
         y, q, _ = models(seed, n=2600)
         worse, better = (expit(slope * logit(q)) for slope in (1.5, 1.25))
         r = cal.compare(metric, y, worse, better, n_resamples=199, rng=seed)
         found += r.low > 0
         truth = [cal.inference.draw.population.population(_statistic(y, p, metric), q)[0] for p in (worse, better)]
         assert r.low <= truth[0] - truth[1] <= r.high
-    assert found >= 15
+    assert found >= 0.75 * samples
 
 
 def test_equal_and_nearly_equal_models():

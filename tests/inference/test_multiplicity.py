@@ -12,6 +12,7 @@ import calibrary as cal
 from calibrary.base.errors import collected_warnings
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue
+from each import amount
 
 SCORES = {
     "bs", "rbs", "nll", "fl", "sr", "dss", "mae", "pwe", "l1eps", "pss", "ps", "pls", "sf1", "rps", "sarps", "wsmcs",
@@ -115,8 +116,8 @@ def test_too_few_draws_for_the_level_are_refused_with_the_number_needed():
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_family_wise_error_on_calibrated_samples(k):
-    """200 small samples: 5% of them, with Monte Carlo error, have any adjusted p-value below 0.05."""
-    rng, alarms, n_samples = np.random.default_rng(k), 0, 200
+    """Of many small samples 5%, with Monte Carlo error, have any adjusted p-value below 0.05."""
+    rng, alarms, n_samples = np.random.default_rng(k), 0, amount(60, 200)
     metrics = ["bs", "nll", "ece", "ace", "ks", "kuiper", "spiegelhalter", "mdca", "mae", "eo", "mce"]
     for _ in range(n_samples):
         if k == 2:
