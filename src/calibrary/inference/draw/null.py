@@ -26,8 +26,9 @@ from calibrary.inference.draw.resampling import (
     standard_errors,
 )
 from calibrary.inference.draw.statistic import Statistic, as_statistic, safe_workers, together
+from calibrary.lookup import catalogue
 from calibrary.maps import mapped
-from calibrary.metrics.machinery.declare import METHODS, Entry, Result, TestResult, refuse_settings_beside
+from calibrary.metrics.machinery.declare import METHODS, TESTS, Entry, Result, TestResult, refuse_settings_beside
 from calibrary.metrics.machinery.shown import CALIBRATED
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
@@ -78,7 +79,8 @@ class MonteCarloResult(TestResult):
     ----------
     statistic, pvalue : the metric; (1 + number of redraws at least as extreme) / (n_resamples + 1), never 0. A metric
         with several values has one p-value: the largest value, in standard deviations from its null mean, is
-        compared with the largest of every redraw
+        compared with the largest of every redraw; for "cis" also the offset with slope 1, because intercept and slope
+        of few events may vary so much that they hide it
     pvalues : the p-value of each value by itself, for a metric with several values
     standard_error : Monte Carlo error of the p-value
     null_mean, null_sd : the metric on calibrated predictions with these confidences
@@ -164,9 +166,14 @@ class MonteCarlo:
                 return replace(
                     summarized(table.observed, drawn, tail, self.name, "cells"), statistic=float(statistic.observed[0])
                 )
-        observed, drawn = self.redraw([statistic])
-        drawn.say_failures()
-        return replace(summarized(observed, drawn, tail, self.name), around=self.around)
+        beside = catalogue[TESTS[entry.id].beside] if entry.id in TESTS and TESTS[entry.id].beside else None
+        more = [] if beside is None else [as_statistic(beside, statistic.sample, question, redrawn=self.keeps_rows)]
+        observed, drawn = self.redraw([statistic, *more])
+        k = len(statistic.observed)
+        found = replace(drawn, values=drawn.values[:, :k])
+        found.say_failures()
+        made = replace(summarized(observed[:k], found, tail, self.name), around=self.around)
+        return replace(made, pvalue=joint_pvalue(observed, drawn.values, tail)) if more else made
 
     @property
     def around(self) -> str:
@@ -222,10 +229,10 @@ def _mapped(calibration_map: Any, sample: Sample) -> Array:
     return mapped(calibration_map, sample.p)
 
 
-def pvalues(observed: Array, values: Array, alternative: str) -> Array:
-    """The Monte Carlo p-value of each column, from its replicates that are defined."""
+def pvalues(observed: Array, values: Array, alternative: str, of_all: bool = False) -> Array:
+    """The Monte Carlo p-value of each column, from its replicates that are defined, or ``of_all`` replicates."""
     one_of("alternative", alternative, ALTERNATIVES)
-    n = (~np.isnan(values)).sum(axis=0)
+    n = np.full(len(observed), len(values)) if of_all else (~np.isnan(values)).sum(axis=0)
     upper = (1.0 + (values >= observed - slack(observed)).sum(axis=0)) / (n + 1.0)
     lower = (1.0 + (values <= observed + slack(observed)).sum(axis=0)) / (n + 1.0)
     if alternative == "two-sided":
@@ -239,19 +246,22 @@ def joint_pvalue(observed: Array, values: Array, alternative: str) -> float:
     """One p-value for several values: the most extreme value is compared with the most extreme of every redraw.
 
     Values are standardized by their mean and standard deviation over the redraws. An undefined redraw is never extreme,
-    and a value that does not vary is ignored if another one varies. If none varies, the result is the smallest p-value
-    times the number of values.
+    also where nearly all are undefined or equal: such values are compared one by one, and the smallest p-value is
+    multiplied by their number, and by 2 beside values that vary.
     """
-    spread = standard_errors(values)
-    tested = np.isfinite(spread) & (spread > 0.0) & ~np.isnan(observed)
+    spread, known = standard_errors(values), ~np.isnan(observed)
+    tested = np.isfinite(spread) & (spread > 1e-12 * np.abs(means(values))) & known
+    each = np.ones(0)
+    if (known & ~tested).any():
+        each = pvalues(observed[known & ~tested], values[:, known & ~tested], alternative, of_all=True)
+    alone = float(min(1.0, len(each) * each.min())) if len(each) else float("nan")
     if not tested.any():
-        each = pvalues(observed, values, alternative)
-        each = each[~np.isnan(each)]
-        return float(min(1.0, len(each) * each.min())) if len(each) else float("nan")
+        return alone
     z = (np.vstack([observed, values]) - means(values))[:, tested] / spread[tested]
     away = np.abs(z) if alternative == "two-sided" else z if alternative == "greater" else -z
     largest = np.where(np.isnan(away), -np.inf, away).max(axis=1)
-    return float((1.0 + np.sum(largest[1:] >= largest[0] - slack(largest[0]))) / (len(values) + 1.0))
+    joint = float((1.0 + np.sum(largest[1:] >= largest[0] - slack(largest[0]))) / (len(values) + 1.0))
+    return min(1.0, 2.0 * min(alone, joint)) if alone < 1.0 else joint
 
 
 def summarized(

@@ -215,7 +215,7 @@ def cox_intercept_slope(
     return _with_weights(result, used, weight_type)
 
 
-@calibration_test("cis")
+@calibration_test("cis", beside="calibration_in_the_large")
 def cox_intercept_slope_test(
     view: Predictions,
     *,
@@ -225,6 +225,8 @@ def cox_intercept_slope_test(
     **common: Unpack[Common],
 ) -> CoxTestResult:
     """Likelihood-ratio test of calibration: intercept 0 and slope 1.
+
+    Where labels are redrawn (few expected events), intercept, slope and calibration in the large are compared together.
 
     Parameters
     ----------

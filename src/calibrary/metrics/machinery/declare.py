@@ -328,6 +328,7 @@ class OwnTest:
     trusted: Trust
     simulated: bool
     closed_form: Mapping[str, Any] = field(default_factory=dict)
+    beside: str = ""
 
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """Run the test with its own null distribution."""
@@ -353,6 +354,7 @@ def calibration_test(
     trusted: Trust = _ENOUGH_UNCERTAIN,
     simulated: bool = False,
     closed_form: Mapping[str, Any] | None = None,
+    beside: str = "",
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
     """Make the hypothesis test of metric ``id`` from a function of one view that returns a TestResult.
 
@@ -363,7 +365,8 @@ def calibration_test(
     ``trusted(view, options)`` returns whether the null distribution has the nominal level on such data, for
     ``method="auto"``: True if it holds for any sample, False if redrawn labels should always replace it. ``simulated``
     means that the p-value is not a formula: the test draws, or is a bound; ``closed_form`` then contains the options
-    that select a formula, if there is one, for ``method="asymptotic"``.
+    that select a formula, if there is one, for ``method="asymptotic"``. ``beside`` names a number that is compared with
+    its redraws together with those of the metric.
     """
 
     def decorate(formula: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
@@ -375,7 +378,7 @@ def calibration_test(
         )
         function = public(formula, entry, functools.partial(run_test, entry), front)
         function.entry = entry  # type: ignore[attr-defined]
-        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated, closed_form or {})
+        TESTS[id] = OwnTest(formula, combine, joint, function, trusted, simulated, closed_form or {}, beside)
         return function  # type: ignore[return-value]
 
     return decorate

@@ -576,6 +576,9 @@ class Test(Protocol):
     @property
     def closed_form(self) -> Mapping[str, Any]: ...
 
+    @property
+    def beside(self) -> str: ...
+
     def run(self, entry: Entry, data: Data, question: Question) -> Any:
         """Run the test with its own null distribution."""
 
