@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, expit, ndtr, ndtri
 
-from calibrary.inference.draw.members import RedrawnTruths
-from calibrary.inference.methods.members import exchanged_pvalue
+from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue
 from calibrary.secondorder.calibration import (
     HowAsked,
     cox,

@@ -29,10 +29,10 @@ from calibrary.data.lens import as_lens
 from calibrary.data.sample import Sample, sample_of
 from calibrary.inference.draw.statistic import Statistic, as_statistic
 from calibrary.inference.draw.waiting import WATCHED, progress_of
+from calibrary.inference.methods.drawn import Inferred, infer_many
 from calibrary.inference.methods.multiplicity import ADJUSTMENTS, STEP_DOWN
-from calibrary.inference.overall.imputed_table import evaluated
-from calibrary.inference.overall.many import Inferred, infer_many
-from calibrary.inference.verbs.imputed import completed, refuse_beside_imputations
+from calibrary.inference.verbs.imputed import completed, evaluated, refuse_beside_imputations
+from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.facts import FAMILIES
@@ -316,7 +316,9 @@ def evaluate(
         same = {"metrics": metrics, "lens": lens, "average": average, "r": r, "progress": progress}
         table_of = functools.partial(evaluate, **same, **inputs)
         draws = {"n_resamples": n_resamples, "confidence_level": confidence_level, "rng": rng}
-        return evaluated(completed(y_true, y_prob, imputations, keywords), table_of, inputs, intervals, draws)  # type: ignore[no-any-return]
+        one = functools.partial(interval, **draws) if intervals else None
+        parts = completed(y_true, y_prob, imputations, keywords)
+        return evaluated(parts, table_of, inputs, one, confidence_level)  # type: ignore[no-any-return]
     data = as_data(y_true, y_prob, keywords)
     question = Question(
         options=inputs, lens=lens, average=average, r=r, weight_type=weight_type, confidence_level=confidence_level,

@@ -17,7 +17,7 @@ import calibrary as cal
 from calibrary.data import sample as drawing
 from calibrary.data.sample import drawn_labels, sample_of
 from calibrary.inference.draw import resampling, statistic, waiting
-from calibrary.inference.draw.fast import fast
+from calibrary.inference.draw.statistic import fast
 from calibrary.inference.methods import bootstrap
 from calibrary.inference.methods.multiplicity import rank_pvalues, step_down_min_p
 from calibrary.metrics.machinery.measure import measure, numbers, views_of

@@ -97,7 +97,7 @@ def test_min_p_and_holm_say_that_they_cannot_reject():
     for adjust in ("min-p", "holm"):
         statistics = [cal.inference.draw.statistic.as_statistic(id, *asked) for id, asked in prepared(y, c)]
         with collected_warnings() as said:
-            cal.inference.overall.many.infer_many(
+            cal.inference.methods.drawn.infer_many(
                 statistics, statistics[0].question.changed(n_resamples=39, adjust=adjust, rng=0), intervals=False
             )
         assert any("cannot reject any of 6 metrics with n_resamples=39: use at least 120" in text for text in said)

@@ -10,7 +10,7 @@ import pytest
 import calibrary as cal
 from calibrary.base.errors import collected_warnings
 from calibrary.inference.draw.statistic import as_statistic, read_call
-from calibrary.inference.methods.units import _with_residuals
+from calibrary.inference.methods.triangle import _with_residuals
 from calibrary.lookup import catalogue
 from calibrary.numerics.draw import generator
 

@@ -16,8 +16,8 @@ from calibrary.data import as_data
 from calibrary.evaluation import Evaluation, Row
 from calibrary.inference import decide
 from calibrary.inference.draw.look import look_at
+from calibrary.inference.draw.redraws import beyond_chance
 from calibrary.inference.methods.multiplicity import adjust_pvalues
-from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.reporting import words
 
 

@@ -12,8 +12,7 @@ from scipy.stats import f as f_law
 
 import calibrary as cal
 from calibrary.base.claims import RULES
-from calibrary.inference.draw.members import RedrawnTruths
-from calibrary.inference.methods.members import exchanged_pvalue, redrawn_pvalue
+from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue, redrawn_pvalue
 from calibrary.secondorder.calibration import cox, judged_mean, mixture_weights, slope_of
 from calibrary.secondorder.given import given
 from calibrary.secondorder.spread import CANNOT, _fitted, judged_spread, spread_of

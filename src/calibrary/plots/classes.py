@@ -9,7 +9,7 @@ from calibrary.base.text import for_figure
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import predictions
 from calibrary.inference.draw.look import look_at
-from calibrary.inference.overall.simultaneous import beyond_chance
+from calibrary.inference.draw.redraws import beyond_chance
 from calibrary.plots import style
 from calibrary.plots.axis import square, together
 from calibrary.plots.data import CHECKED

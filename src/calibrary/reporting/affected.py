@@ -21,9 +21,9 @@ from calibrary.data.matches import ByCategory
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.segments import FEW_VALUES, MISSING, Column, known_values, measures, partitions, ranges_of
 from calibrary.inference.draw.look import headline_view, look_at
+from calibrary.inference.draw.redraws import beyond_chance
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision
-from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.measure import measure
 from calibrary.metrics.segments import SegmentsTestResult, multicalibration_error_test

@@ -19,9 +19,9 @@ from calibrary.diagnostics.direction import confidence_direction
 from calibrary.evaluation import Evaluation, Row
 from calibrary.grouping import group
 from calibrary.inference.draw.look import Look, look_at
+from calibrary.inference.draw.redraws import beyond_chance
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.overall.decision import Decision, certain_cases
-from calibrary.inference.overall.simultaneous import beyond_chance
 from calibrary.lookup import catalogue
 from calibrary.metrics.curve.cox import CoxResult, cox_intercept_slope
 from calibrary.question import Question

@@ -11,9 +11,8 @@ import scipy
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.numbers import counted, ends, number, percent, pvalue, with_interval
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, cells_by, exchanged_pvalue
+from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.inference.overall.decision import decide
 from calibrary.inference.verbs.interval import interval

@@ -17,9 +17,8 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import extra
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.draw.resampling import alpha_of
-from calibrary.inference.methods.members import Judged, cells_by, exchanged_pvalue, redrawn_pvalue
+from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue, redrawn_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import shuffled

@@ -21,7 +21,7 @@ from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.inversion import Inversion
 from calibrary.inference.methods.studentized import Studentized
-from calibrary.inference.methods.units import JACKKNIFE, unit_way
+from calibrary.inference.methods.triangle import JACKKNIFE, unit_way
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.declare import refuse_settings_beside
 from calibrary.numerics.draw import generator

@@ -10,16 +10,15 @@ If the truth of a row is one of its members, labels are drawn from one randomly 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrary.data.checks import Array, Indices
-from calibrary.inference.draw.members import RedrawnTruths
 from calibrary.inference.methods.multiplicity import step_down_max_t
-from calibrary.numerics.draw import coin_signs, generator
+from calibrary.numerics.draw import batches, coin_signs, generator
 
 #: The smallest number of rows in a cell.
 LEAST_IN_CELL = 20
@@ -131,3 +130,52 @@ def cells_by(first: Array, second: Array | None, n: int, most: tuple[int, int]) 
 def _by_rank(x: Array, parts: int) -> Indices:
     edges = np.quantile(x, np.arange(1, parts) / parts) if len(x) else np.empty(0)
     return np.searchsorted(edges, x, side="right").astype(np.intp)
+
+
+# -- truths drawn from the members --------------------------------------------------------------------
+
+#: The number of random numbers drawn at a time.
+_LABELS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class RedrawnTruths:
+    """For each row a randomly drawn member, and as many labels drawn from it as the row has.
+
+    Attributes
+    ----------
+    p : (rows, members, columns) probabilities; one column is that of class 1
+    labels : (rows,) number of labels
+    weight : (rows,)
+    by_others : whether a row is compared with the other members only, rather than with all members
+    """
+
+    p: Array
+    labels: Indices
+    weight: Array
+    by_others: bool
+
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> Iterator[tuple[Indices, Array]]:
+        """Batches of member indices, (draws, rows), and counts of labels, (draws, rows, columns)."""
+        n, m, columns = self.p.shape
+        flat = self.p.reshape(n * m, columns)
+        row = np.arange(n)
+        for size in batches(n_resamples, max(1, _LABELS_AT_ONCE // (n * columns))):
+            place = rng.integers(0, m, (size, n)) + m * row
+            if columns == 1:
+                chance = flat[:, 0].take(place)
+                counts = _ones(chance, self.labels, rng)[..., None]
+            else:
+                counts = rng.multinomial(self.labels, flat[place]).astype(np.float64)
+            yield (place if self.by_others else np.broadcast_to(row, place.shape)), counts
+
+
+def _ones(chance: Array, labels: Indices, rng: np.random.Generator) -> Array:
+    """The number of labels that are 1."""
+    most = int(labels.max())
+    if most > 4:
+        return rng.binomial(labels, chance).astype(np.float64)
+    found = np.zeros(chance.shape)
+    for each in range(most):
+        found += (rng.random(chance.shape) < chance) & (labels > each)
+    return found

@@ -39,7 +39,7 @@ from calibrary.inference.methods import bootstrap, studentized, triangle
 from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.methods.joint import ALONE, Joint, Side
 from calibrary.inference.methods.multiplicity import adjust_pvalues
-from calibrary.inference.methods.units import why_not_flipped
+from calibrary.inference.methods.triangle import why_not_flipped
 from calibrary.inference.result import Estimate
 from calibrary.metrics.machinery.measure import automatic, measure, said_bins
 from calibrary.numerics.draw import generator, seed_of

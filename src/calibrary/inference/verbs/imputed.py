@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.scales import how, on_scale, poolable, scale_of
 from calibrary.inference.ranges import range_of
 from calibrary.inference.result import IntervalResult
+from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Result
 from calibrary.question import PLAIN
 
@@ -189,3 +190,38 @@ def rubin(q: Array, u: Array, nu: float, scale: str) -> RubinResult:
     r = extra / within
     fmi = (r + 2.0 / (df + 3.0)) / (r + 1.0)
     return RubinResult(m, scale, float(q.mean()), math.sqrt(total), within, between, total, df, fmi, q)
+
+
+# -- tables of many metrics ---------------------------------------------------------------------------
+
+
+def evaluated(
+    parts: list[Predictions],
+    table_of: Callable[[Predictions], Any],
+    options: Mapping[str, Any],
+    one: Callable[..., IntervalResult] | None,
+    level: float,
+) -> Any:
+    """The table of the first data set with pooled values; metrics that cannot be pooled are named in ``skipped``.
+
+    ``table_of`` evaluates one data set, and ``one`` makes the interval of one metric there, if intervals are wanted.
+    """
+    tables = [table_of(part) for part in parts]
+    rows, skipped = [], dict(tables[0].skipped)
+    for row in tables[0].rows:
+        try:
+            entry = poolable(row.label, "averaged over imputations")
+            if one is not None:
+                own = {name: value for name, value in options.items() if name in entry.options}
+                found = rubin_interval(entry.key, parts, own, one, level)
+                numbers = {"low": found.low, "high": found.high, "standard_error": found.standard_error}
+                rows.append(replace(row, value=found.value, **numbers, method="rubin", note=found.note))
+                continue
+        except RefusedError as error:
+            skipped[row.label] = str(error)
+            continue
+        scale = scale_of(catalogue[row.label].key)
+        each = scale.to(np.array([table.row(row.id, row.part).value for table in tables]))
+        rows.append(replace(row, value=float(scale.back(each.mean()))))
+    used = {"imputations": len(parts), **({"confidence_level": level} if one is not None else {})}
+    return replace(tables[0], rows=tuple(rows), skipped=skipped, settings=used)

@@ -12,7 +12,7 @@ from calibrary.base.errors import RefusedError, refuse_unknown, warn
 from calibrary.data import Data, is_data
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.statistic import as_statistic, read_call
-from calibrary.inference.methods.units import unit_test
+from calibrary.inference.methods.triangle import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
 from calibrary.lookup.study_findings import too_few
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
