@@ -24,7 +24,10 @@ MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"
 #: Modules that were new in 0.3 and have moved since.
 SINCE_0_3 = {
     "calibrary.base.plain", "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.data.replicate",
-    "calibrary.diagnostics.neighbors", "calibrary.inference.overall.drift", "calibrary.inference.verbs.band",
+    "calibrary.diagnostics.neighbors", "calibrary.inference.draw.fast", "calibrary.inference.draw.members",
+    "calibrary.inference.methods.units", "calibrary.inference.overall.drift",
+    "calibrary.inference.overall.imputed_table", "calibrary.inference.overall.many",
+    "calibrary.inference.overall.simultaneous", "calibrary.inference.verbs.band",
     "calibrary.inference.verbs.gate", "calibrary.language.stream", "calibrary.lookup.curve_names",
     "calibrary.lookup.measured_coverage", "calibrary.maps.cumulative_spline", "calibrary.maps.order_preserving",
     "calibrary.maps.prevalence", "calibrary.metrics.bins.gap_forms", "calibrary.metrics.bins.neighbors",
