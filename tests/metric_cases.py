@@ -11,11 +11,17 @@ ENTRIES = list(cal.catalogue.values())
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
 
+def drawn(n=300, seed=0, decimals=None, *, law=(0.7, 0.9), truth=lambda c: c):
+    """Labels that are 1 with the chance ``truth(c)``, and confidences c of a beta law."""
+    rng = np.random.default_rng(seed)
+    c = rng.beta(*law, n)
+    c = c if decimals is None else np.round(c, decimals)
+    return (rng.random(n) < truth(c)).astype(int), c
+
+
 def binary(n=90, seed=0, decimals=2):
     """Over-confident predictions with ties."""
-    rng = np.random.default_rng(seed)
-    c = np.round(rng.beta(0.7, 0.9, n), decimals)
-    return (rng.random(n) < 0.15 + 0.7 * c).astype(int), c
+    return drawn(n, seed, decimals, truth=lambda c: 0.15 + 0.7 * c)
 
 
 def multi(n=90, k=4, seed=0):

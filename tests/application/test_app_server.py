@@ -262,7 +262,7 @@ def test_all_files_together_have_a_limit(tmp_path):
         yield b"x" * 60
 
     async def dropped():
-        uploads = Uploads(PrivateFolder(tmp_path), AppLimits(100, 100))
+        uploads = Uploads(PrivateFolder(tmp_path), AppLimits(60, 100))  # the first is as large as one may be
         first = await uploads.add("a", content())
         with pytest.raises(TooLargeError, match="all files together"):
             await uploads.add("b", content())

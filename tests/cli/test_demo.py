@@ -13,6 +13,7 @@ from calibrary.cli.demo import EXAMPLES
 from calibrary.cli.main import app
 
 
+@pytest.mark.usefixtures("outlined")
 def test_the_demo_prints_answer_picture_and_next_command(tmp_path):
     done = CliRunner().invoke(app, ["demo", "-o", str(tmp_path), "--resamples", "39"])
     assert done.exit_code == 0, done.output

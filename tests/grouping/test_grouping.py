@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,15 +28,12 @@ from calibrary.grouping import (
 )
 from calibrary.grouping.cross_validated import FirstValues
 from golden import arrays, parts
+from metric_cases import drawn
 
 DECIMALS = np.round(np.arange(101) / 100, 2)
 
 
-def sample(n=300, seed=0, decimals=None):
-    rng = np.random.default_rng(seed)
-    c = rng.beta(0.7, 0.9, n)
-    c = c if decimals is None else np.round(c, decimals)
-    return (rng.random(n) < c**1.3).astype(int), c
+sample = partial(drawn, truth=lambda c: c**1.3)
 
 
 def index_of(grouping, c, y=None, w=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from calibrary.numerics.smooth import loess
 from calibrary.numerics.solve import knots
 from calibrary.numerics.solve.lipschitz import lipschitz_maximum
 from calibrary.numerics.sums.windows import decayed_sums
+from metric_cases import drawn
 
 #: One metric for every loop, with the size and type of data for which the loop is used.
 METRICS = [
@@ -23,10 +25,7 @@ METRICS = [
 ]  # fmt: skip
 
 
-def sample(n, seed=0, decimals=16):
-    rng = np.random.default_rng(seed)
-    c = rng.beta(0.8, 0.8, n).round(decimals)
-    return (rng.random(n) < c**1.3).astype(int), c
+sample = partial(drawn, law=(0.8, 0.8), truth=lambda c: c**1.3)
 
 
 def both(monkeypatch, compute):

@@ -13,16 +13,14 @@ from calibrary.data.stacked import stack
 from calibrary.grouping import CrossValidated, EqualWidth, MeanSplit, MonotonicSweep, group
 from calibrary.maps.piecewise import Binned
 from golden import arrays
+from metric_cases import drawn
 
 NORMS = (1, 2, 3.5, np.inf)
 BINNINGS = ("width", "mass", "area", "unique", "points", "sweep")
 
 
 def sample(n=200, seed=0, decimals=None):
-    rng = np.random.default_rng(seed)
-    c = rng.beta(0.7, 0.9, n)
-    c = c if decimals is None else np.round(c, decimals)
-    return (rng.random(n) < c**1.4).astype(int), c
+    return drawn(n, seed, decimals, truth=lambda c: c**1.4)
 
 
 def multi(n=200, k=4, seed=0):

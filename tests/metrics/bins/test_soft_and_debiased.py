@@ -16,15 +16,13 @@ from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import nearest_windows
 from calibrary.metrics.bins.debiased import debiased_calibration_test
 from golden import arrays, weights_of
+from metric_cases import drawn
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
 
 def data(n=60, seed=0, decimals=None):
-    rng = np.random.default_rng(seed)
-    c = rng.beta(0.7, 0.9, n)
-    c = c if decimals is None else np.round(c, decimals)
-    return (rng.random(n) < 0.2 + 0.6 * c).astype(int), c
+    return drawn(n, seed, decimals, truth=lambda c: 0.2 + 0.6 * c)
 
 
 # -- soft bins ---------------------------------------------------------------------------------------

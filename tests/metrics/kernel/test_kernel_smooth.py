@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,14 +23,12 @@ from calibrary.kernels import (
 from calibrary.maps import as_map
 from each import amount
 from golden import arrays, assert_close, parts
+from metric_cases import drawn
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
 
 
-def sample(n=300, seed=0, decimals=17):
-    rng = np.random.default_rng(seed)
-    c = np.round(rng.beta(0.6, 0.7, n), decimals)
-    return (rng.random(n) < 0.2 + 0.5 * c).astype(int), c
+sample = partial(drawn, law=(0.6, 0.7), truth=lambda c: 0.2 + 0.5 * c)
 
 
 @pytest.fixture(params=["random", "ties", "extremes"])
