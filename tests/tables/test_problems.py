@@ -126,6 +126,23 @@ def test_a_first_line_of_numbers_is_a_row_that_would_be_lost(tmp_path):
     assert read_predictions(tmp_path / "b.csv", label="0", prob="1").models["1"].tolist() == [0.5, 0.2, 0.3]
 
 
+def test_a_few_other_labels_are_left_out_by_an_option_and_many_are_classes(tmp_path):
+    rows = [f"{'no' if i % 2 else 'yes'},0.{1 + i % 8}" for i in range(40)]
+    for others, said in ((5, r"--drop-label \('unknown'\)"), (15, "one column per class, or a --label that says")):
+        (tmp_path / "a.csv").write_text("\n".join(["y,p", *rows, *["unknown,0.5"] * others]))
+        with pytest.raises(InputError, match=said):
+            read_predictions(tmp_path / "a.csv", label="y", prob="p")
+
+
+def test_log_probabilities_are_not_taken_for_logits(tmp_path):
+    """Every number is below 0, and the logistic function of a log probability is no probability that anyone meant."""
+    (tmp_path / "a.csv").write_text(
+        "correct,logprob\n" + "\n".join(f"{i % 2},-{0.1 * (1 + i % 9):.1f}" for i in range(40))
+    )
+    with pytest.raises(InputError, match="if 'logprob' holds log probabilities, write exp of it"):
+        read_predictions(tmp_path / "a.csv")
+
+
 def test_the_terminal_shows_the_table_line_by_line_and_options_are_checked_first(messy):
     def run(*words):
         called = [sys.executable, "-m", "calibrary", "report", *words]

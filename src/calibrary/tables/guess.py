@@ -154,7 +154,9 @@ def model_columns(
     if guess is None and look is not None:
         guess = _probabilities_by_content(look(), label, free)
     if guess is None:
-        raise InputError(f"no column looks like a probability: name it with --prob; the columns are {some(names)}")
+        logs = [n for n, found in (look() if look is not None else {}).items() if n in free and found.logits]
+        remedy = f"if {logs[0]!r} holds log probabilities, write exp of it" if logs else "name it with --prob"
+        raise InputError(f"no column looks like a probability: {remedy}; the columns are {some(names)}")
     notes.append(guess)
     columns = list(guess.columns)
     return {_prefix(columns[0]) if len(columns) > 1 else columns[0]: columns}
@@ -257,7 +259,7 @@ def _probabilities_by_content(facts: Mapping[str, ColumnFacts], label: str, free
         single = [
             ([n], "the only column of decimal numbers on both sides of 0: they are taken as logits", "logits")
             for n, found in there.items()
-            if found.logits
+            if found.logits and found.numbers.max() > 0.0
         ]
     return _chosen([*((block, _ROWS_SUM, "") for block in blocks), *single])
 

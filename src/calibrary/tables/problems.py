@@ -17,6 +17,7 @@ from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import Columns
 from calibrary.tables.values import (
+    FEW_OTHERS,
     as_word,
     hint,
     is_missing,
@@ -29,8 +30,6 @@ from calibrary.tables.values import (
 
 #: So many rows of each problem are named, and a column with more labels than this is no column of labels.
 _SHOWN, _MOST_LABELS = 3, 20
-#: Labels beyond two in more than this share of rows are classes, not words for a missing label.
-_FEW = 0.2
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ def _of_labels(
         frequent = np.argsort(-counts, kind="stable")[:2]
         expected = next((s for s in ({"0", "1"}, {"-1", "1"}) if s <= set(distinct)), set(distinct[frequent].tolist()))
         others = sum(n for word, n in zip(distinct.tolist(), counts.tolist(), strict=True) if word not in expected)
-        if len(distinct) > _MOST_LABELS or others > _FEW * there.sum():
+        if len(distinct) > _MOST_LABELS or others > FEW_OTHERS * there.sum():
             what = f"{len(distinct):,} labels beside one column of probabilities"
             remedy = "one column for each class with --prob, or another --label"
             yield from problem(label, what, there, remedy)

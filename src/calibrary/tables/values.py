@@ -20,6 +20,8 @@ from calibrary.tables.table import Columns
 
 #: A column with more labels than this probably holds no labels.
 _MOST_LABELS = 20
+#: Labels beyond two in more than this share of rows are classes, not words for a missing label.
+FEW_OTHERS = 0.2
 _POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct", "right")
 
 
@@ -239,9 +241,13 @@ def class_labels(
         return _positions(distinct, member, candidate), tuple(candidate)
     if len(distinct) > 2:
         more = f"{len(distinct):,} different labels ({some(distinct, 4)})"
-        remedy = "name one column per class"
+        counts = np.bincount(member)
+        others = [str(distinct[j]) for j in np.argsort(-counts, kind="stable")[2:]]
+        remedy = "name one column per class, or a --label that says whether the prediction was right (1 or 0)"
         if len(distinct) > _MOST_LABELS:
             remedy += ", or another --label if this is a column of probabilities or identifiers"
+        elif np.sort(counts)[:-2].sum() <= FEW_OTHERS * counts.sum():
+            remedy = f"leave out the rows of the other labels with --drop-label ({some(others)})"
         raise InputError(f"column {label!r} holds {more} but there is only one probability column: {remedy}")
     chosen = _positive_label(distinct, positive, label, notes)
     negative = next((d for d in distinct if d != chosen), f"not {chosen}")
