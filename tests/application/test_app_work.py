@@ -428,6 +428,17 @@ def test_the_usual_memory_is_three_quarters_and_at_least_2_gb(monkeypatch):
     assert AppLimits(memory=5).memory == 5
 
 
+def test_stopped_work_says_why():
+    from calibrary.application.children import WorkProcess, _why
+
+    child = WorkProcess(None, None)
+    assert "perhaps because it exceeded its memory limit" in _why(child, 120.0)
+    child.timed_out = True
+    assert "took longer than 2 minutes" in _why(child, 120.0)
+    child.cancelled = True
+    assert _why(child, 120.0) == "cancelled"
+
+
 def test_the_place_in_the_queue_and_the_numbers_of_waiting_and_stored_reports(tmp_path):
     from calibrary.application.limits import MOST_RUNS, MOST_WAITING, AppLimits
     from calibrary.application.runs import AppRun, AppRuns, RefusedRunError
