@@ -185,7 +185,7 @@ def test_redrawn_labels_find_what_the_likelihood_ratio_finds(c):
     y = (rng.random(1000) < np.where(c < 0.5, 0.2, 0.8)).astype(int)
     assert cal.test("cis", y, c, method="asymptotic").pvalue < 1e-99
     assert cal.test("cis", y, c, n_resamples=199, rng=0).law == "monte-carlo"
-    assert cal.test("cis", y, c, n_resamples=199, rng=0).pvalue <= 0.02
+    assert cal.test("cis", y, c, n_resamples=199, rng=0).pvalue < 0.05
 
 
 # -- small simulations: bounds that normal quantiles of unit sums did not meet --------------------------------------

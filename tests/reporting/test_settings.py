@@ -271,6 +271,11 @@ def test_a_validation_has_a_section():
     assert (section.key, section.sentences[0]) == ("validation", found.sentence)
     assert section.data["metrics"][0]["corrected"] == found["bs"].corrected
     assert len(section.figures) == 4
+    with pytest.raises(cal.RefusedError, match=r"sections\[0\] is a validation on 569 rows and the page is about 500"):
+        cal.report(Y[:500], P[:500], metrics=["bs"], n_resamples=0, sections=found)
+    completed = dataclasses.replace(found, imputations=2)
+    both = cal.report(np.tile(Y, 2), np.tile(P, 2), metrics=["bs"], n_resamples=0, sections=completed)
+    assert both.notes == ("The validation is about 569 rows in 2 completed data sets: the 1,138 rows of this page.",)
 
 
 def test_the_command_asks_with_the_same_object(tmp_path):

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrary._version import __version__
 from calibrary.base.claims import Sentence
-from calibrary.base.errors import collected_warnings
+from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.base.numbers import percent
 from calibrary.data import Data, as_data
 from calibrary.data.columns import takes_table
@@ -99,12 +99,20 @@ def report(
 
 
 def _about_these_rows(settings: ReportSettings, page: IdentifiedRows | None) -> ReportSettings:
-    """The settings, unless a result in ``sections`` is about other rows; a validation may be, and the page says so."""
+    """The settings, unless a result in ``sections`` is about other rows; notes say how imputed ones are the same."""
     notes = list(settings.about.get("notes", ()))
     for place, result in enumerate(settings.sections):
         rows = rows_of_result(result)
         if type(result).__name__ == "Validation" and page is not None and result.n != page.n:
-            notes.append(f"The validation is about {result.n:,} rows, which are not the {page.n:,} of this page.")
+            if not result.imputations or page.n != result.n * result.imputations:
+                raise RefusedError(
+                    f"sections[{place}] is a validation on {result.n:,} rows and the page is about {page.n:,}: report "
+                    "the rows to which the model was fitted, or give the validation a page of its own (validation_page)"
+                )
+            notes.append(
+                f"The validation is about {result.n:,} rows in {result.imputations} completed data sets: the "
+                f"{page.n:,} rows of this page."
+            )
         elif page is not None and rows is not None:
             page.refuse_unless(rows, f"sections[{place}]")
     return settings.with_about(notes=notes) if settings.sections else settings
