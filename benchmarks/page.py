@@ -19,7 +19,7 @@ import calibrary as cal
 from calibrary.inference.draw.null import MonteCarlo
 from calibrary.lookup import catalogue
 from calibrary.question import Question
-from calibrary.reporting.cells import cells_of
+from calibrary.reporting.live import cells_of
 
 #: Spread and shift of the log odds of each world.
 WORLDS = {"plain": (1.2, 0.0), "rare": (1.3, -4.0), "sure": (8.0, 0.0)}

@@ -14,9 +14,8 @@ from calibrary.inference.draw.null import MonteCarlo
 from calibrary.lookup import catalogue
 from calibrary.question import Question
 from calibrary.recalibrate.scores import calibrated_ece
-from calibrary.reporting.cells import BOUND, cells_of
 from calibrary.reporting.html import page
-from calibrary.reporting.live import MOST_CHARACTERS
+from calibrary.reporting.live import BOUND, MOST_CHARACTERS, cells_of
 
 #: What the page says of the numbers that a calibrated model would show: they are computed to within this share.
 CLOSE = 0.03

@@ -11,7 +11,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.language.planning import sampled_plan
-from calibrary.reporting.language_models import CAUTION
+from calibrary.reporting.other_data import CAUTION
 from paths import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"

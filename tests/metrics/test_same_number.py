@@ -13,7 +13,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.plots import detection_reliability
-from calibrary.reporting.cells import cells_of
+from calibrary.reporting.live import cells_of
 from calibrary.scale import State, segment_sql, segment_table
 from calibrary.study.classes import _grouped_gap
 
@@ -105,7 +105,7 @@ def truth_of_a_world():
 PLACES = {
     "scale/store_numbers.py": table_of_segments,
     "scale/store_numbers.py, SQL": query_of_segments,
-    "reporting/cells.py": cells_of_the_page,
+    "reporting/live.py": cells_of_the_page,
     "diagnostics/direction.py": direction,
     "plots/detection.py": figure_of_detections,
     "language/sampled.py": naive_errors_of_sampled_answers,

@@ -101,7 +101,7 @@ RULES = {
         lambda node: _calls(node, "Markup"),
     ),
     "a style sheet or a script of another file": (
-        ("base/markup.py", "gallery.py", "reporting/html.py", "reporting/index.py", "reporting/watched.py"),
+        ("base/markup.py", "gallery.py", "reporting/html.py", "reporting/write.py", "reporting/watched.py"),
         lambda node: _calls(node, "own"),
     ),
     "catch_warnings": ((), lambda node: isinstance(node, ast.Attribute) and node.attr == "catch_warnings"),

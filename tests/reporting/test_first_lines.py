@@ -11,7 +11,7 @@ import calibrary as cal
 from calibrary.base.claims import claims_of
 from calibrary.base.numbers import percent
 from calibrary.reporting import html
-from calibrary.reporting.first import first_lines, remedy_words
+from calibrary.reporting.help import first_lines, remedy_words
 from calibrary.reporting.model import Report
 
 pytestmark = pytest.mark.usefixtures("outlined")

@@ -24,12 +24,13 @@ from calibrary.data.matches import Matches
 from calibrary.evaluation import evaluate_data
 from calibrary.inference.overall.sequential import ALTERNATIVES, drift, log_ratios
 from calibrary.metrics.segments import SegmentsTestResult
+from calibrary.plots.axis import WHOLE, axis_of
 from calibrary.question import Question
 from calibrary.recalibrate import MapGain, RecalibrationGain
 from calibrary.reporting import affected, decisions, help, parts, period, provenance
 from calibrary.reporting.figures import picture
 from calibrary.reporting.sections import OF_RESULTS, ORDER, SECTIONS, Asked, Context, made
-from calibrary.reporting.together import overlay
+from calibrary.reporting.together import overlay, shared_axis
 
 # -- data ------------------------------------------------------------------------------------------------
 
@@ -977,3 +978,17 @@ def test_the_figure_of_all_models_is_named_by_what_they_predict():
     assert ">confidence<" in several
     assert ">accuracy<" in several
     assert ">predicted probability<" in binary
+
+
+def test_the_figure_of_all_models_has_the_axis_of_other_figures():
+    rng = np.random.default_rng(1)
+    rare = np.exp(rng.normal(-5.0, 1.0, 3000)).clip(max=0.5)
+    few, even = (cal.report(rng.random(3000) < p, p, metrics=["ece"], n_resamples=0) for p in (rare, rng.random(3000)))
+    assert shared_axis([few, few]).kind == "log odds"
+    view = few.predictions.as_predictions() if hasattr(few.predictions, "as_predictions") else few.predictions
+    assert np.allclose(shared_axis([few])[1:], axis_of(view)[1:], rtol=1e-3)
+    assert shared_axis([even, even]) == WHOLE
+    assert shared_axis([even, few]).kind == "log odds"  # on 0 to 1 the rare events would be in a corner
+    drawn = overlay([few, few])
+    assert re.findall(r">([\d.]+%)</text>", drawn)
+    assert all(0.0 <= y <= 340.0 for y in map(float, re.findall(r"L[\d.]+ ([\d.]+)", drawn)))

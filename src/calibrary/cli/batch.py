@@ -9,8 +9,7 @@ from typing import Any
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.base.numbers import ends, number
 from calibrary.cli.shared import err, plain, written
-from calibrary.reporting.index import IndexLine, index
-from calibrary.reporting.write import ENDINGS, save
+from calibrary.reporting.write import ENDINGS, IndexLine, index, save
 from calibrary.tables.sources import InputError
 
 #: A function that takes one file and returns its reports and their comparisons.

@@ -5,16 +5,14 @@ from __future__ import annotations
 from calibrary.reporting import (  # each of these modules registers its sections or formats
     affected,
     decisions,
-    ensembles,
     help,
     html,
+    other_data,
     period,
     provenance,
-    shifted,
     stored,
     text,
     trials,
-    tripod,
     validated,
     write,
 )

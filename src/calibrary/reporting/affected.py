@@ -32,11 +32,10 @@ from calibrary.recalibrate.candidates import candidate
 from calibrary.recalibrate.fitted import problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.segment_gain import SegmentGain, segment_gain
-from calibrary.reporting.help import too_little
+from calibrary.reporting.help import odds_words, too_little
 from calibrary.reporting.model import ClassRow, GroupRow
+from calibrary.reporting.numbers import metric_words, whole_number
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, units_words
-from calibrary.reporting.phrases import metric_words, whole_number
-from calibrary.reporting.remedy import odds_words
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 from calibrary.reporting.words import nouns, off_classes
 

@@ -35,9 +35,9 @@ from calibrary.reporting.agreement import one_truth
 from calibrary.reporting.compared import best_of
 from calibrary.reporting.facts import facts_of
 from calibrary.reporting.figures import curve_of, figures_of
-from calibrary.reporting.language_models import CAUTION, sampled_headline, sampled_verdict
 from calibrary.reporting.live import live_of
 from calibrary.reporting.model import Report
+from calibrary.reporting.other_data import CAUTION, sampled_headline, sampled_verdict
 from calibrary.reporting.sections import Context, made
 from calibrary.reporting.settings import ReportSettings, takes_settings
 from calibrary.reporting.short import short_list
@@ -175,7 +175,7 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         groups=group_rows_of(sections, "group"),
         sections=sections,
         figures=figures_of(data.one_by_one(), question, evaluation, settings.axis),
-        curve=curve_of(view),
+        curve=curve_of(view, settings.axis),
         live=live_of(context),
     )
 

@@ -160,14 +160,14 @@ def _bins(view: Predictions, axis: Axis, question: Question) -> tuple[str, dict[
     return f"{n_bins} bins " + ("of equal width" if axis.whole else "with equally many expected events"), asked
 
 
-def curve_of(view: Predictions) -> tuple[tuple[float, float | None], ...]:
-    """The smooth reliability curve in points, None where there are no predictions."""
+def curve_of(view: Predictions, axis: Any = "auto") -> tuple[tuple[float, float | None], ...]:
+    """The smooth reliability curve in points equally far apart on its axis, None where there are no predictions."""
     from calibrary.plots import smooth_data
 
-    found = smooth_data(view, grid=101, n_resamples=0)
+    found = smooth_data(view, grid=101, n_resamples=0, axis=axis, interval=False)
     shown = (found.support >= 0.5) & np.isfinite(found.curve)
     points = zip(found.grid, found.curve, shown, strict=True)
-    return tuple((round(float(x), 4), round(float(y), 5) if there else None) for x, y, there in points)
+    return tuple((round(float(x), 7), round(float(y), 7) if there else None) for x, y, there in points)
 
 
 # -- pictures ---------------------------------------------------------------------------------------

@@ -19,13 +19,12 @@ from calibrary.reporting import compared, together
 from calibrary.reporting.agreement import alpha_for, pvalue_of
 from calibrary.reporting.facts import facts_words
 from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, points_of, theme_variables, width_of
-from calibrary.reporting.first import first_lines
+from calibrary.reporting.help import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.panel import data_of, panel
-from calibrary.reporting.scale import picture_of
 from calibrary.reporting.sections import Figure, Section, Table
-from calibrary.reporting.short import KeyNumber
+from calibrary.reporting.short import KeyNumber, picture_of
 from calibrary.reporting.stored import Comparisons
 from calibrary.reporting.text import (
     CLASS_HEAD,
@@ -188,6 +187,8 @@ def _footer() -> Markup:
 def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup | None) -> Markup:
     """The beginning of a page of several models: which is better, the numbers behind the answer, and all curves."""
     first, *more = compared.answer(comparisons, reports[0].primary) or ("",)
+    answer = [element("p", *_marked(first), class_="headline none")] if first else []
+    answer += [_statements(more)] if more else []
     behind = compared.metrics_of(comparisons, reports[0].primary)
     every = _models_table(reports, comparisons, [id for id, _ in together.heads(reports)])
     few = _models_table(reports, comparisons, behind) if behind else every
@@ -200,15 +201,14 @@ def _together(reports: Sequence[Report], comparisons: Comparisons, live: Markup 
     return element(
         "header",
         element("h1", f"Calibration of {len(reports)} models"),
-        element("p", *_marked(first), class_="headline none") if first else None,
-        _statements(more) if more else None,
+        element("div", element("div", answer), _overlay(reports), class_="first"),
         few,
         element("p", differences if comparisons else None, class_="hint"),
         # on paper each model has its own table of them
         element("details", element("summary", "All key numbers of every model"), every, class_="screen")
         if behind
         else None,
-        element("div", _overlay(reports, live is not None), live, class_="figures"),
+        element("div", live, class_="figures") if live else None,
         element("p", _ONE_AT_A_TIME, class_="hint") if len(reports) > _OPENED_TOGETHER else None,
         class_="together",
     )
@@ -233,14 +233,17 @@ def _models_table(reports: Sequence[Report], comparisons: Comparisons, ids: Sequ
     return element("div", _scrolling(_grid(head, rows, "sortable models"), len(reports)), class_="filtered")
 
 
-def _overlay(reports: Sequence[Report], live: bool) -> Markup | None:
-    """All curves in one figure; for few models the interactive diagram replaces it."""
+def _overlay(reports: Sequence[Report]) -> Markup | None:
+    """All curves in one figure beside the answer."""
     drawn = together.overlay(reports)
-    kind = "alone still" if live and len(reports) <= _DRAWN_TOGETHER else "alone"
-    said = " Smooth reliability curves, drawn where there are predictions. Closer to the diagonal is better."
-    which = element("span", " Point at a curve or a row to highlight its model.", class_="screen")
-    caption = element("figcaption", element("b", "All models."), said, which)
-    return drawn and element("figure", drawn, caption, class_=kind)
+    if drawn is None:
+        return None
+    axis = together.shared_axis(reports).said
+    said = f"Smooth reliability curves, where there are predictions{'; ' + axis if axis else ''}."
+    named = enumerate(together.short_names(reports)) if len(reports) <= _DRAWN_TOGETHER else ()
+    legend = [element("b", together.swatch(i), name, " ") for i, name in named]
+    caption = element("figcaption", element("div", legend), said)
+    return element("figure", drawn, caption, class_="glance")
 
 
 def _together_row(

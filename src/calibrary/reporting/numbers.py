@@ -1,4 +1,4 @@
-"""Numbers of an evaluation in sentences: the number of draws, and a number of the table quoted in a caption."""
+"""Names of metrics, counts and numbers of an evaluation in sentences."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from calibrary.base.numbers import EXACT, number, with_interval
 from calibrary.evaluation import Evaluation
+from calibrary.lookup import catalogue
 
 __all__ = ["draws_of", "if_calibrated", "quoted"]
 
@@ -33,3 +34,16 @@ def if_calibrated(mean: float | None, high: float | None, perfect: float | None,
         return number(mean)
     noise = 2.0 * (high - mean) / _QUANTILE / math.sqrt(draws_of(evaluation))
     return number(perfect if abs(mean - perfect) <= noise else mean)
+
+
+# -- names of metrics and counts in the sentences of a page's sections -----------------------------
+
+
+def metric_words(id: str, name: str) -> str:
+    """The name of a metric in a sentence."""
+    return (catalogue[id].spoken if id in catalogue else "") or name
+
+
+def whole_number(n: float) -> float:
+    """A count as an integer, if it is one."""
+    return int(n) if float(n).is_integer() else n

@@ -22,8 +22,8 @@ from calibrary.inference.overall.anytime import AnytimeInterval, Counts, Foresee
 from calibrary.inference.overall.sequential import Drift, drift, log_ratios
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_starts
+from calibrary.reporting.numbers import metric_words, whole_number
 from calibrary.reporting.parts import LEAST_ROWS, Part, each_part, part_words, split, units_words
-from calibrary.reporting.phrases import metric_words, whole_number
 from calibrary.reporting.sections import Context, Figure, Section, Table, section
 
 #: The least number of rows, and of rows with either outcome, in a period.

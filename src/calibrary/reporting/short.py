@@ -1,4 +1,4 @@
-"""The short list: six to eight recommended numbers for these data, each placed between "calibrated" and "useless"."""
+"""The numbers a reader asks for first: each with its scale, and how well the model discriminates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import collected_warnings
+from calibrary.base.markup import Markup, element
+from calibrary.base.numbers import number
 from calibrary.data import Data
+from calibrary.data.checks import Array
+from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.evaluation import Evaluation, Row, evaluate_data
 from calibrary.inference.overall.decision import Decision
@@ -18,10 +22,98 @@ from calibrary.lookup import catalogue
 from calibrary.lookup.recommend import recommend
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.numerics.draw import generator, shuffled
+from calibrary.numerics.runs import run_lengths, run_starts
 from calibrary.question import Question
 from calibrary.reporting import words
 from calibrary.reporting.agreement import as_decided
-from calibrary.reporting.discrimination import discrimination
+
+
+@dataclass(frozen=True)
+class Discrimination:
+    """The area under the ROC curve (mean over classes against the rest), its interval, and its values for comparison.
+
+    ``calibrated`` is the area that a calibrated model with these very probabilities would have; ``useless`` is 1/2.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    calibrated: float
+
+
+def discrimination(p: Predictions, level: float) -> Discrimination | None:
+    """The area of binary predictions, or the mean over the classes that occur; None where only one class does.
+
+    The interval is DeLong's (from the influence of every row on the mean), on the scale of the log odds.
+    """
+    if not p.exchangeable and p.k > 2:
+        return _of_classes_apart(p)
+    columns = [(p.p[:, k], _outcome(p, k)) for k in ((1,) if p.k == 2 else range(p.k))]
+    w = p.weight / p.total
+    areas, expected = [], []
+    influence = np.zeros(p.n)
+    for c, y in columns:
+        if not 0.0 < float(w @ y) < 1.0:
+            continue
+        area, of_rows = _area_of_test(c, y, w)
+        areas.append(area)
+        influence += of_rows
+        expected.append(_area_of_test(c, c, w)[0])
+    if not areas:
+        return None
+    area = float(np.mean(areas))
+    error = float(np.sqrt(np.sum(p.weight * (influence / len(areas)) ** 2)) / p.total)
+    low, high = _ends(area, error, level)
+    return Discrimination(area, low, high, float(np.mean(expected)))
+
+
+def _of_classes_apart(p: Predictions) -> Discrimination | None:
+    """The mean area over classes computed one by one, which gives no interval."""
+    views = p.through(as_lens("class-wise")).read_by(catalogue["auroc"], {}).views
+    both = [(one.c, one.y.astype(np.float64), one.weight / one.total) for one in views if 0 < one.mean(one.y) < 1]
+    if not both:
+        return None
+    area = float(np.mean([_area_of_test(c, y, w)[0] for c, y, w in both]))
+    return Discrimination(area, None, None, float(np.mean([_area_of_test(c, c, w)[0] for c, _, w in both])))
+
+
+def _outcome(p: Predictions, k: int) -> Array:
+    """Whether class k occurred (or its share, if labels are shares)."""
+    if p.y.ndim == 2:
+        return p.y[:, k].astype(np.float64)
+    return p.y.astype(np.float64) if p.fractional else (p.y == k).astype(np.float64)
+
+
+def _area_of_test(c: Array, y: Array, w: Array) -> tuple[float, Array]:
+    """The chance that a case with outcome 1 ranks above one with outcome 0, ties half, and each row's influence.
+
+    ``y`` may be a share: the labels a row would have on average.
+    """
+    order = np.argsort(c, kind="stable")
+    first = run_starts(c[order])
+    ones, zeros = w * y, w * (1.0 - y)
+    group_one, group_zero = np.add.reduceat(ones[order], first), np.add.reduceat(zeros[order], first)
+    positive, negative = group_one.sum(), group_zero.sum()
+    if positive <= 0.0 or negative <= 0.0:
+        return 0.5, np.zeros(len(c))
+    # the share of the other outcome that lies below (for ones) or above (for zeros), ties half
+    below = (np.cumsum(group_zero) - group_zero / 2.0) / negative
+    above = 1.0 - (np.cumsum(group_one) - group_one / 2.0) / positive
+    area = float(group_one @ below / positive)
+    place = np.empty(len(c), dtype=np.intp)
+    place[order] = np.repeat(np.arange(len(first)), run_lengths(first, len(c)))
+    influence = y * (below[place] - area) / positive + (1.0 - y) * (above[place] - area) / negative
+    return area, influence
+
+
+def _ends(area: float, error: float, level: float) -> tuple[float, float]:
+    from scipy.special import expit, logit, ndtri
+
+    if not 0.0 < area < 1.0:
+        return math.nan, math.nan
+    half = float(ndtri(0.5 + level / 2.0)) * error / (area * (1.0 - area))
+    return float(expit(logit(area) - half)), float(expit(logit(area) + half))
+
 
 #: How many numbers the list has at most, the area under the ROC curve among them.
 MOST = 8
@@ -197,4 +289,102 @@ def _useless(data: Data, question: Question, ids: list[str]) -> dict[tuple[str, 
             value = float(np.mean([named[part] for named in each]))
             if math.isfinite(value):
                 found[id, part] = value
+    return found
+
+
+# -- the small picture beside a number: where it lies between "calibrated" and "useless" -----------
+
+
+_WIDTH, _HEIGHT, _LINE = 200.0, 30.0, 10.0
+#: The width of a letter of the words below the line.
+_LETTER = 4.9
+#: Values further out than this (0 is calibrated, 1 useless) stand at the edge with an arrow.
+_NEAREST, _FURTHEST = -1.0, 1.6
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A number line on which 0 is calibrated and 1 useless; if that is unknown, 1 is twice the largest value."""
+
+    start: float
+    unit: float
+    known: bool
+    left: float
+    right: float
+
+    def at(self, value: float) -> float:
+        """Pixels from the left edge; larger values lie further to the right."""
+        place = min(max((value - self.start) / self.unit, self.left), self.right)
+        share = (place - self.left) / (self.right - self.left)
+        return 6.0 + (_WIDTH - 12.0) * (share if self.unit > 0 else 1.0 - share)
+
+    def outside(self, value: float) -> bool:
+        return not self.left <= (value - self.start) / self.unit <= self.right
+
+
+def scale_of(k: KeyNumber) -> Scale | None:
+    """The axis below a key number, from the ideal value or a calibrated model's outwards; None if neither is known."""
+    start = k.ideal if k.ideal is not None else k.calibrated
+    if start is None or not math.isfinite(k.value):
+        return None
+    shown = [k.value, *(x for x in (k.low, k.high, k.calibrated_high) if x is not None and math.isfinite(x))]
+    reach = max(abs(x - start) for x in shown)
+    known = k.useless is not None and abs(k.useless - start) > max(0.2 * reach, 1e-12)
+    unit = k.useless - start if known and k.useless is not None else 2.0 * reach or 1.0
+    places = [(x - start) / unit for x in shown]
+    left, right = max(min(0.0, *places), _NEAREST), min(max(1.0, *places), _FURTHEST)
+    return Scale(start, unit, known, left - 0.04, right + 0.04)
+
+
+def picture_of(k: KeyNumber) -> Markup | None:
+    """The number line as inline SVG, in the page's colours, with the same in words as its title."""
+    line = scale_of(k)
+    if line is None:
+        return None
+    said = f"calibrated {number(line.start)}, " + (f"useless {number(k.useless)}, " if line.known else "")
+    said += f"here {number(k.value)}"
+    parts = [_level("track", "2", f"{_WIDTH - 2:g}"), _band(k, line), *_ticks(line)]
+    if k.low is not None and k.high is not None and math.isfinite(k.low) and math.isfinite(k.high):
+        x = sorted((line.at(k.low), line.at(k.high)))
+        parts.append(_level("interval", f"{x[0]:.1f}", f"{x[1]:.1f}"))
+    x0 = line.at(k.value)
+    if line.outside(k.value):
+        tip = 5.0 if x0 > _WIDTH / 2 else -5.0
+        parts.append(element("path", class_="value", d=f"M{x0 + tip:.1f} {_LINE}l{-2 * tip:g} -5v10z"))
+    else:
+        parts.append(element("circle", class_="value", cx=f"{x0:.1f}", cy=_LINE, r="4.5"))
+    shape = f"0 0 {_WIDTH:g} {_HEIGHT:g}"
+    return element("svg", parts, class_="scale", viewBox=shape, role="img", aria_label=said)
+
+
+def _level(kind: str, start: str, end: str) -> Markup:
+    return element("line", class_=kind, x1=start, x2=end, y1=_LINE, y2=_LINE)
+
+
+def _band(k: KeyNumber, line: Scale) -> Markup | None:
+    """The range of most calibrated models: up to their 95% quantile, or as far to both sides for a signed number."""
+    if k.calibrated_high is None or not math.isfinite(k.calibrated_high):
+        return None
+    signed = k.id in catalogue and catalogue[k.id].better == "perfect"
+    middle = k.calibrated if k.calibrated is not None else line.start
+    near = 2.0 * middle - k.calibrated_high if signed else (line.start if k.ideal is not None else middle)
+    x = sorted((line.at(near), line.at(k.calibrated_high)))
+    width = f"{max(x[1] - x[0], 1.5):.1f}"
+    return element("rect", class_="chance", x=f"{x[0]:.1f}", y=_LINE - 6, width=width, height="12")
+
+
+def _ticks(line: Scale) -> list[Markup]:
+    """The two marks with their numbers; their words stay inside the picture and apart from each other."""
+    marks = [(line.at(line.start), f"calibrated {number(line.start)}")]
+    marks += [(line.at(line.start + line.unit), f"useless {number(line.start + line.unit)}")] if line.known else []
+    marks.sort()
+    wide = [_LETTER * len(text) for _, text in marks]
+    starts = [min(max(x - w / 2.0, 0.0), _WIDTH - w) for (x, _), w in zip(marks, wide, strict=True)]
+    if len(marks) == 2:  # the second gives way to the right, and where there is no room the first to the left
+        starts[1] = min(max(starts[1], starts[0] + wide[0] + _LETTER), _WIDTH - wide[1])
+        starts[0] = min(starts[0], starts[1] - wide[0] - _LETTER)
+    found = []
+    for (x, text), start in zip(marks, starts, strict=True):
+        found.append(element("line", class_="tick", x1=f"{x:.1f}", x2=f"{x:.1f}", y1="3", y2="17"))
+        found.append(element("text", text, x=f"{start:.1f}", y="27"))
     return found

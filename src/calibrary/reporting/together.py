@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
 
 from calibrary.base.markup import Markup, element
 from calibrary.base.numbers import ends, number, with_interval
@@ -15,7 +18,12 @@ from calibrary.reporting.model import Report
 from calibrary.reporting.short import KeyNumber
 from calibrary.reporting.stored import Comparisons
 
-_SIDE, _LEFT, _BELOW = 420.0, 46.0, 40.0
+if TYPE_CHECKING:
+    from calibrary.plots.axis import Axis
+
+#: Points of a smooth curve; None where there are no predictions.
+Curve: TypeAlias = Sequence[tuple[float, float | None]]
+_SIDE, _LEFT, _BELOW = 300.0, 46.0, 40.0
 _DASHES = ("", "7 4", "2 3")
 
 
@@ -116,22 +124,21 @@ def plain_cells(reports: Sequence[Report], comparisons: Comparisons) -> tuple[li
 
 
 def overlay(reports: Sequence[Report]) -> Markup | None:
-    """The smooth reliability curves of all models in one diagram, as SVG in the page's colours; None without curves."""
+    """The smooth reliability curves of all models on one axis, as SVG in the page's colours; None without curves."""
+    from calibrary.plots.data import axis_names  # imports the drawing code, which a table does not need
+
     drawn = [(i, r) for i, r in enumerate(reports) if r.curve]
     if len(drawn) < 2:
         return None
-    names = short_names(reports)
-    lines = [_line(i, names[i], r) for i, r in drawn]
+    axis, names = shared_axis(reports), short_names(reports)
     ticks = [
         (
-            element("text", f"{t:g}", x=f"{_x(t):.1f}", y=f"{_y(0) + 16:.1f}", text_anchor="middle"),
-            element("text", f"{t:g}", x=f"{_LEFT - 8:.1f}", y=f"{_y(t) + 4:.1f}", text_anchor="end"),
+            element("text", text, x=f"{_x(place):.1f}", y=f"{_y(0) + 16:.1f}", text_anchor="middle"),
+            element("text", text, x=f"{_LEFT - 8:.1f}", y=f"{_y(place) + 4:.1f}", text_anchor="end"),
         )
-        for t in (0, 0.2, 0.4, 0.6, 0.8, 1)
+        for place, text in zip(axis.place(axis.ticks[0]), axis.ticks[1], strict=True)
     ]
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
-    from calibrary.plots.data import axis_names  # imports the drawing code, which a table does not need
-
     across, up = (name.lower() for name in axis_names(_lens(reports[0])))
     return element(
         "svg",
@@ -140,12 +147,37 @@ def overlay(reports: Sequence[Report]) -> Markup | None:
         ticks,
         element("text", across, x=f"{_x(0.5):g}", y=f"{high - 4:g}", text_anchor="middle"),
         element("text", up, transform=f"translate(12 {_y(0.5):g}) rotate(-90)", text_anchor="middle"),
-        lines,
+        [_line(i, names[i], r, axis) for i, r in drawn],
         class_="overlay",
         viewBox=f"0 0 {wide:g} {high:g}",
         role="img",
         aria_label="Reliability of all models",
     )
+
+
+def shared_axis(reports: Sequence[Report]) -> Axis:
+    """The axis of all curves, by the rule for several models in one figure."""
+    from calibrary.plots.axis import in_log_odds, together
+
+    curves = [r.curve for r in reports if r.curve]
+    own = [_axis(curve) for curve in curves]
+    return together([_axis(curve, log_odds=True) for curve in curves] if in_log_odds(own) else own)
+
+
+def _axis(curve: Curve, log_odds: bool = False) -> Axis:
+    """The axis on which the points of a curve are equally far apart, or log odds from the first point drawn on."""
+    from calibrary.plots.axis import WHOLE, Axis
+
+    at = np.array([x for x, _ in curve])
+    if len(at) < 3 or not (np.diff(at) > 0.0).all() or at[0] < 0.0 or at[-1] > 1.0:
+        return WHOLE
+    if log_odds:
+        shown = [x for x, y in curve if y is not None and 0.0 < x < 1.0] or [at[1], at[-2]]
+        return Axis("log odds", float(shown[0]), float(shown[-1]))
+    steps, half = np.diff(at), 0.5 / (len(at) - 1)
+    kind = "zoomed" if np.ptp(steps) < 0.5 * steps.mean() else "log odds"
+    low, high = Axis(kind, float(at[0]), float(at[-1])).at([-half, 1.0 + half]).clip(0.0, 1.0).tolist()
+    return WHOLE if kind == "zoomed" and low < half and high > 1.0 - half else Axis(kind, low, high)
 
 
 def _lens(report: Report) -> str:
@@ -162,14 +194,14 @@ def swatch(i: int) -> Markup:
     return element("svg", line, class_="swatch", viewBox="0 0 26 8", aria_hidden="true")
 
 
-def _line(i: int, name: str, report: Report) -> Markup:
+def _line(i: int, name: str, report: Report, axis: Axis) -> Markup:
     """A curve with gaps where there are no predictions."""
     path, pen = "", "M"
     for x, y in report.curve:
         if y is None:
             pen = "M"
         else:
-            path += f"{pen}{_x(x):.1f} {_y(min(max(y, 0.0), 1.0)):.1f}"
+            path += f"{pen}{_x(axis.place(x)):.1f} {_y(axis.place(y)):.1f}"
             pen = "L"
     drawn = (element("path", class_="catch", d=path), element("path", **_stroke(i), d=path))
     return element("g", drawn, class_="tip curve", data_tip=name, data_curve=f"m{i}")
@@ -179,9 +211,9 @@ def _stroke(i: int) -> dict[str, object]:
     return {"style": f"stroke:var(--f-c{i % 8})", "stroke_dasharray": _DASHES[i // 8 % len(_DASHES)] or None}
 
 
-def _x(t: float) -> float:
-    return _LEFT + _SIDE * t
+def _x(place: float) -> float:
+    return _LEFT + _SIDE * place
 
 
-def _y(t: float) -> float:
-    return 6.0 + _SIDE * (1.0 - t)
+def _y(place: float) -> float:
+    return 6.0 + _SIDE * (1.0 - place)

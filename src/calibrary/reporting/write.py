@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.markup import Markup, document, each, element, own
+from calibrary.base.text import plain
 from calibrary.reporting import html, pdf, stored, text
 from calibrary.reporting.figures import draw_in_processes
 from calibrary.reporting.model import Report, form
@@ -51,3 +55,56 @@ def _content(ending: str, reports: Sequence[Report], comparisons: Comparisons, i
     else:
         content = text.as_csv(reports)
     return content.encode("utf-8", "replace")  # names may contain lone surrogates
+
+
+# -- the page that leads to many reports: one line each, with its answer ---------------------------
+
+
+@dataclass(frozen=True)
+class IndexLine:
+    """A file with the link to its report, or the reason why there is none."""
+
+    source: str
+    link: str
+    headline: str
+    cells: tuple[str, ...] = ()
+    failed: bool = False
+
+
+Line = IndexLine  # its name in 0.2, which pickles and imports may have
+
+
+_STYLE = own("""
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a;
+       background: #fff; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
+td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
+td.failed { color: #a40000; }
+@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616; } a { color: #8ab4f8; }
+  th, td { border-color: #444; } td.failed { color: #ff8a80; } }
+""")
+
+
+def index(title: str, head: Sequence[str], lines: Sequence[IndexLine]) -> str:
+    """The whole page; ``head`` names the cells of each line."""
+    top = element("thead", element("tr", each("th", ("file", *head, "answer"))))
+    rows = element("tbody", [_row(line, len(head)) for line in lines])
+    title = plain(title)
+    body = (element("h1", title), element("p", _counted(lines)), element("table", top, rows))
+    return document(title, *body, style=_STYLE)
+
+
+def _counted(lines: Sequence[IndexLine]) -> str:
+    failed = sum(line.failed for line in lines)
+    made = f"{len(lines) - failed} reports"
+    return made + (f"; {failed} could not be made" if failed else "") + "."
+
+
+def _row(line: IndexLine, n_cells: int) -> Markup:
+    name = plain(line.source)
+    if line.failed:
+        why = element("td", line.headline, class_="failed", colspan=n_cells + 1)
+        return element("tr", element("td", name), why)
+    link = element("td", element("a", name, href=quote(line.link)))
+    return element("tr", link, each("td", line.cells, class_="number"), element("td", line.headline))

@@ -1,0 +1,213 @@
+"""Sections about other data: language models, ensembles, rows of no class, a target without labels, ordered groups."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calibrary.base.claims import Sentence, measured
+from calibrary.base.numbers import counted, ends, number, percent, pvalue, pvalue_cell, with_interval
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.reporting.sections import Figure, Section, Table, section
+from calibrary.reporting.verdict import PageVerdict
+
+#: The first sentence below the headline of a report of sampled answers.
+CAUTION = (
+    "Noise: the metrics and figures below use the shares of agreeing samples as confidences. They include the sampling "
+    "noise, so they are not tested."
+)
+
+
+def sampled_verdict(found: Any, tolerance: float) -> PageVerdict:
+    """The verdict of a page about sampled answers: their own test, and the error without sampling noise."""
+    return PageVerdict(_rejected(found), tolerance, float(found.high), float(found.n), "answers")
+
+
+def sampled_headline(found: Any, page: PageVerdict) -> Sentence:
+    """The headline of a report of sampled answers: the verdict with the result of their test, and the error's size."""
+    level = percent(found.confidence_level)
+    p = pvalue(found.pvalue, found.n_resamples)
+    why = page.reason()
+    start = f"{page.words} ({found.method} test of sampled answers, {p})" + (f": {why}" if why else "")
+    text = (
+        f"{start}. The calibration error without sampling noise is "
+        f"{number(found.error)} ({level} interval {number(found.low)} to {number(found.high)}); about "
+        f"{number(found.expected_error)} is expected by chance."
+    )
+    return Sentence(text, *(claim for claim in found.sentence.claims if claim.rule in ("interval", "miscalibrated")))
+
+
+def _rejected(found: Any) -> bool:
+    return bool(found.pvalue <= alpha_of(found.confidence_level))
+
+
+@section("sampled")
+def sampled(found: Any) -> Section:
+    """The calibration of sampled answers without the sampling noise, if they were given."""
+    k = f"{found.k:,}" if isinstance(found.k, int) else f"{found.k[0]:,} to {found.k[1]:,}"
+    rows = (
+        ("calibration error", with_interval(found.error, found.low, found.high), "without sampling noise"),
+        ("expected by chance", number(found.expected_error), "mean of a calibrated model"),
+        ("p-value", pvalue(found.pvalue, found.n_resamples), f"{found.method} test"),
+        ("ECE of the shares", number(found.naive_error), "with sampling noise"),
+        ("Brier score", number(found.brier), f"of the shares: {number(found.naive_brier)}"),
+        ("accuracy", percent(found.accuracy), f"mean share of agreeing samples: {percent(found.mean_confidence)}"),
+    )
+    sentences = (
+        found.sentence,
+        f"Samples: the confidence of each of {counted(found.n, 'answer')} is estimated from {k} samples. The interval "
+        "is for the error that this many samples can show, which is at most that of the model's own probabilities.",
+    )
+    figure = Figure(
+        "Contributions to the error",
+        "Blue: outcome minus a left-out sample, by the share of the other samples that agree. Green: the range of 95% "
+        "of calibrated models. Gray bars: outcome minus the shares themselves, which include the sampling noise.",
+        partial(found.plot, caption=False),
+    )
+    table = Table(("number", "value", "what it is"), rows)
+    data = {**found.to_dict(), "rejected": _rejected(found)}
+    return Section("sampled", "Sampled answers", sentences, (table,), (figure,), data)
+
+
+@section("judge")
+def judge(found: Any) -> Section:
+    """Estimates from few human labels and a judge together, if a judge was given."""
+    way = "above" if found.judge_bias > 0 else "below"
+    sentences = [found.sentence]
+    if abs(found.judge_bias) >= 0.005:
+        said = (
+            f"Bias of the judge: on the rows that both labelled, the judge's mean label is "
+            f"{number(abs(found.judge_bias))} {way} that of the humans."
+        )
+        sentences.append(Sentence(said, measured(said, judge_bias=found.judge_bias)))
+    sentences.append("Rows: the rest of this page uses only the rows with a human label.")
+    table = Table(("number", "value"), tuple(found.rows()))
+    figure = Figure(
+        "Estimates from each set of labels",
+        "Estimates with intervals from the human labels alone and from humans and judge together, by the same method. "
+        "The circle is the estimate from the judge alone; it has no interval, because the judge may be biased.",
+        partial(found.plot, caption=False),
+    )
+    return Section("judge", "Human and judge", tuple(sentences), (table,), (figure,), found.to_dict())
+
+
+# -- the sections about ensembles and about rows that belong to no class ---------------------------
+
+
+#: The largest number of members that a page lists.
+_MOST_MEMBERS = 30
+_KINDS = {
+    "draws": "Members: they are taken as draws; if they are correct, the true probability is one more draw.",
+    "mixture": "Members: they are taken as a mixture; if it is correct, the truth of a row is one of its members.",
+}
+
+
+@section("ensemble")
+def ensemble(found: Any) -> Section:
+    """Claimed and true uncertainty of an ensemble, if members were given."""
+    parts = (found.mean, found.members, found.mixture, found.spread, found.decomposition)
+    sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
+    head = ("what", "estimate", "interval", "p")
+    tables = [Table(head, tuple(found.rows())), _members(found)]
+    figures: tuple[Figure, ...] = ()
+    if len(found.spread.groups):
+        figures = (
+            Figure(
+                "Claimed and true spread",
+                "True variance against claimed variance in groups of rows by claimed variance, with intervals; the "
+                "diamond is the mean. On the diagonal the claim is right; above it the members claim too little.",
+                partial(found.plot, caption=False),
+            ),
+        )
+    data = {"kind": found.kind, "n": found.n, "n_members": found.n_members, "answers": _plain(found)}
+    return Section("ensemble", "Members of the ensemble", sentences, tuple(tables), figures, data)
+
+
+def _members(found: Any) -> Table:
+    rows = tuple(
+        (f"member {row.member}", number(row.error), with_interval(row.slope, row.slope_low, row.slope_high),
+         number(row.log_loss), pvalue_cell(row.pvalue))
+        for row in found.members.rows[:_MOST_MEMBERS]
+    )  # fmt: skip
+    more = len(found.members.rows) - len(rows)
+    caption = "Each member by itself" + (f"; {more} more are not shown" if more > 0 else "")
+    return Table(("member", "ECE", "slope", "log loss", "p"), rows, caption, folded=True)
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    """The numbers of the five questions about an ensemble."""
+    names = ("mean", "members", "mixture", "spread", "decomposition")
+    each = {name: getattr(found, name) for name in names}
+    return {
+        name: {"estimate": x.estimate, "low": x.low, "high": x.high, "pvalue": x.pvalue, "sentence": str(x.sentence)}
+        for name, x in each.items()
+    }
+
+
+@section("outside")
+def outside(found: Any) -> Section:
+    """The model's confidence on rows that belong to no class, if there are any."""
+    rows = [
+        ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
+        ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),
+        ("AUROC of confidence", _with(found.detector), "0.5: no better than chance"),
+        ("share of rows outside that pass", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
+         f"{percent(found.detector.fpr_high)})", "at the threshold that keeps 95% of the rows inside"),
+        ("detection error", with_interval(found.detector.error, found.detector.error_low, found.detector.error_high),
+         "at the best threshold"),
+        ("open-set calibration error", _with(found.open_set_error), f"{percent(found.prevalence_outside)} outside"),
+        ("calibration error inside", _with(found.closed_error), ""),
+        ("selective risk (AURC)", _with(found.selective_risk), f"inside: {number(found.closed_risk.estimate)}"),
+    ]  # fmt: skip
+    rows += [(f"AUROC of {score.name}", _with(score), "") for score in found.scores]
+    table = Table(("number", "value (interval)", "about"), tuple(rows))
+    data = {
+        "n_outside": found.n_outside, "prevalence": found.prevalence_outside,
+        "auroc": found.detector.estimate, "fpr": found.detector.fpr, "open_set_error": found.open_set_error.estimate,
+        "intervals": {"auroc": ends(found.detector.low, found.detector.high)},
+    }  # fmt: skip
+    title = "Rows that belong to no class"
+    return Section(
+        "outside", title, (found.sentence, "The rest of this page is about the rows inside."), (table,), (), data
+    )
+
+
+def _with(x: Any) -> str:
+    return with_interval(x.estimate, x.low, x.high)
+
+
+# -- the sections about other data: a target without labels, and groups in an order ----------------
+
+
+@section("target")
+def at_target(found: Any) -> Section:
+    """The metric on a target without labels, if one was given."""
+    sentences = [found.sentence]
+    if not np.isnan(found.corrected):
+        given = f"--prevalence {found.shares[1]:.3g}" if len(found.shares) == 2 else "--prevalence with these shares"
+        sentences.append(
+            "What would help at the target: PriorShift, which is exact if the predictions are calibrated at the "
+            f"source; {given} compares it with other maps."
+        )
+    sentences.append("The rest of this page uses only the labelled rows.")
+    data = {name: value for name, value in found.to_dict().items() if name != "weights"}  # one for each row
+    return Section(
+        "target", "On the target", tuple(sentences), (Table(("number", "value"), tuple(found.rows())),), (), data
+    )
+
+
+@section("shift")
+def along_groups(found: Any) -> Section:
+    """The metric in ordered groups, if a column of them was given."""
+    head, rows = found.table()
+    figure = Figure(
+        "Along the groups",
+        "The metric in each group. A vertical line is the interval of a single group; the band contains the true "
+        "values of all groups at once.",
+        partial(found.plot, caption=False),
+    )
+    return Section(
+        "shift", "Along the groups", (found.sentence,), (Table(head, tuple(rows)),), (figure,), found.to_dict()
+    )
