@@ -1,6 +1,6 @@
 """The cells that decide: which way to an interval covers, whether a comparison keeps its level, and what is lost.
 
-    python benchmarks/deciding.py [ways] [parts] [power] [--samples 2000] [--workers 16] [--seconds 200] --out FILE.json
+    python benchmarks/deciding.py [ways] [final] [parts] [power] [--samples 2000] [--workers 16] --out FILE.json
 
 ``ways`` compares methods for one interval in a cell, from the same draws: the default, the bootstrap's kinds, the
 triangle, and the candidates below. ``parts`` measures the comparison of two models in worlds other than those in which
@@ -125,12 +125,37 @@ WAYS = [
 _LARGE: dict[tuple[str, str], float] = {}
 
 
-def ways(cell: tuple[str, str, int], seed: int) -> Found:
-    """Every way to the interval of one sample."""
+#: The cells in which the default interval was changed, or in which it had failed.
+FINAL = [
+    *((id, "shift .5", 100) for id in ("skce", "skce_uq", "kccsd", "multiaccuracy_error", "dkde", "ecce_mad")),
+    *((id, "slope .6", 100) for id in ("skce", "kccsd", "avg_ece_at_l", "error_at_level")),
+    *((id, world, 100) for id in ("skce", "avg_ece_at_l", "multiaccuracy_error") for world in ("calibrated", "wave")),
+    *((id, "4 classes, temperature .6", 100) for id in ("ecce_mad", "ecce_r")),
+    *((id, "4 classes, temperature .8", 500) for id in ("ecce_mad", "ecce_r", "ece")),
+    *((id, world, 500) for id in ("ecce_mad", "ece") for world in ("calibrated", "slope .8")),
+    *((id, world, 100) for id in ("proximity_bias", "error_at_level") for world in ("shift .5", "calibrated", "wave")),
+    ("proximity_bias", "slope .6", 100),
+    *(("cal", world, 500) for world in ("calibrated", "slope .8", "slope .6", "wave")),
+    *((id, "calibrated", 500) for id in ("esce", "hcs")),
+    ("rank_calibration_error", "slope .6", 500),
+    *(("rank_cs", world, 100) for world in ("wave", "calibrated")),
+    ("laace", "detector, shift .5", 100),
+    *((id, world, 1000) for id in ("ece", "ace", "ecce_mad") for world in list(WORLDS)[10:14]),
+    *(("smece", world, 400) for world in list(WORLDS)[14:]),
+]
+
+
+def final(cell: tuple[str, str, int], seed: int) -> Found:
+    """The default interval of a fresh sample."""
+    return ways(cell, seed + 1_000_000, alone=True)
+
+
+def ways(cell: tuple[str, str, int], seed: int, alone: bool = False) -> Found:
+    """Every way to the interval of one sample, or the default alone."""
     metric, world, n = cell
     rng = np.random.default_rng([seed, n, 11, *world.encode()])
     if world.startswith("detector"):
-        return of_detector(metric, world.removeprefix("detector, "), n, rng)
+        return of_detector(metric, world.removeprefix("detector, "), n, rng, alone)
     y, p, q = WORLDS[world](n, rng)
     id = metric.split(".")[0]
     options = {need: coverage.NEEDED[need](n, rng) for need in catalogue[id].needs if need in coverage.NEEDED}
@@ -138,12 +163,14 @@ def ways(cell: tuple[str, str, int], seed: int) -> Found:
     statistic = as_statistic(metric, sample, question)
     truth = float(coverage.true_value(metric, as_statistic(metric, sample, question, redrawn=True), p, q))
     auto = cal.interval(metric, y, p, n_resamples=DRAWS, rng=seed, **options)
-    found = judged("auto", *auto, truth)
+    found = {**judged("auto", *auto, truth), "truth": truth, "rejects": float(auto.pvalue <= 0.05)}
+    if alone:
+        return found
     if metric in ("ece", "ace"):
         for name, reshaped in (("clear gaps", lines._clear), ("marked gaps", marked)):
             with a_line(name, reshaped):
                 found |= judged(name, *cal.interval(metric, y, p, n_resamples=DRAWS, rng=seed), truth)
-    return {**found, **from_draws(statistic, auto, truth, seed), "truth": truth}
+    return {**found, **from_draws(statistic, auto, truth, seed)}
 
 
 @contextlib.contextmanager
@@ -168,7 +195,7 @@ def marked(gap: np.ndarray, noise: np.ndarray, share: np.ndarray) -> np.ndarray:
     return np.where(gap**2 > 4.0 * noise, gap, 0.0)
 
 
-def of_detector(metric: str, world: str, images: int, rng: np.random.Generator) -> Found:
+def of_detector(metric: str, world: str, images: int, rng: np.random.Generator, alone: bool) -> Found:
     """The truth is the value of a large sample."""
     if (metric, world) not in _LARGE:
         large = coverage.detections(10_000, world, np.random.default_rng([0, 3]))
@@ -176,7 +203,7 @@ def of_detector(metric: str, world: str, images: int, rng: np.random.Generator) 
     matches, truth = coverage.detections(images, world, rng), _LARGE[metric, world]
     sample, question = read_call(metric, matches, None, {})
     auto = cal.interval(metric, matches, n_resamples=DRAWS, rng=rng)
-    found = from_draws(as_statistic(metric, sample, question), auto, truth, 0)
+    found = {} if alone else from_draws(as_statistic(metric, sample, question), auto, truth, 0)
     return {**judged("auto", *auto, truth), **found, "truth": truth}
 
 
@@ -286,10 +313,9 @@ def parts(cell: tuple[str, str, int, str], seed: int) -> Found:
 # -- width and power beside an oracle ------------------------------------------------------------------
 
 POWER = [
-    (world, n)
-    for n in (500, 2000)
-    for world in ("calibrated", "slope .8", "slope .6", "shift .2", "wave", "upper fifth .10 too high", "rare",
-                  "rare, 1.8 times as often", "sure", "sure, slope .75")
+    *((world, 500) for world in ("calibrated", "slope .8", "slope .6", "shift .2", "upper fifth .10 too high",
+                                 "rare, 1.8 times as often", "sure, slope .75")),
+    ("calibrated", 2000), ("slope .8", 2000),
 ]  # fmt: skip
 MEASURED = ("ece", "smece", "bs", "cis.slope", "ecce_mad")
 
@@ -327,7 +353,7 @@ def result_contains(y: np.ndarray, c: np.ndarray, seed: int) -> bool:
 # -- running -------------------------------------------------------------------------------------------
 
 MODES: dict[str, tuple[list[Any], Callable[[Any, int], Found]]] = {
-    "ways": (WAYS, ways), "parts": (PARTS, parts), "power": (POWER, power),
+    "ways": (WAYS, ways), "parts": (PARTS, parts), "power": (POWER, power), "final": (FINAL, final),
 }  # fmt: skip
 
 

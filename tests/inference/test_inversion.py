@@ -217,7 +217,7 @@ def test_every_metric_has_an_interval_whose_result_names_the_method():
         if entry.data_type != "predictions" or left_out:
             continue
         result = cal.interval(entry.id, y, c, n_resamples=19, rng=0)
-        assert result.method in ("inversion", "triangle", "basic", "studentized", "asymptotic")
+        assert result.method in ("inversion", "triangle", "basic", "normal", "percentile", "studentized", "asymptotic")
         assert np.all(np.asarray(result.low) <= np.asarray(result.high)) or np.isnan(result.low).any(), entry.id
 
 

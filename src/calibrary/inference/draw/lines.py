@@ -74,6 +74,7 @@ def directions(view: Predictions, total: float, own: Grouping | None = None) -> 
     found = [("gaps", _gaps(view, total, EqualMass(n_bins)))]
     if own is not None:
         found.append(("own bins", _gaps(view, total, own, _shrunk_to_mean)))
+        found.append(("marked gaps", _gaps(view, total, own, _marked)))
     if view.binary:
         found.append(("certain", _of_certain(view)))
     else:
@@ -171,8 +172,10 @@ def _lifted(q: Array, c: Array, p: Predictions, counts: NDArray[np.bool_]) -> Ar
 # -- few events -------------------------------------------------------------------------------------
 
 
-def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
+def rare_truths(statistic: Statistic, alpha: float, few: float = _FEW_EVENTS) -> list[Array]:
     """The extreme shifts of all log odds that agree with the number of events, if there were few events.
+
+    These are less than ten, or less than ``few`` and a fifth of the rows.
 
     Without any event the observed gap points downwards, and so does every line from the data; yet the probabilities may
     have been too low, as Clopper and Pearson's interval shows. The result is empty if there were ten events and ten
@@ -182,10 +185,11 @@ def rare_truths(statistic: Statistic, alpha: float) -> list[Array]:
     if not view.binary or view.fractional:
         return []
     n = np.ones(view.n) if statistic.sample.weight_type == "importance" else view.weight
-    return [lift(q) for q in shifted_by_count(view.c, n, n * view.y, alpha)]
+    few = max(min(few, float(n.sum()) / 5.0), _FEW_EVENTS)
+    return [lift(q) for q in shifted_by_count(view.c, n, n * view.y, alpha, few)]
 
 
-def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Array]:
+def shifted_by_count(c: Array, n: Array, events: Array, alpha: float, few: float = _FEW_EVENTS) -> list[Array]:
     """The extreme shifts of log odds for n rows at each confidence, given the number of events at each."""
     found = []
     inside = (c > 0.0) & (c < 1.0)
@@ -198,7 +202,7 @@ def shifted_by_count(c: Array, n: Array, events: Array, alpha: float) -> list[Ar
         )
         found.append(np.where(inside, c, np.where(c == 0.0, often, 1.0 - often)))
     total, seen = float(n[inside].sum()), float(events[inside].sum())
-    if total > 0.0 and min(seen, total - seen) < _FEW_EVENTS:
+    if total > 0.0 and min(seen, total - seen) < few:
         odds, mirrored = logit(c[inside]), seen > total / 2.0
         if mirrored:
             odds, seen = -odds, total - seen
@@ -262,6 +266,15 @@ def _clear(gap: Array, noise: Array, share: Array) -> Array:
     """
     square = gap**2  # 0 also for a gap below 1e-162
     result: Array = gap * np.maximum(0.0, 1.0 - noise / np.where(square == 0.0, 1.0, square))
+    return result
+
+
+def _marked(gap: Array, noise: Array, share: Array) -> Array:
+    """Keep the gaps of more than two standard errors: only a part of the predictions may be wrong.
+
+    The estimate is then larger than for an equal error in all bins, because the other bins add their noise to it.
+    """
+    result: Array = np.where(gap**2 > 4.0 * noise, gap, 0.0)
     return result
 
 

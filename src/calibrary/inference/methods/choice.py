@@ -69,7 +69,8 @@ class Choice:
     @property
     def drawn_together(self) -> bool:
         """Whether the interval follows from resampled rows and redrawn labels that several metrics can share."""
-        return isinstance(self.method, str) and self.method in ("basic", "triangle") and not self.celled
+        kinds = BOOTSTRAPS if self.note else ("basic",)
+        return isinstance(self.method, str) and self.method in ("triangle", *kinds) and not self.celled
 
 
 def choice_of(statistic: Statistic, method: Any = "auto", *, brief: bool = False) -> Choice:
@@ -164,7 +165,8 @@ def _of_score(statistic: Statistic) -> tuple[str, str]:
         return "asymptotic", "profile likelihood"
     if not studentized.why_not(statistic):
         return "studentized", "it is a mean of row losses" + _never_failed(statistic)
-    return "basic", "its estimate is not at an end of its range, so resampling rows is valid"
+    kind = "basic" if entry is None else entry.bootstrap
+    return kind, "its estimate is not at an end of its range, so resampling rows is valid"
 
 
 def _never_failed(statistic: Statistic) -> str:

@@ -31,6 +31,7 @@ from calibrary.inference.draw.statistic import Statistic
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.methods.asymptotic import own_pvalue
+from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap, bootstrap_result
 from calibrary.inference.methods.choice import MAY_MISS, Choice, as_way, choice_of
 from calibrary.inference.methods.inversion import Stream
@@ -181,7 +182,7 @@ class Drawn:
 
     def _resampled(self, statistics: list[Statistic], ways: dict[str, Any]) -> Columns:
         """All resamples if quantiles are needed, half of them if only a standard error is needed."""
-        tails = [s for s in statistics if ways.get(s.name) == "basic"]
+        tails = [s for s in statistics if ways.get(s.name) in BOOTSTRAPS]
         errors = [s for s in statistics if ways.get(s.name) == "triangle"]
         if not tails and not errors:
             return {}
@@ -238,8 +239,8 @@ class Drawn:
             way = as_way(choice.method, choice.statistic, **{**self.draws, "rng": seed})
             return way.interval(choice.statistic, level, clip, choice.note)
         observed, rows = self.rows[statistic.name]
-        if choice.method == "basic":
-            return bootstrap_result(statistic, observed, rows, "basic", level, clip, choice.note)
+        if choice.method in BOOTSTRAPS:
+            return bootstrap_result(statistic, observed, rows, choice.method, level, clip, choice.note)
         null = self.labels[statistic.name][1]
         if statistic.sample.grouped:
             return units_result(statistic, null, rows, level, clip, choice.note)

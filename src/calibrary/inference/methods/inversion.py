@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 
 from calibrary.base.errors import RefusedError, warn
 from calibrary.data.checks import Array
@@ -37,6 +38,7 @@ from calibrary.inference.draw.statistic import Statistic, safe_workers, together
 from calibrary.inference.methods.bootstrap import Bootstrap
 from calibrary.inference.methods.triangle import draws_for_an_error, triangle_result
 from calibrary.inference.result import IntervalResult
+from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.draw import generator
 
 #: The points of a line that are tested first, with few draws.
@@ -276,8 +278,11 @@ class Inversion:
         found.null.say_failures()
         if found.empty:
             return self._triangle(statistic, found, stream, confidence_level, clip)
-        values = found.best.values
-        low, high = (found.low, found.high) if not clip else np.clip([found.low, found.high], *statistic.range)
+        values, high = found.best.values, found.high
+        if statistic.entry is not None and statistic.entry.upper_end == "extreme":
+            z = float(scipy.special.ndtri(0.5 + confidence_level / 2.0))
+            high = max(high, found.observed + z * error_at_the_extreme(statistic))
+        low, high = (found.low, high) if not clip else np.clip([found.low, high], *statistic.range)
         return IntervalResult(
             float(statistic.observed[0]), float(low), float(high), confidence_level, pvalue=found.pvalue,
             expected_by_chance=float(means(found.null.values)[0]), method="inversion", note=note, draws=values,
@@ -325,6 +330,23 @@ class Inversion:
             float(statistic.observed[0]), statistic.perfect, sign, alpha, self.n_resamples, draw,
             lambda truth: float(population(statistic, truth)[0]), lines_of(statistic), rare_truths(statistic, alpha),
         )  # fmt: skip
+
+
+def error_at_the_extreme(statistic: Statistic) -> float:
+    """The standard error of the sum of residuals between the extremes of a cumulative sum; 0 with several views.
+
+    The labels along the lines have another spread than those between the extremes.
+    """
+    views = views_of(statistic.entry, statistic.sample.p, statistic.question).views  # type: ignore[arg-type]
+    if len(views) != 1 or not views[0].binary:
+        return 0.0
+    view = views[0]
+    _, place = np.unique(view.c, return_inverse=True)
+    walk = np.append(0.0, np.cumsum(np.bincount(place, view.weight * view.residual)))
+    copies = view.weight**2 if statistic.sample.weight_type == "importance" else view.weight
+    square = np.append(0.0, np.cumsum(np.bincount(place, copies * (view.c**2 + view.y * (1.0 - 2.0 * view.c)))))
+    ends = [0, np.abs(walk).argmax()] if statistic.name == "ecce_mad" else [walk.argmin(), walk.argmax()]
+    return float(np.sqrt(abs(square[ends[1]] - square[ends[0]])) / view.total)
 
 
 class Stream:

@@ -31,6 +31,7 @@ from calibrary.inference.draw.resampling import (
     check_resamples,
     difference,
     means,
+    quantiles,
     replicate,
     slack,
     standard_errors,
@@ -43,6 +44,9 @@ from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import combined, each_view, views_of
 from calibrary.numerics.draw import generator
 
+#: With fewer events than this, and less than a fifth of the rows, the far end includes all shifts that agree with their
+#: number. The bootstrap's standard error is too small where few events happened.
+_FEW_EVENTS = 40.0
 #: The fewest resamples for a standard error.
 _FOR_AN_ERROR = 99
 
@@ -138,6 +142,8 @@ def triangle_ends(
     if statistic.square:  # signed roots of values near 0 have two modes: the squared scale is used there
         plain = sign * (observed - perfect) + z * standard_errors(drawn.values)
         above = np.maximum(above, np.sqrt(np.maximum(plain, 0.0)))
+    if statistic.entry is not None and statistic.entry.upper_end == "rows":
+        above = np.maximum(above, away(np.atleast_1d(quantiles(drawn.values * sign, 1.0 - alpha / 2.0) * sign)))
     below, above = (np.where(np.isnan(observed), np.nan, end) for end in (below, np.maximum(above, below)))
     near, far = back(below), back(np.maximum(above, 0.0))
     outside = np.where(rejected & (near == perfect), np.nextafter(perfect, sign * np.inf), near)
@@ -152,7 +158,7 @@ def with_rare_truths(statistic: Statistic, low: Array, high: Array, alpha: float
     if len(low) != 1 or not has_truths(statistic):
         return low, high
     seen = statistic.when_redrawn()
-    far = [population(seen, truth) for truth in rare_truths(seen, alpha)]
+    far = [population(seen, truth) for truth in rare_truths(seen, alpha, _FEW_EVENTS)]
     if statistic.tail == "less":
         return np.minimum.reduce([low, *far]), high
     return low, np.maximum.reduce([high, *far])

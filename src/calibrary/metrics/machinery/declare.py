@@ -483,7 +483,6 @@ def public(
     function.__signature__ = signature  # type: ignore[attr-defined]
     paragraphs = (
         _DOC_DEFINITION.format(id=entry.id),
-        entry.coverage_note and f"Intervals: {entry.coverage_note}",
         entry.no_ends and f"The default interval has no ends: {entry.no_ends}",
     )
     notes = "\n\n".join(filter(None, paragraphs)) if formula is entry.formula else ""

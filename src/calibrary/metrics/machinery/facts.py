@@ -167,7 +167,9 @@ class Facts:
         reason)
     no_interval : why an interval for the metric has no meaning; empty if it has one
     no_ends : why the default interval has no ends (a method of interval gives some); empty if it has ends
-    coverage_note : measured coverage of the default interval, if it is below 92%
+    upper_end : how the default interval of an error is extended: "rows" to the upper quantile of resampled rows, or
+        "extreme" by the standard error of the cumulative sum where it is largest; empty if it covers without
+    bootstrap : the kind of bootstrap of the default interval of a score
     data_type : the type of data that the formula uses, "predictions" or "matches" (matched detections)
     lenses, default_lens, binary_lens : lenses that the metric accepts; what "auto" means for K > 2 and K = 2
     changed : how the default of two classes differs from that of the version before, for a warning that is given once;
@@ -259,7 +261,8 @@ class Facts:
     null_note: str = ""
     no_interval: str = ""
     no_ends: str = ""
-    coverage_note: str = ""
+    upper_end: str = ""
+    bootstrap: str = "basic"
     data_type: str = "predictions"
     lenses: tuple[str, ...] = ()
     default_lens: str = "top-label"
