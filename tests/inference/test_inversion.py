@@ -312,10 +312,10 @@ def test_intervals_shrink_with_the_rows_however_many():
         assert found.method == "inversion"
         assert found.low < truth < found.high
         # two-sided 95% of a nearly normal reading is 3.9 spreads wide; the hull of two lines is a little more
-        assert 3.0 * found.standard_error < found.high - found.low < 6.0 * found.standard_error
+        assert 3.0 * found.draws.std() < found.high - found.low < 6.0 * found.draws.std()
         other = expit(0.95 * logit(both))
         difference = cal.compare("ece", y, both, other, sample_weight=w, n_resamples=199, rng=0)
-        assert difference.high - difference.low < 12.0 * found.standard_error
+        assert difference.high - difference.low < 12.0 * found.draws.std()
 
 
 def test_groups_that_count_rows_are_not_inverted():

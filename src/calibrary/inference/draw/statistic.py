@@ -19,9 +19,18 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.sample import Sample, sample_of
 from calibrary.data.stacked import Block, Replicate, Scheme
 from calibrary.data.views import Views
-from calibrary.inference.draw.resampling import BlockPath, one_by_one
+from calibrary.inference.draw.resampling import (
+    BlockPath,
+    Replicated,
+    as_given,
+    difference,
+    means,
+    one_by_one,
+    standard_errors,
+)
 from calibrary.inference.draw.waiting import WATCHED
 from calibrary.inference.ranges import ANYWHERE, range_of
+from calibrary.inference.result import IntervalResult
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm  # noqa: F401 - InBlocks: where 0.2 had it
@@ -171,6 +180,39 @@ class Statistic:
     def tail(self) -> str:
         """The tail of the null distribution that is evidence against calibration."""
         return "greater" if self.entry is None else self.entry.tail
+
+
+# -- the result of a method --------------------------------------------------------------------------
+
+
+def interval_result(
+    statistic: Statistic,
+    observed: Array,
+    ends: tuple[Array, Array],
+    level: float,
+    method: str,
+    clip: bool,
+    drawn: Replicated | None = None,
+    **facts: Any,
+) -> IntervalResult:
+    """The interval of a metric: ends inside its range, a number for a metric of one value; of the draws the summary."""
+    one = len(observed) == 1
+    if clip:
+        ends = tuple(np.clip(end, *statistic.range) for end in ends)  # type: ignore[assignment]
+    numbers: dict[str, Any] = {"value": observed, "low": ends[0], "high": ends[1]}
+    if drawn is not None:
+        bias = difference(means(drawn.values), observed)
+        numbers |= {"standard_error": standard_errors(drawn.values), "bias": bias, "n_failed": drawn.n_failed}
+        facts = {"draws": drawn.values[:, 0] if one else drawn.values, "n_resamples": len(drawn.values), **facts}
+    numbers |= {name: facts.pop(name) for name in ("standard_error", "pvalue", "expected_by_chance") if name in facts}
+    given = {name: as_given(np.asarray(x), one) if np.ndim(x) else x for name, x in numbers.items()}
+    return IntervalResult(level=level, method=method, parts=() if one else tuple(statistic.named), **given, **facts)
+
+
+def refuse(statistic: Statistic, method: str, why: str) -> None:
+    """Refuse a method that does not work for the metric, with the reason, if there is one."""
+    if why:
+        raise RefusedError(f"method={method!r} does not work for {statistic.name}: {why}")
 
 
 # -- making statistics ------------------------------------------------------------------------------

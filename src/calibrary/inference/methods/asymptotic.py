@@ -14,8 +14,7 @@ from calibrary.base.errors import RefusedError, collected_warnings, warn
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
-from calibrary.inference.draw.resampling import as_given
-from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
 from calibrary.maps.likelihood import Points, logits
@@ -59,20 +58,11 @@ class Asymptotic:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        why = why_not(statistic)
-        if why:
-            raise RefusedError(f"method='asymptotic' does not work for {statistic.name}: {why}")
-        found = ends_of(statistic, confidence_level)
-        observed = statistic.observed
-        low, high = found.low, found.high
-        if clip:
-            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-        one = len(observed) == 1
-        pvalue = own_pvalue(statistic)
-        return IntervalResult(
-            as_given(observed, one), as_given(low, one), as_given(high, one), confidence_level,
-            as_given(found.standard_error, one), pvalue, method="asymptotic", note=note or found.law,
-            parts=() if one else tuple(statistic.named), asymptotic_pvalue=pvalue,
+        refuse(statistic, "asymptotic", why_not(statistic))
+        found, pvalue = ends_of(statistic, confidence_level), own_pvalue(statistic)
+        return interval_result(
+            statistic, statistic.observed, (found.low, found.high), confidence_level, "asymptotic", clip,
+            standard_error=found.standard_error, pvalue=pvalue, asymptotic_pvalue=pvalue, note=note or found.law,
         )  # fmt: skip
 
 
@@ -85,7 +75,7 @@ def why_not(statistic: Statistic) -> str:
         return "its formulas are for predictions; for detections use method='auto'"
     if statistic.question.by is not None:
         return "it is a mean over parts of the data; use method='auto'"
-    if entry is None or (not entry.law and row_losses(statistic) is None):
+    if entry is None or not (entry.law or is_mean_of_rows(statistic)):
         known = ", ".join(e.id for e in ENTRIES.values() if e.law)
         return f"formulas exist for {known} and for means of row losses; use method='auto'"
     if entry.law in ("", "profile likelihood"):
@@ -146,6 +136,12 @@ def row_losses(statistic: Statistic) -> Array | None:
     if each.shape != (p.n,) or not np.isfinite(each).all():
         return None
     return each if np.allclose(p.mean(each), statistic.observed, rtol=1e-9) else None
+
+
+def is_mean_of_rows(statistic: Statistic) -> bool:
+    """Whether the metric is the mean of the finite losses of rows; the losses themselves are not kept."""
+    found: bool = statistic.remember("mean of rows", lambda: row_losses(statistic) is not None)
+    return found
 
 
 def _mean_of_rows(statistic: Statistic, level: float) -> Ends:

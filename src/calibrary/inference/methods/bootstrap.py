@@ -13,17 +13,14 @@ from calibrary.data.checks import Array
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
-    as_given,
     check_resamples,
-    difference,
-    means,
     quantiles,
     replicate,
     say_faults,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, safe_workers, together, value_or_nan
+from calibrary.inference.draw.statistic import Statistic, interval_result, safe_workers, together, value_or_nan
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
 from calibrary.numerics.magnitude import unit_of
@@ -109,23 +106,8 @@ def bootstrap_result(
             "check "
             "the rows with infinite values, or use a bounded metric"
         )
-    if clip:
-        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-    one = len(estimate) == 1
-    return IntervalResult(
-        as_given(estimate, one),
-        as_given(low, one),
-        as_given(high, one),
-        confidence_level,
-        as_given(standard_errors(drawn.values), one),
-        method=kind,
-        note=note,
-        draws=drawn.values[:, 0] if one else drawn.values,
-        bias=as_given(difference(means(drawn.values), estimate), one),
-        n_resamples=len(drawn.values),
-        n_failed=as_given(drawn.n_failed, one),
-        parts=() if one else tuple(statistic.named),
-        jackknife=how,
+    return interval_result(
+        statistic, estimate, (low, high), confidence_level, kind, clip, drawn, note=note, jackknife=how
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError, collected_warnings, one_of
+from calibrary.base.errors import RefusedError, collected_warnings, one_of, warn
 from calibrary.base.once import once
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import CellSample, grids_for, on_cells, values_agree, very_large
@@ -34,7 +34,7 @@ from calibrary.inference.methods.asymptotic import own_pvalue
 from calibrary.inference.methods.bootstrap import METHODS as BOOTSTRAPS
 from calibrary.inference.methods.bootstrap import Bootstrap, bootstrap_result
 from calibrary.inference.methods.choice import MAY_MISS, Choice, as_way, choice_of
-from calibrary.inference.methods.inversion import Stream
+from calibrary.inference.methods.inversion import Inverted, NotInvertedError, Stream
 from calibrary.inference.methods.multiplicity import (
     ADJUSTMENTS,
     STEP_DOWN,
@@ -47,7 +47,6 @@ from calibrary.inference.methods.triangle import (
     draws_for_an_error,
     flips,
     triangle_result,
-    units_result,
     why_not_flipped,
 )
 from calibrary.inference.result import IntervalResult
@@ -237,15 +236,28 @@ class Drawn:
         if not choice.drawn_together:
             seed = self.streams.labels if choice.method == "inversion" else self.streams.rng
             way = as_way(choice.method, choice.statistic, **{**self.draws, "rng": seed})
-            return way.interval(choice.statistic, level, clip, choice.note)
+            try:
+                return way.interval(choice.statistic, level, clip, choice.note)
+            except NotInvertedError as error:
+                warn(str(error))
+                return self._not_inverted(choice.statistic, error.found, level, clip)
         observed, rows = self.rows[statistic.name]
         if choice.method in BOOTSTRAPS:
             return bootstrap_result(statistic, observed, rows, choice.method, level, clip, choice.note)
         null = self.labels[statistic.name][1]
-        if statistic.sample.grouped:
-            return units_result(statistic, null, rows, level, clip, choice.note)
-        path = "rows" if statistic.sample is choice.statistic.sample else "cells"
-        return triangle_result(statistic, observed, null, rows, level, clip, path=path, note=choice.note)
+        law = widest(laws_of(statistic)) if statistic.sample.grouped else None
+        path = "units" if law is not None else "rows" if statistic.sample is choice.statistic.sample else "cells"
+        return triangle_result(statistic, observed, null, rows, level, clip, path=path, note=choice.note, law=law)
+
+    def _not_inverted(self, statistic: Statistic, found: Inverted, level: float, clip: bool) -> IntervalResult:
+        """The triangle, from the inversion's draws of labels, if no truth on its lines agrees with the data."""
+        method = self.choices[statistic.name].method
+        own = self if isinstance(method, str) else Drawn(self.question.changed(**vars(method)), True, False)
+        rows = own._resampled([statistic], {statistic.name: "triangle"})[statistic.name][1]
+        return triangle_result(
+            statistic, np.array([found.observed]), found.null, rows, level, clip, path=found.path,
+            note="not inverted: no truth between calibrated and as observed agrees with the data",
+        )  # fmt: skip
 
 
 def _columns(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedError, warn
+from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import cell_problem
 from calibrary.inference.draw.lines import Line, lines_of, rare_truths
@@ -34,9 +34,7 @@ from calibrary.inference.draw.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, safe_workers, together
-from calibrary.inference.methods.bootstrap import Bootstrap
-from calibrary.inference.methods.triangle import draws_for_an_error, triangle_result
+from calibrary.inference.draw.statistic import Statistic, interval_result, refuse, safe_workers, together
 from calibrary.inference.result import IntervalResult
 from calibrary.metrics.machinery.measure import views_of
 from calibrary.numerics.draw import generator
@@ -93,6 +91,17 @@ class Inverted:
     observed: float
     path: str = "rows"
     empty: bool = False
+
+
+class NotInvertedError(RefusedError):
+    """No truth on the lines was accepted; ``found`` has the draws."""
+
+    def __init__(self, name: str, found: Inverted) -> None:
+        self.found = found
+        super().__init__(
+            f"no set of true probabilities between 'calibrated' and 'as observed' agrees with {name} on these data: "
+            "the interval is the wider one of method='triangle'"
+        )
 
 
 @dataclass
@@ -270,24 +279,22 @@ class Inversion:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        why = why_not(statistic)
-        if why:
-            raise RefusedError(f"method='inversion' does not work for {statistic.name}: {why}")
+        refuse(statistic, "inversion", why_not(statistic))
         stream = self.rng if isinstance(self.rng, Stream) else Stream(self.rng)
         found = self.invert(statistic, alpha_of(confidence_level), stream)
         found.null.say_failures()
         if found.empty:
-            return self._triangle(statistic, found, stream, confidence_level, clip)
+            raise NotInvertedError(statistic.name, found)
         values, high = found.best.values, found.high
         if statistic.entry is not None and statistic.entry.upper_end == "extreme":
             z = float(scipy.special.ndtri(0.5 + confidence_level / 2.0))
             high = max(high, found.observed + z * error_at_the_extreme(statistic))
-        low, high = (found.low, high) if not clip else np.clip([found.low, high], *statistic.range)
-        return IntervalResult(
-            float(statistic.observed[0]), float(low), float(high), confidence_level, pvalue=found.pvalue,
-            expected_by_chance=float(means(found.null.values)[0]), method="inversion", note=note, draws=values,
+        ends = np.array([found.low]), np.array([high])
+        return interval_result(
+            statistic, statistic.observed, ends, confidence_level, "inversion", clip, pvalue=found.pvalue,
+            expected_by_chance=means(found.null.values), note=note, draws=values, path=found.path,
             bias=float(means(values[:, None])[0] - found.theta), n_resamples=self.n_resamples,
-            n_failed=int(found.null.n_failed[0]), path=found.path,
+            n_failed=int(found.null.n_failed[0]),
         )  # fmt: skip
 
     def invert(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverted:
@@ -295,21 +302,6 @@ class Inversion:
         check_draws(self.n_resamples, alpha)
         statistic = statistic.when_redrawn()
         return self._search(statistic, alpha, stream).interval()
-
-    def _triangle(
-        self, statistic: Statistic, found: Inverted, stream: Stream, confidence_level: float, clip: bool
-    ) -> IntervalResult:
-        """The triangle interval, from the same draws of labels, if no truth on the lines agrees with the data."""
-        warn(
-            f"no set of true probabilities between 'calibrated' and 'as observed' agrees with {statistic.name} on "
-            "these data: the interval is the wider one of method='triangle'"
-        )
-        draws = draws_for_an_error(self.n_resamples)
-        _, drawn = Bootstrap("normal", draws, stream(), self.workers).resample([statistic])
-        return triangle_result(
-            statistic, np.array([found.observed]), found.null, drawn, confidence_level, clip, path=found.path,
-            note="not inverted: no truth between calibrated and as observed agrees with the data",
-        )  # fmt: skip
 
     def _search(self, statistic: Statistic, alpha: float, stream: Stream | None = None) -> Inverter:
         again = stream or (self.rng if isinstance(self.rng, Stream) else Stream(self.rng))

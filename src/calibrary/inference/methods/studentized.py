@@ -15,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from calibrary.base.errors import RefusedError
-from calibrary.data.checks import Array
+from calibrary.base.once import once
+from calibrary.data.checks import Array, Indices
+from calibrary.data.sample import Sample
 from calibrary.inference.draw.population import NoPopulationError, population
-from calibrary.inference.draw.resampling import alpha_of, as_given
-from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.resampling import alpha_of
+from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest
-from calibrary.inference.methods.asymptotic import crossing, row_losses
+from calibrary.inference.methods.asymptotic import crossing, is_mean_of_rows, row_losses
 from calibrary.inference.methods.bootstrap import jackknife
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
@@ -39,35 +40,42 @@ class Scores:
     each: Array
     times: Array
 
-    @property
+    @once
     def n(self) -> float:
         return float(self.times.sum())
 
-    def powers(self, k: int) -> Array:
-        """The sum of the k-th powers of the contributions, measured in the unit of the largest."""
-        total: Array = self.times @ (self.each / unit_of(self.each)) ** k
-        return total
+    @once
+    def unit(self) -> Array:
+        """The unit in which powers of the contributions of each value are measured."""
+        return unit_of(self.each)
+
+    @once
+    def powers(self) -> dict[int, Array]:
+        """The sums of the second, third and fourth powers of the contributions, in their unit."""
+        x = self.each / self.unit
+        square = x * x
+        return {2: self.times @ square, 3: self.times @ (square * x), 4: self.times @ (square * square)}
 
     @property
     def standard_error(self) -> Array:
         """The standard error of the mean of the contributions."""
         if self.n <= 1.0:
             return np.full(self.each.shape[1], np.nan)
-        error: Array = unit_of(self.each) * np.sqrt(self.powers(2) / (self.n * (self.n - 1.0)))
+        error: Array = self.unit * np.sqrt(self.powers[2] / (self.n * (self.n - 1.0)))
         return error
 
     @property
     def skewness(self) -> Array:
         """The skewness of their sum: the sum of cubes over the sum of squares to the power 3/2."""
-        squares = self.powers(2)
+        squares = self.powers[2]
         known = squares > 0.0
-        return np.where(known, self.powers(3) / np.where(known, squares, 1.0) ** 1.5, 0.0)
+        return np.where(known, self.powers[3] / np.where(known, squares, 1.0) ** 1.5, 0.0)
 
     @property
     def df(self) -> Array:
         """Degrees of freedom of the sum of squares: by its kurtosis, and at most n - 1."""
-        fourth = self.powers(4)
-        carried = np.where(fourth > 0.0, self.powers(2) ** 2 / np.where(fourth > 0.0, fourth, 1.0), self.n)
+        fourth = self.powers[4]
+        carried = np.where(fourth > 0.0, self.powers[2] ** 2 / np.where(fourth > 0.0, fourth, 1.0), self.n)
         spread = 2.0 * self.n * carried / np.maximum(self.n - carried, 1e-9 * self.n)
         return np.maximum(np.minimum(spread, self.n - 1.0), 1.0)
 
@@ -96,17 +104,13 @@ class Studentized:
         self, statistic: Statistic, confidence_level: float, clip: bool = True, note: str = ""
     ) -> IntervalResult:
         """The interval of one metric."""
-        check(statistic)
+        refuse(statistic, "studentized", why_not(statistic))
         estimate, scores = statistic.observed, scores_of(statistic)
         low, high = scores.ends(estimate, confidence_level)
         low, high = _with_few_surprises(statistic, low, high, alpha_of(confidence_level))
-        if clip:
-            low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-        one = len(estimate) == 1
-        return IntervalResult(
-            as_given(estimate, one), as_given(low, one), as_given(high, one), confidence_level,
-            as_given(scores.standard_error, one), method="studentized", note=note,
-            parts=() if one else tuple(statistic.named), path="units" if statistic.sample.grouped else "rows",
+        return interval_result(
+            statistic, estimate, (low, high), confidence_level, "studentized", clip, note=note,
+            standard_error=scores.standard_error, path="units" if statistic.sample.grouped else "rows",
         )  # fmt: skip
 
 
@@ -118,16 +122,9 @@ def why_not(statistic: Statistic) -> str:
         return ""
     if statistic.question.by is not None:
         return "it is a mean over parts of the data"
-    if not statistic.sample.of_rows or row_losses(statistic) is None:
+    if not statistic.sample.of_rows or not is_mean_of_rows(statistic):
         return "it is not a mean of finite row losses; use method='auto'"
     return ""
-
-
-def check(statistic: Statistic) -> None:
-    """Refuse a metric that has no such interval."""
-    why = why_not(statistic)
-    if why:
-        raise RefusedError(f"method='studentized' does not work for {statistic.name}: {why}")
 
 
 def scores_of(statistic: Statistic) -> Scores:
@@ -161,20 +158,14 @@ def _with_few_surprises(statistic: Statistic, low: Array, high: Array, alpha: fl
     odds of a surprise shifted. Each unit counts once, as if its rows were fully dependent, also where the estimated
     distribution of unit sums lacks variance (``draw/unit_law.py``).
     """
-    p = statistic.sample.p
+    p, sample = statistic.sample.p, statistic.sample
     if not p.binary or p.fractional:
         return low, high
-    c, surprise = np.minimum(p.c, 1.0 - p.c), np.where(p.c < 0.5, p.y, 1 - p.y)
-    trial = statistic.sample.unit if statistic.sample.grouped else np.arange(p.n)
-    assert trial is not None
-    weight: Array = np.bincount(trial, p.weight).astype(np.float64)
-    copies = weight if not statistic.sample.grouped and statistic.sample.weight_type == "frequency" else None
-    odds = logit(c)
-    share = np.bincount(trial, p.weight * surprise) / weight
-    seen = float(share.sum() if copies is None else copies @ share)
-    having = float((share > 0.0).sum()) if statistic.sample.grouped else seen
-    if having >= _FEW_SURPRISES and not (statistic.sample.grouped and widest(laws_of(statistic)).missing > 0.0):
+    having = p.remember(("surprises", sample.weight_type), lambda: _surprises(sample)[-1])
+    if having >= _FEW_SURPRISES and not (sample.grouped and widest(laws_of(statistic)).missing > 0.0):
         return low, high
+    trial, weight, copies, seen, _ = _surprises(sample)
+    odds = logit(np.minimum(p.c, 1.0 - p.c))
 
     def chance(shift: float, at: float) -> float:
         q = np.bincount(trial, p.weight * scipy.special.expit(odds + shift)) / weight
@@ -193,3 +184,14 @@ def _with_few_surprises(statistic: Statistic, low: Array, high: Array, alpha: fl
         return low, high
     ends = np.array([low, high, up, *([down] if fewest else [])])
     return np.nanmin(ends, axis=0), np.nanmax(ends, axis=0)
+
+
+def _surprises(sample: Sample) -> tuple[Indices, Array, Array | None, float, float]:
+    """The unit of each row, and of each unit the weight and copies; the surprises, and the units that have one."""
+    p, unit = sample.p, sample.unit if sample.grouped else np.arange(sample.p.n)
+    assert unit is not None
+    weight: Array = np.bincount(unit, p.weight).astype(np.float64)
+    share = np.bincount(unit, p.weight * np.where(p.c < 0.5, p.y, 1 - p.y)) / weight
+    copies = weight if not sample.grouped and sample.weight_type == "frequency" else None
+    seen = float(share.sum() if copies is None else copies @ share)
+    return unit, weight, copies, seen, float((share > 0.0).sum()) if sample.grouped else seen

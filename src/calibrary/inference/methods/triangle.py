@@ -26,17 +26,15 @@ from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
-    as_given,
     check_draws,
     check_resamples,
-    difference,
     means,
     quantiles,
     replicate,
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic
+from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
 from calibrary.inference.draw.unit_law import UnitLaw, laws_of, unit_signs, widest
 from calibrary.inference.methods.studentized import why_not as studentized_refuses
 from calibrary.inference.result import IntervalResult
@@ -95,17 +93,11 @@ def triangle_result(
     check_draws(len(null.values), alpha)
     null.say_failures()
     drawn.say_failures()
-    low, high = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha, law), alpha)
-    if clip:
-        low, high = np.clip(low, *statistic.range), np.clip(high, *statistic.range)
-    one = len(observed) == 1
-    return IntervalResult(
-        as_given(observed, one), as_given(low, one), as_given(high, one),
-        confidence_level, as_given(standard_errors(drawn.values), one),
-        as_given(pvalues(observed, null.values, statistic.tail), one), as_given(means(null.values), one),
-        "triangle", note, draws=drawn.values[:, 0] if one else drawn.values,
-        bias=as_given(difference(means(drawn.values), observed), one), n_resamples=len(null.values),
-        n_failed=as_given(drawn.n_failed, one), parts=() if one else tuple(statistic.named), path=path,
+    ends = with_rare_truths(statistic, *triangle_ends(statistic, observed, null, drawn, alpha, law), alpha)
+    return interval_result(
+        statistic, observed, ends, confidence_level, "triangle", clip, drawn, note=note, path=path,
+        pvalue=pvalues(observed, null.values, statistic.tail), expected_by_chance=means(null.values),
+        n_resamples=len(null.values),
     )  # fmt: skip
 
 
@@ -182,9 +174,7 @@ def _rank_from_top(values: Array, alpha: float) -> float:
 
 def check(statistic: Statistic) -> None:
     """Refuse a metric that has no triangle interval."""
-    why = why_not(statistic)
-    if why:
-        raise RefusedError(f"method='triangle' does not work for {statistic.name}: {why}")
+    refuse(statistic, "triangle", why_not(statistic))
 
 
 def why_not(statistic: Statistic) -> str:
@@ -268,16 +258,6 @@ def _labeled(view: Predictions, y: Any) -> Predictions:
 
 
 Units = Triangle  # the name in version 0.2, which pickles and imports may use
-
-
-def units_result(
-    statistic: Statistic, null: Replicated, drawn: Replicated, confidence_level: float, clip: bool, note: str
-) -> IntervalResult:
-    """The interval from flipped residuals and resampled units."""
-    law = widest(laws_of(statistic))
-    return triangle_result(
-        statistic, statistic.observed, null, drawn, confidence_level, clip, path="units", note=note, law=law
-    )
 
 
 _FLIPPED = "the residuals of whole units change sign at random, and units are resampled"

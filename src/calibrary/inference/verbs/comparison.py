@@ -33,7 +33,7 @@ from calibrary.inference.draw.resampling import (
     slack,
     standard_errors,
 )
-from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, together
+from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse, together
 from calibrary.inference.draw.unit_law import laws_of, widest
 from calibrary.inference.methods import bootstrap, studentized, triangle
 from calibrary.inference.methods.drawn import Drawn
@@ -440,7 +440,7 @@ def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
     a, b = pair.values
     d, level = np.array([a - b]), settings["confidence_level"]
     for statistic in (pair.on_first, pair.on_second):
-        studentized.check(statistic)
+        refuse(statistic, "studentized", studentized.why_not(statistic))
     if pair.first.grouped:
         widest([*laws_of(pair.on_first), *laws_of(pair.on_second)]).say_few()
     both = [studentized.scores_of(s) for s in (pair.on_first, pair.on_second)]
