@@ -1,4 +1,4 @@
-"""Write the index of the cards, four stub files (calibrary, its results, metrics, losses), and ``cli/surface.json``.
+"""Write the index of the cards, stub files (calibrary, its results, some rooms), and ``cli/surface.json``.
 
 The catalogue reads the index, ``cards/index.json``, which is made from the cards and the code of the metrics; static
 tools read the stub files, which are made from the table of public names; completion and ``--help`` of the command line
@@ -21,7 +21,7 @@ from typing import Any
 
 import calibrary.inference  # noqa: F401 - some metrics are declared there
 from calibrary.base.errors import installed
-from calibrary.base.moved import SUPERSEDED
+from calibrary.base.moved import SUPERSEDED, names_of
 from calibrary.metrics.machinery.cards import CARDS, facts_of, index_text, read_cards
 from calibrary.metrics.machinery.declare import Redrawing
 from calibrary.metrics.machinery.entry import CODES, ENTRIES, FUNCTIONS, TESTS, declared_by
@@ -33,6 +33,8 @@ SURFACE = TARGET.parent / "cli" / "surface.json"
 METRICS = TARGET.with_name("metrics") / "__init__.pyi"
 LOSSES = TARGET.with_name("losses") / "__init__.pyi"
 INDEX = CARDS / "index.json"
+#: Packages whose public names are found in the table.
+FRONTS = ("diagnostics", "metrics/detection")
 #: Names in annotations that need no import from the library.
 _KNOWN = {
     "Any", "Callable", "Iterable", "Mapping", "Sequence", "ArrayLike", "NDArray", "np", "None", "True", "False", "str",
@@ -202,6 +204,12 @@ def _line_of(row: Name) -> str:
     return f"from {module} import {row.name} as {row.name}"
 
 
+def names(package: str) -> str:
+    """The whole stub file of a package whose ``__init__.py`` finds its public names in the table."""
+    lines = sorted(_line_of(PUBLIC[name]) for name in names_of(f"calibrary.{package}"))
+    return _SAYS + "\n" + "\n".join(lines) + "\n"
+
+
 def losses() -> str:
     """Every loss and its module, found without PyTorch: the functions below ``@loss`` in the files of the losses."""
     lines, classes = [], []
@@ -228,6 +236,7 @@ def main() -> int:
         INDEX.write_text(new, encoding="utf-8")
         return subprocess.run([sys.executable, __file__], check=False).returncode  # the others need the new index
     made = {INDEX: new, TARGET: text(), RESULTS: results(), METRICS: metrics(), LOSSES: losses()}
+    made |= {TARGET.parent / package / "__init__.pyi": names(package.replace("/", ".")) for package in FRONTS}
     if installed("typer"):
         from calibrary.cli.surface import text as surface
 

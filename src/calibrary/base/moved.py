@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from calibrary.base.errors import deprecated
+from calibrary.public import PUBLIC
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -82,6 +83,27 @@ def old_names(module: str) -> Callable[[str], Any]:
         where, _, current = (new if "." in new else f"{module}.{new}").rpartition(".")
         deprecated(f"{module}.{name}", f"{where}.{current}")
         return getattr(import_module(where), current)
+
+    return found
+
+
+def names_of(package: str) -> list[str]:
+    """The public names that are defined in the modules of a package."""
+    return sorted(
+        n for n, row in PUBLIC.items() if row.module.startswith(f"{package}.") and n not in OLD_NAMES.get(package, ())
+    )
+
+
+def front(package: str, names: Collection[str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package with these public names: their modules are imported when first used."""
+    old = old_names(package)
+
+    def found(name: str) -> Any:
+        if name not in names:
+            return old(name)
+        value = getattr(import_module(PUBLIC[name].module), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return found
 

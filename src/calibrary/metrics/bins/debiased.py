@@ -17,14 +17,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
-from calibrary.metrics.machinery.declare import (
-    ENTRIES,
-    Common,
-    TestResult,
-    calibration_test,
-    metric,
-    run_test,
-)
+from calibrary.metrics.machinery.declare import ENTRIES, Common, TestResult, calibration_test, metric, run_test
 from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws import folded_normal_mean
 from calibrary.numerics.magnitude import unit_of

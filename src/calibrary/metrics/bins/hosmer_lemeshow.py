@@ -19,13 +19,7 @@ from calibrary.data.views import Views
 from calibrary.grouping import Grouping, Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
-from calibrary.metrics.machinery.declare import (
-    BonferroniResult,
-    Common,
-    TestResult,
-    calibration_test,
-    metric,
-)
+from calibrary.metrics.machinery.declare import BonferroniResult, Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws import noncentral_sf, noncentrality_of
 

@@ -18,13 +18,7 @@ from calibrary.base.moved import old_names
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
-from calibrary.metrics.machinery.declare import (
-    Common,
-    TestResult,
-    bonferroni,
-    calibration_test,
-    metric,
-)
+from calibrary.metrics.machinery.declare import Common, TestResult, bonferroni, calibration_test, metric
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm
 from calibrary.numerics import laws
 from calibrary.numerics.draw import shuffled

@@ -17,12 +17,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.map_options import one_per_view
-from calibrary.metrics.machinery.declare import (
-    Common,
-    TestResult,
-    calibration_test,
-    metric,
-)
+from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm
 from calibrary.numerics.solve.newton import (
     Derivatives,

@@ -1,29 +1,7 @@
 """Detection family (rows 75-82 of Table 2): whether the scores of detected boxes equal their precision."""
 
-from __future__ import annotations
+from calibrary.base.moved import front as _front
+from calibrary.base.moved import names_of as _names_of
 
-from calibrary.metrics.detection.binned import (
-    average_calibration_error,
-    detection_expected_calibration_error,
-    localization_aware_adaptive_calibration_error,
-    localization_aware_expected_calibration_error,
-)
-from calibrary.metrics.detection.kernel import detection_kernel_calibration_error
-from calibrary.metrics.detection.objects import (
-    expected_global_calibration_error,
-    object_calibration_error,
-    quadratic_global_calibration,
-    spherical_global_calibration,
-)
-
-__all__ = [
-    "average_calibration_error",
-    "detection_expected_calibration_error",
-    "detection_kernel_calibration_error",
-    "expected_global_calibration_error",
-    "localization_aware_adaptive_calibration_error",
-    "localization_aware_expected_calibration_error",
-    "object_calibration_error",
-    "quadratic_global_calibration",
-    "spherical_global_calibration",
-]
+__all__ = _names_of(__name__)
+__getattr__ = _front(__name__, __all__)

@@ -15,14 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.numerics.sums.gaussian import (
-    ORDER,
-    PER_WIDTH,
-    REACH,
-    Cells,
-    absolute_integral,
-    gaussian_on_nodes,
-)
+from calibrary.numerics.sums.gaussian import ORDER, PER_WIDTH, REACH, Cells, absolute_integral, gaussian_on_nodes
 
 Array = NDArray[np.float64]
 
