@@ -16,7 +16,7 @@ from calibrary.data.lens import as_lens
 from calibrary.grouping import group
 from calibrary.grouping.edges import event_edges
 from calibrary.plots.axis import Axis, together
-from calibrary.plots.uncertainty import dot_data
+from calibrary.plots.results import dot_data
 
 mpl.use("Agg")
 

@@ -15,7 +15,6 @@ from calibrary.base.errors import suggest
 from calibrary.data.asked import checks_options
 from calibrary.plots import detection
 from calibrary.plots.brier import BrierCurveData, HybridData, brier_curve, hybrid_curve, plot_brier_curve
-from calibrary.plots.centres import plot_forest, plot_pooled_curve
 from calibrary.plots.classes import class_data, small_multiples
 from calibrary.plots.corp import CorpData, corp_data, plot_corp
 from calibrary.plots.cumulative import CumulativeData, cumulative_data, plot_cumulative
@@ -50,9 +49,19 @@ from calibrary.plots.pointed import alternative
 from calibrary.plots.recalibration import RecalibrationData, plot_recalibration, recalibration_data
 from calibrary.plots.reliability import ReliabilityData, plot_reliability, reliability_data
 from calibrary.plots.reliability_map import ReliabilityMapData, plot_reliability_map, reliability_map_data
-from calibrary.plots.results import plot_judged, plot_sampled, plot_shift_curve
-from calibrary.plots.review_figures import figure
-from calibrary.plots.segments import SegmentsData, plot_segments, segments_data
+from calibrary.plots.results import (
+    DotData,
+    NullData,
+    dot_data,
+    null_data,
+    plot_judged,
+    plot_metrics,
+    plot_null,
+    plot_sampled,
+    plot_shift_curve,
+)
+from calibrary.plots.review_figures import TheoryData, TreeData, figure, plot_theory, plot_tree, theory_data, tree_data
+from calibrary.plots.segments import SegmentsData, plot_forest, plot_pooled_curve, plot_segments, segments_data
 from calibrary.plots.selective import (
     RiskCoverageData,
     SetCoverageData,
@@ -64,9 +73,6 @@ from calibrary.plots.selective import (
 from calibrary.plots.simplex import SimplexData, plot_simplex, plot_simplex_maps, simplex_data
 from calibrary.plots.smooth import SmoothData, plot_smooth_reliability, smooth_data
 from calibrary.plots.style import embedded
-from calibrary.plots.theory import TheoryData, plot_theory, theory_data
-from calibrary.plots.tree import TreeData, plot_tree, tree_data
-from calibrary.plots.uncertainty import DotData, NullData, dot_data, null_data, plot_metrics, plot_null
 from calibrary.plots.validation import ValidationData, plot_validation, validation_data
 
 __all__ = [
