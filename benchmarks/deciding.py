@@ -329,7 +329,7 @@ def power(cell: tuple[str, int], seed: int) -> Found:
     for metric in MEASURED:
         result = cal.interval(metric, y, c, n_resamples=DRAWS, rng=seed)
         truth = true_of(metric, c, q)
-        away = float(result.estimate) - truth
+        away = float(result.value) - truth
         found |= judged(metric, result.low, result.high, truth)
         found |= {f"{metric} away": away, f"{metric} away squared": away**2, f"{metric} truth": truth}
         if math.isfinite(result.pvalue):
