@@ -95,8 +95,8 @@ def judged(data: Digits, name: str, networks: list[nn.Module], scaled: bool = Fa
         error = cal.interval("smece", y, p, lens="top-label", n_resamples=199, rng=0)
         print(
             f"    seed {seed}  accuracy {np.mean(p.argmax(axis=1) == y):.3f}  over-confidence {gap:+.3f}  "
-            f"log loss {log.estimate:.3f} [{log.low:.3f}, {log.high:.3f}]  "
-            f"smECE {error.estimate:.3f} [{error.low:.3f}, {error.high:.3f}]"
+            f"log loss {log.value:.3f} [{log.low:.3f}, {log.high:.3f}]  "
+            f"smECE {error.value:.3f} [{error.low:.3f}, {error.high:.3f}]"
         )
     return found
 
@@ -143,7 +143,7 @@ def main() -> None:
         for seed, old, new in zip(seeds, before, after, strict=True):
             change = cal.compare("nll", y, new, old, n_resamples=399, rng=0)
             print(
-                f"    seed {seed}  change of log loss {change.difference:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
+                f"    seed {seed}  change of log loss {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
             )
         judged(data, f"cross-entropy + {choice.weight:g} x {name}", networks, scaled=True)
         gain = max(row["gain"] for row in choice.table)

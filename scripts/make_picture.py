@@ -51,9 +51,9 @@ def draw(path: Path, narrow: bool = False) -> None:
     right.hist(null.values, 40, color=GREY)
     top = right.get_ylim()[1]
     right.plot([found.low, found.high], [0.30 * top] * 2, color=ORANGE, lw=5, solid_capstyle="butt")
-    right.plot(found.estimate, 0.30 * top, "o", color=ORANGE, ms=9, mec="white")
-    words = f"estimate {found.estimate:.3f}\n95% interval {found.low:.3f} to {found.high:.3f}"
-    right.text(found.estimate, 0.40 * top, words, color=ORANGE, ha="center")
+    right.plot(found.value, 0.30 * top, "o", color=ORANGE, ms=9, mec="white")
+    words = f"estimate {found.value:.3f}\n95% interval {found.low:.3f} to {found.high:.3f}"
+    right.text(found.value, 0.40 * top, words, color=ORANGE, ha="center")
     right.text(
         float(null.mean) + 0.008, 0.92 * top, "what a calibrated model\nwould show by chance", color="#555c66", va="top"
     )
@@ -79,9 +79,9 @@ def draw_above(path: Path) -> None:
     top = ax.get_ylim()[1]
     ax.plot([found.low, found.high], [0.4 * top] * 2, color=ORANGE, lw=5, solid_capstyle="butt")
     ax.text(0.002, 0.5 * top, f"interval of the true error:\n{found.low:.0f} to {found.high:.3f}", color=ORANGE)
-    ax.plot(found.estimate, 0.4 * top, "o", color=BLUE, ms=9, mec="white")
+    ax.plot(found.value, 0.4 * top, "o", color=BLUE, ms=9, mec="white")
     ax.annotate(
-        f"estimate {found.estimate:.3f}", (found.estimate, 0.4 * top), (0.062, 0.75 * top), color=BLUE,
+        f"estimate {found.value:.3f}", (found.value, 0.4 * top), (0.062, 0.75 * top), color=BLUE,
         arrowprops={"arrowstyle": "-", "color": BLUE},
     )  # fmt: skip
     ax.text(0.152, 0.6 * top, "estimates that a\ncalibrated model\nshows by chance", color="#555c66")

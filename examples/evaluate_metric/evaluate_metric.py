@@ -41,5 +41,5 @@ class CalibraryMetric(evaluate.Metric):
         if not interval:
             return {key: float(cal.compute(name, references, predictions, **options))}
         found = cal.interval(name, references, predictions, rng=rng, **options)
-        numbers = {key: found.estimate, "low": found.low, "high": found.high}
+        numbers = {key: found.value, "low": found.low, "high": found.high}
         return numbers if found.pvalue is None else {**numbers, "pvalue": found.pvalue}

@@ -200,13 +200,13 @@ from calibrary.secondorder.calibration import EnsembleMean as EnsembleMean
 from calibrary.secondorder.calibration import EnsembleMember as EnsembleMember
 from calibrary.secondorder.calibration import EnsembleMembers as EnsembleMembers
 from calibrary.secondorder.calibration import EnsembleMixture as EnsembleMixture
-from calibrary.secondorder.detector import Detector as Detector
 from calibrary.secondorder.outside import ConfidenceSummary as ConfidenceSummary
 from calibrary.secondorder.outside import DetectorGain as DetectorGain
 from calibrary.secondorder.outside import OutsideResult as OutsideResult
 from calibrary.secondorder.outside import RiskWithOutside as RiskWithOutside
 from calibrary.secondorder.outside import outside_rows as outside_rows
 from calibrary.secondorder.spread import EnsembleSpread as EnsembleSpread
+from calibrary.secondorder.uncertainty import Detector as Detector
 from calibrary.secondorder.uncertainty import EnsembleDecomposition as EnsembleDecomposition
 from calibrary.secondorder.uncertainty import UncertaintyParts as UncertaintyParts
 from calibrary.secondorder.verb import EnsembleResult as EnsembleResult

@@ -304,7 +304,7 @@ _TABLE = {
         0.3 shift.curve ShiftCurve
         0.3 shift.target ShiftResult
         0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
-        0.3 secondorder.detector Detector
+        0.3 secondorder.uncertainty Detector
         0.3 secondorder.outside ConfidenceSummary DetectorGain OutsideResult RiskWithOutside
         0.3 secondorder.verb EnsembleResult
         0.3 secondorder.spread EnsembleSpread

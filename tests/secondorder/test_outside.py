@@ -7,7 +7,7 @@ import pytest
 
 import calibrary as cal
 from calibrary.base.claims import RULES
-from calibrary.secondorder.detector import Scored, detector
+from calibrary.secondorder.uncertainty import Scored, detector
 from truths import KnownTruth, holds
 
 pytestmark = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -25,15 +25,15 @@ def test_the_detector_is_the_share_of_pairs_and_the_best_threshold():
     found, others = rng.normal(1.0, 1.0, 40).round(1), rng.normal(0.0, 1.0, 60).round(1)
     d = detector(Scored("s", found, others, np.ones(40), np.ones(60)), 0.95, 199, 0)
     pairs = [(x > z) + 0.5 * (x == z) for x in found for z in others]
-    assert d.estimate == pytest.approx(np.mean(pairs))
+    assert d.value == pytest.approx(np.mean(pairs))
     threshold = np.sort(others)[56]  # 95% of 60 rows are at or below it
-    assert d.fpr == pytest.approx(np.mean(found <= threshold))
+    assert d.missed.value == pytest.approx(np.mean(found <= threshold))
     errors = [0.5 * (np.mean(found <= t) + np.mean(others > t)) for t in np.concatenate([[-9.0], found, others])]
-    assert d.error == pytest.approx(min(errors))
-    assert d.low < d.estimate < d.high
+    assert d.best_error.value == pytest.approx(min(errors))
+    assert d.low < d.value < d.high
     assert d.pvalue < 0.001
     twice = detector(Scored("s", found, others, np.full(40, 2.0), np.full(60, 0.5)), 0.95, 199, 0)
-    assert twice.estimate == pytest.approx(d.estimate)
+    assert twice.value == pytest.approx(d.value)
 
 
 def test_the_area_agrees_with_mann_and_whitney():
@@ -43,14 +43,14 @@ def test_the_area_agrees_with_mann_and_whitney():
     found, others = rng.integers(0, 8, 50) * 1.0, rng.integers(0, 7, 70) * 1.0
     d = detector(Scored("s", found, others, np.ones(50), np.ones(70)), 0.95, 199, 0)
     expected = mannwhitneyu(found, others, method="asymptotic", use_continuity=False)
-    assert d.estimate == pytest.approx(expected.statistic / 3500)
+    assert d.value == pytest.approx(expected.statistic / 3500)
     assert d.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_kinds_that_never_overlap_leave_an_interval(sign):
     d = detector(Scored("s", sign * np.arange(5.0, 10.0), sign * np.arange(5.0), np.ones(5), np.ones(5)), 0.95, 199, 0)
-    assert d.estimate == (sign > 0)
+    assert d.value == (sign > 0)
     assert (d.low < 0.6, d.high == 1.0) == (True, True) if sign > 0 else (d.low == 0.0, d.high > 0.4) == (True, True)
 
 
@@ -61,17 +61,17 @@ def test_rows_outside_by_hand():
     assert found.sentence == said.sentence
     c = np.maximum(p, 1 - p)
     right = np.array([y[i] is not None and (p[i] > 0.5) == y[i] for i in range(len(p))], dtype=int)
-    assert found.outside_confidence.estimate == pytest.approx(c[out].mean())
-    assert found.inside_confidence.estimate == pytest.approx(c[~out].mean())
-    assert found.open_set_error.estimate == pytest.approx(cal.ece(right, c, lens="binary"))
-    assert found.closed_error.estimate == pytest.approx(cal.ece(right[~out], c[~out], lens="binary"))
-    assert found.selective_risk.estimate == pytest.approx(cal.compute("aurc", right, c, lens="binary"))
+    assert found.outside_confidence.value == pytest.approx(c[out].mean())
+    assert found.inside_confidence.value == pytest.approx(c[~out].mean())
+    assert found.open_set_error.value == pytest.approx(cal.ece(right, c, lens="binary"))
+    assert found.closed_error.value == pytest.approx(cal.ece(right[~out], c[~out], lens="binary"))
+    assert found.selective_risk.value == pytest.approx(cal.compute("aurc", right, c, lens="binary"))
     assert found.prevalence_outside == pytest.approx(80 / 280)
     pairs = [(a < b) + 0.5 * (a == b) for a in c[out] for b in c[~out]]
-    assert found.detector.estimate == pytest.approx(np.mean(pairs))
+    assert found.detector.value == pytest.approx(np.mean(pairs))
     told = {
         "outside_confidence": c[out].mean(), "inside_confidence": c[~out].mean(), "auroc": np.mean(pairs),
-        "fpr": found.detector.fpr, "open_set_error": cal.ece(right, c, lens="binary"),
+        "fpr": found.detector.missed.value, "open_set_error": cal.ece(right, c, lens="binary"),
         "closed_error": cal.ece(right[~out], c[~out], lens="binary"),
     }  # fmt: skip
     truth = KnownTruth(c, c, measured=told, of_metric={"true AUROC": {"confidence, outside": 0.7}})
@@ -85,7 +85,7 @@ def test_the_stated_share_weighs_them():
     c = np.maximum(p, 1 - p)
     right = np.array([y[i] is not None and (p[i] > 0.5) == y[i] for i in range(len(p))], dtype=int)
     w = np.where(out, 0.02 / out.sum(), 0.98 / (~out).sum())
-    assert found.open_set_error.estimate == pytest.approx(cal.ece(right, c, lens="binary", sample_weight=w))
+    assert found.open_set_error.value == pytest.approx(cal.ece(right, c, lens="binary", sample_weight=w))
 
 
 def test_other_scores_are_compared_with_confidence():
@@ -97,8 +97,8 @@ def test_other_scores_are_compared_with_confidence():
     good, noise = found.gains
     assert good.low > 0.0
     assert good.pvalue < 0.001
-    assert noise.estimate < 0.0
-    assert found.scores[0].estimate - found.detector.estimate == pytest.approx(good.estimate)
+    assert noise.value < 0.0
+    assert found.scores[0].value - found.detector.value == pytest.approx(good.value)
     assert "The score good changes the AUROC" in found.sentence
 
 
@@ -109,7 +109,7 @@ def test_several_classes_and_an_ensemble_say_the_same_of_the_mean():
     whole = cal.ensemble(y, p, rng=0, n_resamples=39)
     mean = cal.outside_rows(y, p.mean(axis=1), rng=0, n_resamples=39)
     assert whole.outside is not None
-    assert whole.outside.detector.estimate == pytest.approx(mean.detector.estimate)
+    assert whole.outside.detector.value == pytest.approx(mean.detector.value)
     assert whole.decomposition.outside.n_found == 50
     assert "rows outside" in whole.sentence
 
@@ -144,5 +144,5 @@ def test_the_gain_of_a_score_is_delongs_from_pairs_of_few_rows():
     pairs = [[[(a > b) + 0.5 * (a == b) for b in s[:8]] for a in s[8:]] for s in detected]
     apart = np.subtract(*np.array(pairs))  # (outside, inside)
     error = np.sqrt(np.var(apart.mean(axis=1), ddof=1) / 5 + np.var(apart.mean(axis=0), ddof=1) / 8)
-    assert gain.estimate == pytest.approx(apart.mean())
+    assert gain.value == pytest.approx(apart.mean())
     assert (gain.high - gain.low) / 2 == pytest.approx(1.959964 * error, rel=1e-6)

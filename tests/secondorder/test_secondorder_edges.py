@@ -11,7 +11,7 @@ import scipy
 
 import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
-from calibrary.secondorder.detector import Scored, auroc
+from calibrary.secondorder.uncertainty import Scored, auroc
 
 RNG = np.random.default_rng(5)
 N = 120
@@ -45,8 +45,8 @@ def test_columns_of_rows_outside_are_matched_by_name(names):
     expected = cal.outside_rows(named, P3, **FAST)
     for order in (columns, [columns[2], columns[0], columns[1]]):
         found = cal.outside_rows(named, table[order], **FAST)
-        assert (found.closed_error.estimate, found.detector.estimate) == pytest.approx(
-            (expected.closed_error.estimate, expected.detector.estimate)
+        assert (found.closed_error.value, found.detector.value) == pytest.approx(
+            (expected.closed_error.value, expected.detector.value)
         )
 
 
@@ -54,8 +54,8 @@ def test_two_named_columns_are_matched_by_name():
     named = [None if v is None else ("yes" if v else "no") for v in LABELS]
     table = pd.DataFrame({"no": 1 - M[:, 0], "yes": M[:, 0]})
     found = [cal.outside_rows(named, table[order], **FAST) for order in (["no", "yes"], ["yes", "no"])]
-    expected = cal.outside_rows(LABELS, M[:, 0], **FAST).closed_error.estimate
-    assert [f.closed_error.estimate for f in found] == pytest.approx([expected, expected])
+    expected = cal.outside_rows(LABELS, M[:, 0], **FAST).closed_error.value
+    assert [f.closed_error.value for f in found] == pytest.approx([expected, expected])
 
 
 def test_columns_without_the_names_of_the_classes_are_refused():
@@ -101,7 +101,7 @@ def test_no_evidence_is_not_claimed_without_a_test():
 def test_one_row_outside_says_nothing_of_the_others():
     p = np.concatenate([M[:40, 0], [0.2]])
     found = cal.outside_rows([*Y[:40].tolist(), None], p, **FAST).outside_confidence
-    assert (found.estimate, found.low, found.high) == (0.8, 0.0, 1.0)
+    assert (found.value, found.low, found.high) == (0.8, 0.0, 1.0)
 
 
 def test_the_interval_of_a_mean_confidence_stays_among_probabilities():

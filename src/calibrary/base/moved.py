@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -139,7 +140,7 @@ class RenamedFields:
             if new is None:
                 return object.__getattribute__(self, name)  # the usual error, or the one inside a property
             deprecated(f"{cls.__name__}.{name}", f"{cls.__name__}.{new}")
-            return getattr(self, new)
+            return attrgetter(new)(self)
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         renamed = self._renamed()

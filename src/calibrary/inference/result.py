@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -68,16 +68,36 @@ class Estimate(Result):
         yield self.low
         yield self.high
 
+    @classmethod
+    def from_estimate(cls, found: Estimate, **more: Any) -> Self:
+        """An estimate of this class with the fields of another one, and more of its own."""
+        return cls(**{f.name: getattr(found, f.name) for f in fields(Estimate)} | more)
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """A state of an earlier version may have the numbers of an estimate that is held in fields of their own."""
+        super().__setstate__(state)
+        for new in {new.partition(".")[0] for new in self._renamed().values() if "." in new}:
+            parts = {n.partition(".")[2]: vars(self).pop(n) for n in [*vars(self)] if n.startswith(f"{new}.")}
+            vars(self).update({new: Estimate(**parts)} if parts else {})
+
     def __repr__(self) -> str:
         """The known fields on one line; of long arrays the size."""
         named = ((f.name, getattr(self, f.name)) for f in fields(self) if f.repr and f.name != "sentence")
-        return f"{type(self).__name__}({', '.join(f'{name}={in_short(x)}' for name, x in named if _known(x))})"
+        return f"{type(self).__name__}({', '.join(f'{name}={_short(x)}' for name, x in named if _known(x))})"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else in_short(value)
 
 
 def _known(value: Any) -> bool:
     if isinstance(value, float | np.ndarray):
         return bool(np.size(value)) and not bool(np.all(np.isnan(value)))
     return value is not None and value not in ("", ())
+
+
+#: A number that was not estimated.
+UNKNOWN = Estimate(float("nan"))
 
 
 @dataclass(frozen=True)

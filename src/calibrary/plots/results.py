@@ -34,7 +34,7 @@ def plot_spread(ax: Any, look: style.Look, result: Any) -> Said:
     ax.plot([0.0, top], [0.0, top], color=look.gray, lw=1.0)
     ax.vlines(claimed, low, high, color=look.model, lw=5, alpha=0.3)
     ax.plot(claimed, found, "o", ms=6, color=look.model)
-    ax.plot(spread.claimed, spread.estimate, "D", ms=7, color=look.ink)
+    ax.plot(spread.claimed, spread.value, "D", ms=7, color=look.ink)
     ax.axhline(0.0, color=look.gray, lw=0.5)
     tooltips(
         ax, claimed, found,
@@ -48,7 +48,7 @@ def plot_spread(ax: Any, look: style.Look, result: Any) -> Said:
     ax.set_ylabel(f"true variance{least}")
     return Said(
         "Claimed and true spread",
-        f"claimed {number(spread.claimed)} · true{least} {number(spread.estimate)} ({ends(spread.low, spread.high)})"
+        f"claimed {number(spread.claimed)} · true{least} {number(spread.value)} ({ends(spread.low, spread.high)})"
         f" · {pvalue(spread.pvalue)}",
         f"Each point is a group of rows by claimed variance, of {counted(spread.n_rows, 'row')} in all; the diamond is "
         "the mean. Above the diagonal the members claim too little.",

@@ -127,7 +127,7 @@ def ensemble(found: Any) -> Section:
 
 def _members(found: Any) -> Table:
     rows = tuple(
-        (f"member {row.member}", number(row.error), with_interval(row.slope, row.slope_low, row.slope_high),
+        (f"member {row.member}", number(row.error), with_interval(row.value, row.low, row.high),
          number(row.log_loss), pvalue_cell(row.pvalue))
         for row in found.members.rows[:_MOST_MEMBERS]
     )  # fmt: skip
@@ -141,7 +141,7 @@ def _plain(found: Any) -> dict[str, Any]:
     names = ("mean", "members", "mixture", "spread", "decomposition")
     each = {name: getattr(found, name) for name in names}
     return {
-        name: {"estimate": x.estimate, "low": x.low, "high": x.high, "pvalue": x.pvalue, "sentence": str(x.sentence)}
+        name: {"estimate": x.value, "low": x.low, "high": x.high, "pvalue": x.pvalue, "sentence": str(x.sentence)}
         for name, x in each.items()
     }
 
@@ -149,23 +149,24 @@ def _plain(found: Any) -> dict[str, Any]:
 @section("outside")
 def outside(found: Any) -> Section:
     """The model's confidence on rows that belong to no class, if there are any."""
+    missed = found.detector.missed
     rows = [
         ("confidence outside", _with(found.outside_confidence), f"{found.n_outside:,} rows"),
         ("confidence inside", _with(found.inside_confidence), f"{found.n:,} rows"),
         ("AUROC of confidence", _with(found.detector), "0.5: no better than chance"),
-        ("share of rows outside that pass", f"{percent(found.detector.fpr)} ({percent(found.detector.fpr_low)} to "
-         f"{percent(found.detector.fpr_high)})", "at the threshold that keeps 95% of the rows inside"),
-        ("detection error", with_interval(found.detector.error, found.detector.error_low, found.detector.error_high),
-         "at the best threshold"),
+        ("share of rows outside that pass",
+         f"{percent(missed.value)} ({percent(missed.low)} to {percent(missed.high)})",
+         "at the threshold that keeps 95% of the rows inside"),
+        ("detection error", _with(found.detector.best_error), "at the best threshold"),
         ("open-set calibration error", _with(found.open_set_error), f"{percent(found.prevalence_outside)} outside"),
         ("calibration error inside", _with(found.closed_error), ""),
-        ("selective risk (AURC)", _with(found.selective_risk), f"inside: {number(found.closed_risk.estimate)}"),
+        ("selective risk (AURC)", _with(found.selective_risk), f"inside: {number(found.closed_risk.value)}"),
     ]  # fmt: skip
     rows += [(f"AUROC of {score.name}", _with(score), "") for score in found.scores]
     table = Table(("number", "value (interval)", "about"), tuple(rows))
     data = {
         "n_outside": found.n_outside, "prevalence": found.prevalence_outside,
-        "auroc": found.detector.estimate, "fpr": found.detector.fpr, "open_set_error": found.open_set_error.estimate,
+        "auroc": found.detector.value, "fpr": missed.value, "open_set_error": found.open_set_error.value,
         "intervals": {"auroc": ends(found.detector.low, found.detector.high)},
     }  # fmt: skip
     title = "Rows that belong to no class"
@@ -175,7 +176,7 @@ def outside(found: Any) -> Section:
 
 
 def _with(x: Any) -> str:
-    return with_interval(x.estimate, x.low, x.high)
+    return with_interval(x.value, x.low, x.high)
 
 
 # -- the sections about other data: a target without labels, and groups in an order ----------------

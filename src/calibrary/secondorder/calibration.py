@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -15,10 +16,10 @@ from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue
 from calibrary.inference.methods.studentized import Scores
 from calibrary.inference.overall.decision import decide
+from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
-from calibrary.metrics.machinery.declare import Result
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import generator, shuffled
 from calibrary.numerics.solve.newton import logistic_loss, minimize
@@ -34,85 +35,53 @@ _STEPS, _ENOUGH = 500, 1e-9
 
 
 @dataclass(frozen=True)
-class EnsembleMean(Result):
-    """The calibration of the mean of the members.
+class EnsembleMean(Estimate):
+    """The expected calibration error of the mean of the members.
 
-    Attributes
-    ----------
-    estimate, low, high : expected calibration error of the mean, and its interval
-    pvalue : draws: p-value of the hypothesis that the truth is one more draw, with every member left out in turn, by
-        the predicted class and by each class (the ten most frequent ones); mixture: p-value of the overall test of the
-        mean
-    expected : the expected error if that hypothesis is true; it is above 0, because the mean of few draws is inexact
-    slope, slope_low, slope_high : Cox's slope of the mean; below 1 the mean is over-confident
-    sentence : the result in words
+    ``pvalue`` is for draws that of the hypothesis that the truth is one more draw, with every member left out in turn,
+    by the predicted class and by each class (the ten most frequent ones); for a mixture that of the overall test of the
+    mean. ``expected_by_chance`` is above 0, because the mean of few draws is inexact. ``cox_slope`` is Cox's slope of
+    the mean, an :class:`Estimate`: below 1 the mean is over-confident.
     """
 
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    expected: float
-    slope: float
-    slope_low: float
-    slope_high: float
-    sentence: Sentence = field(default=Sentence(""))
+    cox_slope: Estimate = UNKNOWN
 
 
 @dataclass(frozen=True)
-class EnsembleMember(Result):
-    """One member: expected calibration error, Cox's slope with its interval, log loss, and the overall test."""
+class EnsembleMember(Estimate):
+    """Cox's slope of one member, its expected calibration error, log loss, and the p-value of the overall test."""
 
-    member: int
-    error: float
-    slope: float
-    slope_low: float
-    slope_high: float
-    log_loss: float
-    pvalue: float
+    member: int = 0
+    error: float = math.nan
+    log_loss: float = math.nan
 
 
 @dataclass(frozen=True)
-class EnsembleMembers(Result):
-    """The calibration of the single members.
+class EnsembleMembers(Estimate):
+    """The mean over the members of Cox's slope; below 1 the members are over-confident.
 
-    Attributes
-    ----------
-    estimate, low, high : mean over the members of Cox's slope; below 1 the members are over-confident
-    pvalue : p-value of the hypothesis that the mean slope is 1 and the mean intercept 0
-    rows : one :class:`EnsembleMember` for each member
-    sentence : the result in words
+    ``pvalue`` is that of the hypothesis that the mean slope is 1 and the mean intercept 0; ``rows`` has one
+    :class:`EnsembleMember` for each member.
     """
 
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    rows: tuple[EnsembleMember, ...]
-    sentence: Sentence = field(default=Sentence(""))
+    rows: tuple[EnsembleMember, ...] = ()
 
 
 @dataclass(frozen=True)
-class EnsembleMixture(Result):
-    """The calibration of the best mixture of the members, with weights that minimize the log loss on other folds.
+class EnsembleMixture(Estimate):
+    """The expected calibration error of the best mixture of the members: its weights minimize log loss on other folds.
+
+    ``pvalue`` is that of the overall test of this mixture; if rejected, other mixtures may still be calibrated.
 
     Attributes
     ----------
-    estimate, low, high : expected calibration error of the mixture, and its interval
-    pvalue : p-value of the overall test of this mixture; if rejected, other mixtures may still be calibrated
     weights : the weights fitted to all rows
     log_loss, mean_log_loss : log loss of the cross-fitted mixture and of the plain mean
-    sentence : the result in words
     """
 
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    weights: Array
-    log_loss: float
-    mean_log_loss: float
-    sentence: Sentence = field(default=Sentence(""))
+    weights: Any = ()
+    log_loss: float = math.nan
+    mean_log_loss: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -131,7 +100,6 @@ class HowAsked:
 def mean_of(given: Members, asked: HowAsked) -> EnsembleMean:
     """Evaluate the mean of the members."""
     mean = given.p.mean(axis=1)
-    estimate, low, high = error_of(given, mean, asked)
     if asked.kind == "draws":
         truths = RedrawnTruths(given.p, given.labels, given.weight, True)
         judged = judged_mean(given.p, given.labels[:, None].astype(np.float64))
@@ -139,17 +107,17 @@ def mean_of(given: Members, asked: HowAsked) -> EnsembleMean:
     else:
         p_value = decided(given, mean, asked)
     slope = slope_of([cox(*seen(given, mean), given.weight)], asked.level)
-    found = EnsembleMean(estimate, low, high, p_value, _expected(given, asked), *slope[:3])
+    chance = {"pvalue": p_value, "expected_by_chance": _expected(given, asked)}
+    found = EnsembleMean.from_estimate(error_of(given, mean, asked), **chance, cox_slope=slope)
     return replace(found, sentence=_mean_sentence(found, given, asked))
 
 
-def error_of(given: Members, p: Array, asked: HowAsked) -> tuple[float, float, float]:
+def error_of(given: Members, p: Array, asked: HowAsked) -> Estimate:
     """The expected calibration error of these probabilities, with its interval."""
-    found = interval(
+    return interval(
         "ece", given.as_data(p), n_resamples=asked.n_resamples, confidence_level=asked.level, rng=asked.seed,
         weight_type="importance" if given.weighted else "frequency",
     )  # fmt: skip
-    return float(found.value), float(found.low), float(found.high)
 
 
 def decided(given: Members, p: Array, asked: HowAsked) -> float:
@@ -237,20 +205,21 @@ def cox(c: Array, y: Array, w: Array) -> _Cox:
     return _Cox(at, each)
 
 
-def slope_of(fits: list[_Cox], level: float) -> tuple[float, float, float, float]:
+def slope_of(fits: list[_Cox], level: float) -> Estimate:
     """The mean slope of several fits on the same rows, its interval, and the p-value of intercept 0 and slope 1."""
     at, each = np.mean([fit.at for fit in fits], axis=0), np.mean([fit.each for fit in fits], axis=0)
     if not np.isfinite(at).all():
-        return math.nan, math.nan, math.nan, math.nan
+        return UNKNOWN
     rows = Scores(each, np.ones(len(each)))
     low, high = rows.ends(at, level)
+    slope = Estimate(float(at[1]), float(low[1]), float(high[1]), level)
     n = len(each)
     away, covariance = at - np.array([0.0, 1.0]), each.T @ each / (n * (n - 1.0))
     try:
         wald = float(away @ np.linalg.solve(covariance, away))
     except np.linalg.LinAlgError:  # intercept or slope does not vary
-        return float(at[1]), float(low[1]), float(high[1]), math.nan
-    return float(at[1]), float(low[1]), float(high[1]), float(scipy.special.fdtrc(2.0, n - 2.0, wald / 2.0))
+        return slope
+    return replace(slope, pvalue=float(scipy.special.fdtrc(2.0, n - 2.0, wald / 2.0)))
 
 
 # -- members -----------------------------------------------------------------------------------------------
@@ -262,12 +231,10 @@ def members_of(given: Members, asked: HowAsked) -> EnsembleMembers:
     rows = []
     for m, fit in enumerate(fits):
         p = given.p[:, m]
-        slope = slope_of([fit], asked.level)
         error = float(measure(catalogue["ece"], given.as_data(p), Question()))
-        loss = float(given.row_means(-_log(given, p)))
-        rows.append(EnsembleMember(m, error, *slope[:3], loss, decided(given, p, asked)))
-    estimate, low, high, p_value = slope_of(fits, asked.level)
-    found = EnsembleMembers(estimate, low, high, p_value, tuple(rows))
+        own = {"member": m, "error": error, "log_loss": given.row_means(-_log(given, p))}
+        rows.append(EnsembleMember.from_estimate(slope_of([fit], asked.level), pvalue=decided(given, p, asked), **own))
+    found = EnsembleMembers.from_estimate(slope_of(fits, asked.level), rows=tuple(rows))
     return replace(found, sentence=_members_sentence(found, asked))
 
 
@@ -287,10 +254,11 @@ def _log(given: Members, p: Array) -> Array:
 def mixture_of(given: Members, asked: HowAsked) -> EnsembleMixture:
     """The cross-fitted mixture with the smallest log loss, and its overall test."""
     mixed = cross_fitted(given, asked.seed)
-    estimate, low, high = error_of(given, mixed, asked)
-    losses = [float(given.row_means(-_log(given, p))) for p in (mixed, given.p.mean(axis=1))]
-    weights = mixture_weights(*_given_to_labels(given))
-    found = EnsembleMixture(estimate, low, high, decided(given, mixed, asked), weights, losses[0], losses[1])
+    losses = [given.row_means(-_log(given, p)) for p in (mixed, given.p.mean(axis=1))]
+    found = EnsembleMixture.from_estimate(
+        error_of(given, mixed, asked), pvalue=decided(given, mixed, asked),
+        weights=mixture_weights(*_given_to_labels(given)), log_loss=losses[0], mean_log_loss=losses[1],
+    )  # fmt: skip
     return replace(found, sentence=_mixture_sentence(found, asked))
 
 
@@ -350,10 +318,10 @@ def mixture_weights(chance: Array, weight: Array) -> Array:
 def _mean_sentence(f: EnsembleMean, given: Members, asked: HowAsked) -> Sentence:
     level = percent(asked.level)
     first = (
-        f"The expected calibration error of the mean is {number(f.estimate)} ({level} interval {ends(f.low, f.high)}); "
-        f"a correct ensemble would show about {number(f.expected)}."
+        f"The expected calibration error of the mean is {number(f.value)} ({level} interval {ends(f.low, f.high)}); "
+        f"a correct ensemble would show about {number(f.expected_by_chance)}."
     )
-    claims = [Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.estimate)]
+    claims = [Claim(first, "interval", metric="ece", low=f.low, high=f.high), measured(first, mean_error=f.value)]
     rejected = f.pvalue <= alpha_of(asked.level)
     test = f"each of {counted(given.m, 'member')} left out in turn" if asked.kind == "draws" else "overall test"
     if rejected:
@@ -371,7 +339,7 @@ def _members_sentence(f: EnsembleMembers, asked: HowAsked) -> Sentence:
     rejected = sum(row.pvalue <= alpha_of(asked.level) for row in f.rows)
     text = (
         f"The overall test of each member by itself rejects {rejected or 'none'} of "
-        f"{counted(len(f.rows), 'member')}; the mean slope of the members is {with_interval(f.estimate, f.low, f.high)}"
+        f"{counted(len(f.rows), 'member')}; the mean slope of the members is {with_interval(f.value, f.low, f.high)}"
     )
     said = f"{text}{_leaning(f)}."
     claims = [measured(said, members=float(len(f.rows)))]
@@ -389,7 +357,7 @@ def _leaning(f: EnsembleMembers) -> str:
 def _mixture_sentence(f: EnsembleMixture, asked: HowAsked) -> Sentence:
     level = percent(asked.level)
     first = (
-        f"The expected calibration error of the best mixture is {number(f.estimate)} ({level} interval "
+        f"The expected calibration error of the best mixture is {number(f.value)} ({level} interval "
         f"{ends(f.low, f.high)})."
     )
     claims = [Claim(first, "interval", metric="ece of the mixture", low=f.low, high=f.high)]

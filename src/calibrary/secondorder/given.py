@@ -70,6 +70,15 @@ class Members:
         return bool((self.weight != self.weight[0]).any())
 
     @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether the class that the mean predicts is the first label of the row."""
+        row, label = self.single
+        first = label[np.searchsorted(row, np.arange(self.n))]
+        mean = self.p.mean(axis=1)
+        predicted = (mean[:, 0] > 0.5).astype(np.intp) if mean.shape[1] == 1 else mean.argmax(axis=1)
+        return np.asarray(predicted == first, dtype=bool)
+
+    @property
     def repeated(self) -> bool:
         """Whether any row has several labels."""
         return bool((self.labels > 1).any())

@@ -20,12 +20,13 @@ from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.identity import knows_rows
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
+from calibrary.inference.result import Estimate
 from calibrary.inference.verbs.interval import interval
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import seed_of
-from calibrary.secondorder.detector import Detector, Scored, detector, placements
 from calibrary.secondorder.given import Members, given
 from calibrary.secondorder.spread import interval_of
+from calibrary.secondorder.uncertainty import Detector, Scored, detector, placements
 
 #: The reported quantiles of confidence, and the number of bars of the histogram.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -33,36 +34,23 @@ _BARS = 20
 
 
 @dataclass(frozen=True)
-class ConfidenceSummary(Result):
-    """Confidence on one group of rows: mean with its interval, quantiles (5%, 25%, 50%, 75%, 95%), histogram shares."""
+class ConfidenceSummary(Estimate):
+    """The mean confidence on one group of rows, with quantiles (5%, 25%, 50%, 75%, 95%) and shares of a histogram."""
 
-    estimate: float
-    low: float
-    high: float
-    quantiles: Array
-    histogram: Array
-    n: int
+    quantiles: Any = ()
+    histogram: Any = ()
+    n: int = 0
 
 
 @dataclass(frozen=True)
-class DetectorGain(Result):
+class DetectorGain(Estimate):
     """AUROC of a score minus that of confidence on the same rows, with interval and p-value (DeLong)."""
 
-    name: str
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
+    name: str = ""
 
 
-@dataclass(frozen=True)
-class RiskWithOutside(Result):
-    """A metric over all rows, with predictions outside counted as wrong, its interval and p-value (NaN: no test)."""
-
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
+class RiskWithOutside(Estimate):
+    """A metric over all rows, with predictions outside counted as wrong."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +144,7 @@ def outside_rows(
     >>> p = rng.random(400)
     >>> y = [int(u < q) for u, q in zip(rng.random(300), p)] + [None] * 100
     >>> found = cal.outside_rows(y, p, rng=0, n_resamples=199)
-    >>> found.n_outside, round(found.detector.estimate, 2)
+    >>> found.n_outside, round(found.detector.value, 2)
     (100, 0.52)
     """
     level = check_level(confidence_level)
@@ -183,7 +171,7 @@ def outside_of(rows: Members, prevalence: float | None, level: float, n_resample
         *(Scored(name, out, ins, v, w) for name, (ins, out) in rows.scores.items()),
     ]
     found = [detector(each, level, n_resamples, seed) for each in scored]
-    hit = right(rows)
+    hit = rows.right.astype(np.intp)
     closed = _risks(hit, inside, w, level, n_resamples, seed)
     both = np.concatenate([w * (1.0 - share) / w.sum(), v * share / v.sum()]) * (len(w) + len(v))
     opened = _risks(
@@ -211,25 +199,15 @@ def confidence(p: Array) -> Array:
     return result
 
 
-def right(rows: Members) -> Array:
-    """1 if the predicted class is the first label of the row, else 0."""
-    row, label = rows.single
-    first = label[np.searchsorted(row, np.arange(rows.n))]
-    mean = rows.p.mean(axis=1)
-    predicted = (mean[:, 0] > 0.5).astype(np.intp) if mean.shape[1] == 1 else mean.argmax(axis=1)
-    result: Array = (predicted == first).astype(np.intp)
-    return result
-
-
 def _there(c: Array, w: Array, level: float) -> ConfidenceSummary:
     order = np.argsort(c, kind="stable")
     share = np.cumsum(w[order]) / w.sum()
     at = np.minimum(np.searchsorted(share, QUANTILES), len(c) - 1)
     bars, _ = np.histogram(c, _BARS, (0.0, 1.0), weights=w / w.sum())
-    mean, low, high = interval_of(c, w, level)
-    if len(c) == 1:  # one row says nothing of the others
-        low, high = 0.0, 1.0
-    return ConfidenceSummary(mean, max(low, 0.0), min(high, 1.0), c[order][at], bars, len(c))
+    mean = interval_of(c, w, level)
+    # one row says nothing of the others
+    own = {"low": 0.0, "high": 1.0} if len(c) == 1 else {"low": max(mean.low, 0.0), "high": min(mean.high, 1.0)}
+    return ConfidenceSummary.from_estimate(mean, **own, quantiles=c[order][at], histogram=bars, n=len(c))
 
 
 def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
@@ -241,7 +219,7 @@ def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed:
     }  # fmt: skip
     c = np.clip(c, 0.0, 1.0)
     found = [interval("ece", hit, c, **options), interval("aurc", hit, c, **options)]
-    return [RiskWithOutside(float(x.value), float(x.low), float(x.high), float(x.pvalue)) for x in found]
+    return [RiskWithOutside.from_estimate(x) for x in found]
 
 
 def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
@@ -255,42 +233,44 @@ def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
         around = apart - float(weight @ apart / weight.sum())
         total += float(weight**2 @ around**2) / float(weight.sum()) ** 2 * n / max(n - 1, 1)
     if total <= 0.0:
-        return DetectorGain(score.name, difference, difference, difference, 1.0)
+        return DetectorGain(difference, difference, difference, level, 0.0, 1.0, name=score.name)
     error = math.sqrt(total)
     z = float(scipy.special.ndtri(0.5 + level / 2.0))
     p_value = 2.0 * float(scipy.special.ndtr(-abs(difference) / error))
-    return DetectorGain(score.name, difference, difference - z * error, difference + z * error, p_value)
+    return DetectorGain(
+        difference, difference - z * error, difference + z * error, level, error, p_value, name=score.name
+    )
 
 
 def _sentence(r: OutsideResult) -> Sentence:
     level = percent(r.confidence_level)
     there, here, d = r.outside_confidence, r.inside_confidence, r.detector
     first = (
-        f"On {counted(r.n_outside, 'row')} outside the known classes, the mean confidence is {number(there.estimate)} "
-        f"({level} interval {ends(there.low, there.high)}), and {number(here.estimate)} on the others."
+        f"On {counted(r.n_outside, 'row')} outside the known classes, the mean confidence is {number(there.value)} "
+        f"({level} interval {ends(there.low, there.high)}), and {number(here.value)} on the others."
     )
     second = (
-        f"Confidence distinguishes them with an AUROC of {with_interval(d.estimate, d.low, d.high)}; at the threshold "
-        f"that keeps 95% of the rows inside, {percent(d.fpr)} of those outside pass ({percent(d.fpr_low)} to "
-        f"{percent(d.fpr_high)})."
+        f"Confidence distinguishes them with an AUROC of {with_interval(d.value, d.low, d.high)}; at the threshold "
+        f"that keeps 95% of the rows inside, {percent(d.missed.value)} of those outside pass "
+        f"({percent(d.missed.low)} to {percent(d.missed.high)})."
     )
     third = (
         f"With {percent(r.prevalence_outside)} of the rows outside, the expected calibration error is "
-        f"{with_interval(r.open_set_error.estimate, r.open_set_error.low, r.open_set_error.high)}, and "
-        f"{number(r.closed_error.estimate)} without them."
+        f"{with_interval(r.open_set_error.value, r.open_set_error.low, r.open_set_error.high)}, and "
+        f"{number(r.closed_error.value)} without them."
     )
     claims = [
-        measured(first, outside_confidence=there.estimate, inside_confidence=here.estimate),
-        measured(second, auroc=d.estimate, fpr=d.fpr),
-        measured(third, open_set_error=r.open_set_error.estimate, closed_error=r.closed_error.estimate),
+        measured(first, outside_confidence=there.value, inside_confidence=here.value),
+        measured(second, auroc=d.value, fpr=d.missed.value),
+        measured(third, open_set_error=r.open_set_error.value, closed_error=r.closed_error.value),
     ]
     said = [first, second, third]
     if d.pvalue <= alpha_of(r.confidence_level):
-        side = "lower" if d.estimate > 0.5 else "higher"
+        side = "lower" if d.value > 0.5 else "higher"
         claims.append(Claim(f"Confidence is {side} outside ({pvalue(d.pvalue)}).", "detects", what=d.name,
-                            sign=d.estimate - 0.5))  # fmt: skip
+                            sign=d.value - 0.5))  # fmt: skip
     said += [
-        f"The score {gain.name} changes the AUROC by {with_interval(gain.estimate, gain.low, gain.high)} "
+        f"The score {gain.name} changes the AUROC by {with_interval(gain.value, gain.low, gain.high)} "
         f"({pvalue(gain.pvalue)})."
         for gain in r.gains
     ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -20,7 +21,7 @@ from calibrary.data.checks import Array, Indices
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.methods.members import Judged, RedrawnTruths, cells_by, exchanged_pvalue, redrawn_pvalue
 from calibrary.inference.methods.studentized import Scores
-from calibrary.metrics.machinery.declare import Result
+from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.numerics.draw import shuffled
 from calibrary.secondorder.given import Members
 
@@ -39,38 +40,27 @@ CANNOT = (
 
 
 @dataclass(frozen=True)
-class EnsembleSpread(Result):
-    """The spread that the members claim, and the estimated true spread.
+class EnsembleSpread(Estimate):
+    """The variance of P(y | x) around the mean prediction, summed over the classes, beside the one the members claim.
+
+    From features it is a lower bound that is never negative; it is NaN where one label per row is all there is. The
+    method is "label pairs", "features" or "none".
 
     Attributes
     ----------
-    estimate, low, high : variance of P(y | x) around the mean prediction, and its interval; from features a lower bound
-        that is never negative (summed over the classes where there are several); NaN where one label per row is all
-        there is
     pvalue : p-value of the hypothesis that the true variance is the claimed one; from features of the hypothesis that
         it is at most the claimed one, and then conservative: the bound is mostly below the true variance, so that a
         correct ensemble is rejected in fewer samples than the level says
     claimed : mean variance over the members
-    difference, difference_low, difference_high : true minus claimed variance
-    method : "label pairs", "features" or "none"
+    excess : true minus claimed variance, an :class:`Estimate`
     n_rows : number of rows that the estimate uses
     groups : (groups, 4): for groups of rows by claimed variance: claimed variance, estimate, and its interval
-    sentence : the result in words
     """
 
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    claimed: float
-    difference: float
-    difference_low: float
-    difference_high: float
-    method: str
-    n_rows: int
-    groups: Array
-    confidence_level: float
-    sentence: Sentence = field(default=Sentence(""))
+    claimed: float = math.nan
+    excess: Estimate = UNKNOWN
+    n_rows: int = 0
+    groups: Any = ()
 
 
 def spread_of(given: Members, kind: str, level: float, n_resamples: int, seed: int) -> EnsembleSpread:
@@ -82,8 +72,7 @@ def spread_of(given: Members, kind: str, level: float, n_resamples: int, seed: i
         found = _by_features(given, kind, level, seed)
     else:
         claimed = _mean(_claimed(given.p, kind), given.weight)
-        x = math.nan
-        found = EnsembleSpread(x, x, x, x, claimed, x, x, x, "none", 0, np.empty((0, 4)), level)
+        found = EnsembleSpread(math.nan, level=level, method="none", claimed=claimed, groups=np.empty((0, 4)))
     return replace(found, sentence=_sentence(found, kind))
 
 
@@ -109,13 +98,14 @@ def scores(x: Array, w: Array) -> Scores:
     return Scores((w * len(w) / w.sum() * (x - _mean(x, w)))[:, None], np.ones(len(w)))
 
 
-def interval_of(x: Array, w: Array, level: float) -> tuple[float, float, float]:
+def interval_of(x: Array, w: Array, level: float) -> Estimate:
     """A weighted mean and its interval."""
     mean = _mean(x, w)
     if len(x) < 2 or float(x.max() - x.min()) < 1e-15:
-        return mean, mean, mean
-    low, high = scores(x, w).ends(np.array([mean]), level)
-    return mean, float(low[0]), float(high[0])
+        return Estimate(mean, mean, mean, level)
+    of_rows = scores(x, w)
+    low, high = of_rows.ends(np.array([mean]), level)
+    return Estimate(mean, float(low[0]), float(high[0]), level, float(of_rows.standard_error[0]))
 
 
 # -- label pairs -------------------------------------------------------------------------------------
@@ -127,15 +117,18 @@ def _by_pairs(given: Members, rows: Indices, kind: str, level: float, n_resample
     claimed, mean = _claimed(p, kind), p.mean(axis=1)
     # the error of the mean of few draws is not part of the true spread
     there = _product(counts, each, mean) - (claimed / given.m if kind == "draws" else 0.0)
-    estimate, low, high = interval_of(there, w, level)
-    difference = interval_of(there - claimed, w, level)
     truths = RedrawnTruths(p, labels, w, kind == "draws")
     judged, asked = judged_spread(p, each, kind), (truths, counts, n_resamples, seed)
     p_value = exchanged_pvalue([judged], *asked) if kind == "draws" else redrawn_pvalue(judged, *asked)
-    shown = _groups(claimed, there, w, level)
-    return EnsembleSpread(
-        estimate, low, high, p_value, _mean(claimed, w), *difference, "label pairs", len(rows), shown, level
-    )
+    return _compared(claimed, there, w, level, pvalue=p_value, method="label pairs")
+
+
+def _compared(claimed: Array, there: Array, w: Array, level: float, **known: Any) -> EnsembleSpread:
+    """The true variance beside the claimed one, from the contribution of each row to both."""
+    return EnsembleSpread.from_estimate(
+        interval_of(there, w, level), claimed=_mean(claimed, w), excess=interval_of(there - claimed, w, level),
+        n_rows=len(w), groups=_groups(claimed, there, w, level), **known,
+    )  # fmt: skip
 
 
 def judged_spread(p: Array, labels: Array, kind: str) -> Judged:
@@ -165,8 +158,9 @@ def _groups(claimed: Array, there: Array, w: Array, level: float) -> Array:
     """Rows in groups of nearly equal size by claimed variance."""
     parts = max(1, min(_SHOWN, len(claimed) // 50))
     groups = np.array_split(np.argsort(claimed, kind="stable"), parts)
-    found = [(_mean(claimed[rows], w[rows]), *interval_of(there[rows], w[rows], level)) for rows in groups]
-    return np.array(found)
+    found = [interval_of(there[rows], w[rows], level) for rows in groups]
+    of_claimed = (_mean(claimed[rows], w[rows]) for rows in groups)
+    return np.array([(x, one.value, one.low, one.high) for x, one in zip(of_claimed, found, strict=True)])
 
 
 # -- one label and features ----------------------------------------------------------------------------
@@ -187,16 +181,13 @@ def _by_features(given: Members, kind: str, level: float, seed: int) -> Ensemble
     c = max(float(w @ (f * residual).sum(axis=1)) / square, 0.0) if square > 0.0 else 0.0
     gain = (2.0 * c * f * residual - c**2 * squared).sum(axis=1)
     there = gain - (claimed / given.m if kind == "draws" else 0.0)
-    estimate, low, high = (max(x, 0.0) for x in interval_of(there, w, level))  # a variance is never negative
-    difference = interval_of(there - claimed, w, level)
     score = scores(there - claimed, w)
     error = float(score.standard_error[0])
-    z = difference[0] / error if error > 0.0 else 0.0
+    z = _mean(there - claimed, w) / error if error > 0.0 else 0.0
     p_value = float(scipy.special.stdtr(float(score.df[0]), -z))
-    shown = _groups(claimed, there, w, level)
-    return EnsembleSpread(
-        estimate, low, high, p_value, _mean(claimed, w), *difference, "features", given.n, shown, level
-    )
+    found = _compared(claimed, there, w, level, pvalue=p_value, method="features")
+    # a variance is never negative
+    return replace(found, value=max(found.value, 0.0), low=max(found.low, 0.0), high=max(found.high, 0.0))
 
 
 def _fitted(given: Members, residual: Array, mean: Array, seed: int) -> Array:
@@ -223,12 +214,12 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
     if s.method == "none":
         text = f"The members claim a variance of {number(s.claimed)} around their mean. {CANNOT}"
         return Sentence(text, measured(text, claimed=s.claimed))
-    level = percent(s.confidence_level)
-    alpha = alpha_of(s.confidence_level)
+    level = percent(s.level)
+    alpha = alpha_of(s.level)
     if s.method == "features":
         first = (
             f"The ensemble claims a variance of {number(s.claimed)}; by features, the true variance is at least "
-            f"{number(s.estimate)} ({level} interval {ends(s.low, s.high)})."
+            f"{number(s.value)} ({level} interval {ends(s.low, s.high)})."
         )
         claims: list[Claim] = [measured(first, claimed=s.claimed)]
         if s.pvalue <= alpha:
@@ -244,19 +235,19 @@ def _sentence(s: EnsembleSpread, kind: str) -> Sentence:
     first = (
         f"The ensemble claims a variance of {number(s.claimed)}; by pairs of labels of {counted(s.n_rows, 'row')}, the "
         "true "
-        f"variance is {number(s.estimate)} ({level} interval {ends(s.low, s.high)})."
+        f"variance is {number(s.value)} ({level} interval {ends(s.low, s.high)})."
     )
     claims = [
-        measured(first, claimed=s.claimed, found=s.estimate),
+        measured(first, claimed=s.claimed, found=s.value),
         Claim(first, "interval", metric="spread", low=s.low, high=s.high),
     ]
     if s.pvalue > alpha or math.isnan(s.pvalue):
         return Sentence(f"{first} There is no evidence against the claimed spread ({pvalue(s.pvalue)}).", *claims)
-    signed = s.difference_low > 0.0 or s.difference_high < 0.0
+    signed = s.excess.low > 0.0 or s.excess.high < 0.0
     if signed:
-        word = "little" if s.difference > 0.0 else "much"
+        word = "little" if s.excess.value > 0.0 else "much"
         second = f"There is evidence that the ensemble claims too {word} ({pvalue(s.pvalue)})."
-        claims.append(Claim(second, "claimed spread", sign=math.copysign(1.0, s.difference)))
+        claims.append(Claim(second, "claimed spread", sign=math.copysign(1.0, s.excess.value)))
     else:
         second = f"There is evidence that claimed and true spread differ for some rows ({pvalue(s.pvalue)})."
         claims.append(Claim(second, "claimed spread", sign=0.0))

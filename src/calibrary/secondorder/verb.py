@@ -36,7 +36,7 @@ class EnsembleResult(Result):
 
     Attributes
     ----------
-    mean, members, mixture, spread, decomposition : the parts, each with ``estimate``, ``low``, ``high``, ``pvalue``
+    mean, members, mixture, spread, decomposition : the parts, each with ``value``, ``low``, ``high``, ``pvalue``
         and ``sentence``
     outside : the result of :func:`calibrary.outside_rows` for the mean; None without rows that belong to no class
     kind : the interpretation of the members: "draws" or "mixture"
@@ -83,7 +83,7 @@ class EnsembleResult(Result):
         rows = [
             (
                 name,
-                "no estimate" if isnan(x.estimate) else number(x.estimate),
+                "no estimate" if isnan(x.value) else number(x.value),
                 ends(x.low, x.high),
                 pvalue_cell(x.pvalue),
             )

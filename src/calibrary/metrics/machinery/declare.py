@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -191,8 +192,8 @@ class Result(RenamedFields):
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers; single numbers and texts are also there under their old names."""
         named = {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
-        old = {old: named[new] for old, new in self._renamed().items() if not isinstance(named.get(new, []), list)}
-        return old | named
+        old = {old: plain_value(attrgetter(new)(self)) for old, new in self._renamed().items()}
+        return {name: value for name, value in old.items() if not isinstance(value, list)} | named
 
     __repr__ = one_line
 
