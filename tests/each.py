@@ -74,6 +74,12 @@ def turn(id: str, cases: Iterable[str]) -> str:
     return cases[zlib.crc32(id.encode()) % len(cases)]
 
 
+def some_of(names: Iterable[str], cases: Iterable[str]) -> list[tuple[str, str]]:
+    """Of every name three of the cases, in turn, so that all cases occur; in a full run all of them."""
+    cases = list(cases)
+    return [(name, cases[k % len(cases)]) for i, name in enumerate(names) for k in range(i, i + amount(3, len(cases)))]
+
+
 def amount(quick: int, full: int) -> int:
     """How often something is simulated, or how many rows it has: few for every change, many before a release."""
     return full if FULL else quick

@@ -1,6 +1,6 @@
 """The size of each room and what it takes from inside the core; ``python tests/rooms.py`` prints rooms.toml anew.
 
-A line of code is one with a token that is no comment and no docstring. The core is what one person can own: nothing
+A line of code is one with a part that is no comment and no docstring. The core is what one person can own: nothing
 in it imports the rooms around it, and these use its public names; what else they import from inside is counted.
 """
 
@@ -9,9 +9,7 @@ from __future__ import annotations
 import ast
 import collections
 import functools
-import io
 import pathlib
-import tokenize
 import tomllib
 
 import sources
@@ -25,7 +23,6 @@ CORE = (
 )  # fmt: skip
 #: What every room may use: texts, files and errors are no statistics.
 SHARED = ("base", "options")
-_NOT_CODE = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 _DESCRIBED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -39,16 +36,20 @@ def files() -> list[pathlib.Path]:
 
 def code_lines(path: pathlib.Path) -> int:
     """The lines of a file that hold code."""
+    written = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    lines = {number for number, line in written if line.strip() and not line.lstrip().startswith("#")}
     docstrings: set[int] = set()
     for node in sources.nodes(path):
         first = node.body[0] if isinstance(node, _DESCRIBED) and node.body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-            docstrings |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type not in _NOT_CODE:
-            lines |= set(range(token.start[0], token.end[0] + 1))
+            docstrings |= _lines_of(first)
+        elif isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno:
+            lines |= _lines_of(node)  # blank lines and marks of comments inside of a string too
     return len(lines - docstrings)
+
+
+def _lines_of(node: ast.expr | ast.stmt) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def imported(path: pathlib.Path) -> set[str]:

@@ -13,6 +13,7 @@ import pytest
 import calibrary as cal
 import own
 from calibrary import plots
+from each import some_of
 from golden import arrays
 
 quiet = pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
@@ -186,8 +187,7 @@ DATA = {
 
 
 @quiet
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(("name", "data"), some_of(FIGURES, DATA))
 def test_every_figure_draws(name, data):
     drawn = FIGURES[name](*DATA[data])
     out = io.BytesIO()

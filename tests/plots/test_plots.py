@@ -25,6 +25,7 @@ from calibrary.plots.data import FigureData, cells
 from calibrary.plots.reliability import clopper_pearson, wilson
 from calibrary.plots.simplex import simplex_cells
 from calibrary.plots.smooth import _reflected
+from each import some_of
 from golden import arrays, parts
 
 
@@ -537,8 +538,7 @@ FIGURES = {
 
 
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize(("name", "data"), some_of(FIGURES, DATA))
 def test_every_figure_draws(name, data):
     theme_free = cal.predictions(*DATA[data])
     drawn = FIGURES[name](theme_free)

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy
+from calibrary.secondorder.detector import Scored, auroc
 
 from calibrary.application import runs
 from calibrary.base.errors import CalibrationWarning
 from calibrary.language import judge, verbal_confidence
 from calibrary.scale.store_log import LOG, WHOLE_EVERY, Manifest
-from calibrary.secondorder.detector import Scored, auroc
 from calibrary.shift.shares import LabelWeighting
 from calibrary.shift.trend import PairSums
 from calibrary.validation.corrections import _tails

@@ -11,6 +11,7 @@ from calibrary.base.errors import CalibrationWarning, RefusedError
 from calibrary.data.predictions import predictions
 from calibrary.shift.shares import LabelWeighting
 from calibrary.shift.trend import PairSums
+from each import amount
 
 RNG = np.random.default_rng(2)
 FAST = {"n_resamples": 99, "rng": 0}
@@ -63,16 +64,16 @@ def test_rows_of_the_target_with_another_index_are_refused():
 
 def test_the_interval_covers_for_any_number_of_target_rows():
     """Before, 0, 8, 13 and 14 of 19 intervals contained 1 with 1, 2, 3 and 5 rows. A proportion of 0.95 or more shows
-    at least 33 of 38 with a probability of 0.99."""
+    at least 33 of 38, or 10 of 13, with a probability of 0.99."""
     rng = np.random.default_rng(2)
     p = rng.uniform(0.05, 0.95, 1000)
     y = (rng.uniform(size=1000) < p).astype(int)
     for m in (1, 2, 5, 20):
         found = [
             cal.under_shift("oe", y, p, np.random.default_rng(100 + s).uniform(0.05, 0.95, m), check=False, **FAST)
-            for s in range(38)
+            for s in range(amount(13, 38))
         ]
-        assert sum(z.low <= 1.0 <= z.high for z in found) >= 33, m
+        assert sum(z.low <= 1.0 <= z.high for z in found) >= amount(10, 33), m
         assert all(z.low <= z.target <= z.high for z in found)
 
 
