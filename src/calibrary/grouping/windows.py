@@ -136,7 +136,7 @@ class CopyWindows:
     @once
     def _fast(self) -> bool:
         few = self.below[-1] <= _MANY_COPIES
-        cost = 60.0 + 0.1 * float(self.below[-1]) if few else 10.0 * len(self.c)
+        cost = 40.0 + 0.05 * float(self.below[-1]) if few else 10.0 * len(self.c)
         return worth_compiling("nearest.sliding_error", cost)
 
     def _each_error(self, inner: str) -> Array:
