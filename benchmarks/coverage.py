@@ -43,8 +43,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrary as cal
+from calibrary.inference.draw.lines import NoPopulationError, population
 from calibrary.inference.draw.null import MonteCarlo
-from calibrary.inference.draw.population import NoPopulationError, population
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call
 from calibrary.inference.methods.multiplicity import step_down_max_t
 from calibrary.lookup import catalogue

@@ -28,8 +28,8 @@ from scipy.special import expit, logit
 
 import calibrary as cal
 from calibrary.inference.draw import lines
+from calibrary.inference.draw.lines import population
 from calibrary.inference.draw.null import MonteCarlo
-from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import standard_errors
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods import triangle

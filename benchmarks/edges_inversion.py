@@ -29,7 +29,7 @@ from scipy.special import expit
 from scipy.stats import beta
 
 import calibrary as cal
-from calibrary.inference.draw.population import population
+from calibrary.inference.draw.lines import population
 from calibrary.inference.draw.statistic import as_statistic, read_call
 
 STORE = Path(__file__).with_name("edges_inversion.json")

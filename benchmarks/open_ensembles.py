@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from calibrary.secondorder.detector import Scored, detector
 from scipy.special import betaincinv, expit, ndtr, ndtri
 
 from calibrary.inference.methods.members import RedrawnTruths, exchanged_pvalue
@@ -31,7 +32,6 @@ from calibrary.secondorder.calibration import (
     seen,
     slope_of,
 )  # fmt: skip
-from calibrary.secondorder.detector import Scored, detector
 from calibrary.secondorder.given import Members, given
 from calibrary.secondorder.outside import outside_rows
 from calibrary.secondorder.spread import spread_of

@@ -25,6 +25,7 @@ MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"
 SINCE_0_3 = {
     "calibrary.base.plain", "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.data.replicate",
     "calibrary.diagnostics.neighbors", "calibrary.inference.draw.fast", "calibrary.inference.draw.members",
+    "calibrary.inference.draw.population",
     "calibrary.inference.methods.units", "calibrary.inference.overall.drift",
     "calibrary.inference.overall.imputed_table", "calibrary.inference.overall.many",
     "calibrary.inference.overall.simultaneous", "calibrary.inference.verbs.band",

@@ -10,8 +10,7 @@ from scipy.stats import beta, binom
 import calibrary as cal
 import own
 from calibrary.inference.draw import lines
-from calibrary.inference.draw.lines import lines_of, own_bins, shifted_by_count
-from calibrary.inference.draw.population import population
+from calibrary.inference.draw.lines import lines_of, own_bins, population, shifted_by_count
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods import inversion
 from calibrary.inference.methods.bootstrap import _acceleration

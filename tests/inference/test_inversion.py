@@ -9,8 +9,7 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrary as cal
-from calibrary.inference.draw.lines import lines_of
-from calibrary.inference.draw.population import population
+from calibrary.inference.draw.lines import lines_of, population
 from calibrary.inference.draw.statistic import as_statistic, read_call
 from calibrary.inference.methods.choice import chosen
 from calibrary.lookup import catalogue

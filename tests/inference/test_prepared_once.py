@@ -11,7 +11,7 @@ from calibrary.data.sample import sample_of
 from calibrary.inference.draw import fast as fast_module
 from calibrary.inference.draw import population as population_module
 from calibrary.inference.draw import statistic as statistic_module
-from calibrary.inference.draw.population import population
+from calibrary.inference.draw.lines import population
 from calibrary.inference.draw.statistic import as_statistic
 from calibrary.question import Question
 

@@ -12,8 +12,8 @@ of few classes, and a matrix of confusions, which follows classes that are taken
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,16 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, collected_warnings
 from calibrary.data.checks import Array, softmax
 from calibrary.data.predictions import Predictions
+from calibrary.data.views import Views
 from calibrary.grouping import Edges, EqualMass, EqualWidth, Grouping, as_grouping
 from calibrary.inference.draw.statistic import Statistic
 from calibrary.maps.base import EPS, logit
 from calibrary.maps.likelihood import Platt, Temperature
 from calibrary.maps.vector import bias_loss
-from calibrary.metrics.machinery.measure import views_of
+from calibrary.metrics.machinery.entry import Entry
+from calibrary.metrics.machinery.measure import combined, each_view, measure, views_of
 from calibrary.numerics.solve.newton import minimize
+from calibrary.question import Question
 
 #: The number of equal-mass bins whose gaps define a direction.
 _BINS = 15
@@ -341,3 +344,121 @@ def _softmax_map(view: Predictions) -> Array:
         return softmax(slope * z)
     best = minimize(bias_loss(view), np.append(1.0, np.zeros(view.k - 1)), tolerance=1e-6, max_iter=50).x
     return softmax(best[0] * z + np.append(best[1:], 0.0))
+
+
+# -- the value of a metric under a truth --------------------------------------------------------------
+
+#: The total weight of a row; weights are whole numbers.
+_COPIES = 1e6
+#: The largest number of entries (rows times labels times classes) of the table.
+_MOST_NUMBERS = 30_000_000
+#: Lenses whose views have every row, independent of the labels, with one outcome each.
+_PAIRS = ("binary", "top-label", "class-wise", "rth", "within-top-r", "cumulative")
+
+
+class NoPopulationError(ValueError):
+    """The true value of the metric cannot be computed from known true probabilities."""
+
+
+def population(statistic: Statistic, truth: Array) -> Array:
+    """The true values of the metric if labels had the probabilities ``truth``, given the predictions."""
+    value: Callable[[Array], Any] = statistic.remember("population", lambda: _prepared(statistic))
+    with collected_warnings(), np.errstate(all="ignore"):
+        return statistic.flat(value(truth))
+
+
+def _prepared(statistic: Statistic) -> Callable[[Array], Any]:
+    """The metric as a function of true probabilities: everything else is computed once."""
+    entry = statistic.entry
+    if entry is not None and (entry.weights == "none" or not entry.of_labels):
+        raise NoPopulationError(f"{entry.id} takes no weights, so its true value cannot be computed")
+    if entry is None and statistic.listed:
+        raise NoPopulationError(f"{statistic.name} takes no sample_weight, so its true value cannot be computed")
+    question, share = _scaled_up(statistic), _share(statistic)
+    if entry is not None and (entry.combine is not None or question.average is not None):
+        with collected_warnings(), np.errstate(all="ignore"):
+            views = views_of(entry, statistic.sample.p, question)
+            lens = entry.lens_for(statistic.sample.p, question)
+        if lens.name in _PAIRS and all(view.binary and view.n == len(share) for view in views.views):
+            return _of_pairs(entry, statistic.sample.p, question, views, share)
+    return lambda truth: _of_all(statistic, truth, question, share)
+
+
+def _of_pairs(entry: Entry, p: Predictions, question: Question, views: Views, share: Array) -> Callable[[Array], Any]:
+    """The metric on each view, in which every row has both outcomes."""
+    plain = p.binary and p.probability.ndim == 1 and len(views.views) == 1 and views.views[0] is p
+
+    def outcomes() -> Iterator[list[Array]]:
+        """For each label that all rows might have: the outcomes of the rows in every view."""
+        for k in range(p.k):
+            yield [view.y for view in views_of(entry, p.relabeled(np.full(p.n, k, dtype=np.intp)), question).views]
+
+    few = not plain and p.n * p.k * len(views.views) <= _MOST_NUMBERS
+    known = [[y.astype(bool) for y in each] for each in outcomes()] if few else []
+
+    def value(truth: Array) -> Any:
+        if plain:
+            chances = [truth]
+        else:
+            table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+            chances = [np.zeros(p.n) for _ in views.views]
+            for k, each in enumerate(known or outcomes()):
+                for chance, y in zip(chances, each, strict=True):
+                    chance += table[:, k] * y
+        soft = tuple(_both(view, np.clip(q, 0.0, 1.0), share) for view, q in zip(views.views, chances, strict=True))
+        for view in soft:
+            view.seen_through = views.views[0].seen_through
+        prevalence = views.prevalence
+        if len(prevalence) == len(chances):
+            prevalence = np.array([np.average(q, weights=share) for q in chances])
+        there = Views(soft, views.keys, prevalence, views.several, views.n_classes, views.skips_undefined)
+        return combined(entry, each_view(entry.formula, there, question), there, question)
+
+    return value
+
+
+def _of_all(statistic: Statistic, truth: Array, question: Question, share: Array) -> Any:
+    """Compute the metric on the data in which every row has every label."""
+    p = statistic.sample.p
+    table = np.column_stack([1.0 - truth, truth]) if truth.ndim == 1 else truth
+    if p.n * p.k * (1 if p.binary else p.k) > _MOST_NUMBERS:
+        raise NoPopulationError(
+            f"a table of {p.n:,} rows with each of {p.k} labels is too large to compute the true value"
+        )
+    row = np.repeat(np.arange(p.n), p.k)
+    weight = _whole(table.ravel() * np.repeat(share, p.k))
+    kept = np.flatnonzero(weight > 0.0)
+    row, y = row[kept], np.tile(np.arange(p.k), p.n)[kept]
+    every = p.subset(row, y, p.probability[row], classes=p.class_names, origin=p.origin)
+    every.w = weight[kept]
+    if statistic.entry is None:
+        return statistic.of(every)
+    return measure(statistic.entry, every, question)
+
+
+def _share(statistic: Statistic) -> Array:
+    """The relative weight of each row, with mean 1."""
+    p = statistic.sample.p
+    return p.weight * (p.n / p.total)
+
+
+def _both(view: Predictions, q: Array, share: Array) -> Predictions:
+    """Every row of a view with both outcomes, weighted by their probabilities."""
+    weight = _whole(np.concatenate([(1.0 - q) * share, q * share]))
+    kept = np.flatnonzero(weight > 0.0)
+    row, y = kept % view.n, (kept >= view.n).astype(np.intp)
+    both = view.subset(row, y, view.probability[row], classes=view.class_names, origin=view.origin)
+    both.w = weight[kept]
+    return both
+
+
+def _whole(weight: Array) -> Array:
+    return np.rint(_COPIES * weight)
+
+
+def _scaled_up(statistic: Statistic) -> Question:
+    """The question, changed to frequency weights."""
+    question = statistic.question
+    if statistic.entry is not None and "weight_type" in statistic.entry.options:
+        question = replace(question, options={**question.options, "weight_type": "frequency"})
+    return question

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -523,11 +522,18 @@ def _mean_by_label(table: Array, rows: Predictions) -> Path:
 def _prepared(
     entry: Entry, question: Question, scheme: Scheme, rows: Predictions, weights: str, labels: str
 ) -> Path | None:
-    """The metric's declared path, prepared for these rows."""
+    """The metric's declared form, prepared for these rows, which reads new labels or new weights of a block."""
     form = entry.replicate
     assert form is not None
+    read = attrgetter(labels if scheme.relabels else weights)
+
+    def of(view: Predictions) -> Callable[[Any], Array] | None:
+        found = form.prepare(view, **question.options)
+        return None if found is None else found.many if scheme.relabels else found.weighted
+
     if form.whole:
-        return _of_whole(form, question, scheme.relabels, rows, attrgetter(labels), attrgetter(weights))
+        whole = None if question.average is None else of(rows)
+        return None if whole is None else lambda block: _as_rows(whole(read(block)))
     lens, views = entry.lens_for(rows, question), views_of(entry, rows, question)
     if any(view.n != rows.n for view in views.views):
         return None
@@ -535,29 +541,28 @@ def _prepared(
         if question.average is None:
             return None  # the form's values are for its own ``combine`` only
         entry = replace(entry, own=replace(entry.code, combine=form.combine))
-    if not scheme.relabels:
-        return _with_weights(entry, question, views, attrgetter(weights))
     as_drawn = rows.binary if lens.name == "binary" else lens.name == "full" and len(views.views) == 1
-    if lens.name == "class-wise" and not rows.binary:
-        return _class_by_class(entry, question, views, attrgetter(labels))
-    if not (as_drawn or lens.name == "top-label"):
+    if scheme.relabels and (as_drawn or lens.name == "top-label"):
+        one = of(views.views[0])
+        top = None if as_drawn else rows.top
+        return None if one is None else lambda block: _as_rows(one(read(block) if top is None else read(block) == top))
+    if form.labels_only or (scheme.relabels and (lens.name != "class-wise" or rows.binary)):
+        return None  # the classes share one kernel, or their rows change with the labels
+    if (views.several or scheme.relabels) and (entry.fields or _by_prevalence(question)):
+        return None  # each class has its own result, or weights that depend on the replicate
+    each = [value for view in views.views if (value := of(view)) is not None]
+    if len(each) < len(views.views):
         return None
-    values, drawn = form.prepare(views.views[0], **question.options), attrgetter(labels)
-    if values is None:
-        return None
-    seen: Callable[[Any], Any] = (lambda y: y) if as_drawn else functools.partial(np.equal, rows.top)
-    return lambda block: _as_rows(values.many(seen(drawn(block))))
 
+    def path(block: Block) -> Array:
+        new = read(block)
+        seen = [new == k for k in views.keys] if scheme.relabels else [new] * len(each)
+        columns = [value(x) for value, x in zip(each, seen, strict=True)]
+        if not views.several:
+            return _as_rows(columns[0])
+        return np.stack([np.atleast_1d(combined(entry, list(row), views, question)) for row in np.transpose(columns)])
 
-def _of_whole(
-    form: ReplicateForm, question: Question, relabels: bool, rows: Predictions, labels: Any, weights: Any
-) -> Path | None:
-    """The path of a metric that reads the whole predictions."""
-    values = None if question.average is None else form.prepare(rows, **question.options)
-    if values is None or values.weighted is None:
-        return None
-    many, weighted = values.many, values.weighted
-    return lambda block: _as_rows(many(labels(block)) if relabels else weighted(weights(block)))
+    return path
 
 
 def _as_rows(numbers: Array) -> Array:
@@ -565,46 +570,5 @@ def _as_rows(numbers: Array) -> Array:
     return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
-def _each_combined(entry: Entry, columns: list[Array], views: Views, question: Question) -> Array:
-    """The values of all views of every replicate, combined: one row for each replicate."""
-    if not views.several:
-        return _as_rows(columns[0])
-    return np.stack([np.atleast_1d(combined(entry, list(row), views, question)) for row in np.transpose(columns)])
-
-
-def _class_by_class(entry: Entry, question: Question, views: Views, labels: Callable[[Any], Any]) -> Path | None:
-    form = entry.replicate
-    assert form is not None
-    if form.labels_only or _by_prevalence(question) or entry.fields:
-        return None  # classes share one kernel, weights depend on the labels, or each class has its own result
-    each = [form.prepare(view, **question.options) for view in views.views]
-    classes = [(k, values) for k, values in zip(views.keys, each, strict=True) if values is not None]
-    if len(classes) < len(each):
-        return None
-
-    def path(block: Block) -> Array:
-        y = labels(block)
-        return _each_combined(entry, [values.many(y == k) for k, values in classes], views, question)
-
-    return path
-
-
 def _by_prevalence(question: Question) -> bool:
     return isinstance(question.average, str) and question.average in ("prevalence", "weighted")
-
-
-def _with_weights(entry: Entry, question: Question, views: Views, weights: Callable[[Any], Array]) -> Path | None:
-    form = entry.replicate
-    assert form is not None
-    if form.labels_only or (views.several and (entry.fields or _by_prevalence(question))):
-        return None  # weights by prevalence differ between replicates
-    each = [form.prepare(view, **question.options) for view in views.views]
-    known = [values.weighted for values in each if values is not None and values.weighted is not None]
-    if len(known) < len(each):
-        return None
-
-    def path(block: Block) -> Array:
-        w = weights(block)
-        return _each_combined(entry, [weighted(w) for weighted in known], views, question)
-
-    return path

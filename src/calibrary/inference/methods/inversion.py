@@ -21,9 +21,8 @@ import scipy
 from calibrary.base.errors import RefusedError
 from calibrary.data.checks import Array
 from calibrary.inference.draw.cells import cell_problem
-from calibrary.inference.draw.lines import Line, lines_of, rare_truths
+from calibrary.inference.draw.lines import Line, lines_of, population, rare_truths
 from calibrary.inference.draw.null import pvalues
-from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,

@@ -18,7 +18,7 @@ import scipy
 from calibrary.base.once import once
 from calibrary.data.checks import Array, Indices
 from calibrary.data.sample import Sample
-from calibrary.inference.draw.population import NoPopulationError, population
+from calibrary.inference.draw.lines import NoPopulationError, population
 from calibrary.inference.draw.resampling import alpha_of
 from calibrary.inference.draw.statistic import Statistic, interval_result, refuse
 from calibrary.inference.draw.unit_law import laws_of, widest

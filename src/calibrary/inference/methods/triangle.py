@@ -20,9 +20,8 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.inference.draw.lines import rare_truths
+from calibrary.inference.draw.lines import population, rare_truths
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarized
-from calibrary.inference.draw.population import population
 from calibrary.inference.draw.resampling import (
     Replicated,
     alpha_of,
