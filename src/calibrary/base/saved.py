@@ -195,7 +195,8 @@ def typed(kind: type, saved: Any, what: str = "") -> dict[str, Any]:
     what = what or kind.__name__
     if not isinstance(saved, Mapping):
         raise SavedFileError(f"{what} = {in_sentence(saved, 40)} must be an object")
-    hints, new = _hints(kind), getattr(kind, "_renamed", dict)()
+    hints = _hints(kind)
+    new: dict[str, str] = getattr(kind, "_renamed", dict)()
     saved = {new.get(name, name): value for name, value in saved.items()}
     unknown = sorted(set(saved) - set(hints))
     if unknown:

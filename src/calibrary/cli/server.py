@@ -356,9 +356,9 @@ class Tools:
             if unit or scorer or weight or positive or drop_missing or rescale:
                 unused = "unit, scorer, weight, positive, drop_missing and rescale"
                 raise InputError(f"{unused} are not used with judge: leave them out")
-            how = FileLayout(label=label, prob=prob, percent=percent, logits=logits)
+            layout = FileLayout(label=label, prob=prob, percent=percent, logits=logits)
             both, notes = judged_of(
-                entry.key, found, how, judge, None, gated=_NO_GUESSES, rng=seed, n_resamples=resamples
+                entry.key, found, layout, judge, None, gated=_NO_GUESSES, rng=seed, n_resamples=resamples
             )
             notes = [in_words_of_a_tool(note) for note in notes]
             return _ends(both, both.pvalue, both.n, notes, sentence=both.sentence, **named)

@@ -201,7 +201,7 @@ def _line(i: int, name: str, report: Report, axis: Axis) -> Markup:
         if y is None:
             pen = "M"
         else:
-            path += f"{pen}{_x(axis.place(x)):.1f} {_y(axis.place(y)):.1f}"
+            path += f"{pen}{_x(float(axis.place(x))):.1f} {_y(float(axis.place(y))):.1f}"
             pen = "L"
     drawn = (element("path", class_="catch", d=path), element("path", **_stroke(i), d=path))
     return element("g", drawn, class_="tip curve", data_tip=name, data_curve=f"m{i}")

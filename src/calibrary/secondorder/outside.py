@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 import scipy
 
 from calibrary.base.claims import Claim, Sentence, measured
@@ -210,7 +211,7 @@ def _there(c: Array, w: Array, level: float) -> ConfidenceSummary:
     return ConfidenceSummary.from_estimate(mean, **own, quantiles=c[order][at], histogram=bars, n=len(c))
 
 
-def _risks(hit: Array, c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
+def _risks(hit: NDArray[Any], c: Array, w: Array, level: float, n_resamples: int, seed: int) -> list[RiskWithOutside]:
     """Expected calibration error and area under the risk-coverage curve of confidence."""
     equal = bool(np.allclose(w, w[0]))
     options: dict[str, Any] = {

@@ -212,8 +212,9 @@ def _cell(value: Any) -> str:
         return f"{len(value)} entries"
     if isinstance(value, tuple) and value and all(map(_is_number, value)) and not hasattr(value, "_asdict"):
         return ", ".join(_cell(x) for x in value)
-    if is_dataclass(value) and _is_number(found := _named(value, "value", "estimate")) and hasattr(value, "high"):
-        return with_interval(found, value.low, value.high)
+    high = getattr(value, "high", None)
+    if high is not None and is_dataclass(value) and _is_number(found := _named(value, "value", "estimate")):
+        return with_interval(found, getattr(value, "low", math.nan), high)
     if isinstance(value, Mapping) or hasattr(value, "to_dict"):
         return "" if _is_table(value) else type(value).__name__
     if hasattr(value, "_asdict"):
