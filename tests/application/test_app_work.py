@@ -458,3 +458,12 @@ def test_the_place_in_the_queue_and_the_numbers_of_waiting_and_stored_reports(tm
                                     (MOST_RUNS - 1, "done", True), (MOST_RUNS, "done", False)):  # fmt: skip
         with pytest.raises(FileNotFoundError if allowed else RefusedRunError):
             filled(number, status).ask([], {})
+
+
+def test_the_name_of_the_host_is_the_same_in_capitals():
+    from calibrary.application.guard import Address
+
+    ours = Address(8000)
+    assert [ours.is_ours(host) for host in ("LocalHost:8000", "localhost:8001", "localhost", "other:8000")] == [
+        True, False, False, False,
+    ]  # fmt: skip

@@ -17,7 +17,7 @@ import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
 from calibrary.validation.corrections import of_errors
 from calibrary.validation.procedure import same_values
-from calibrary.validation.resamples import say_few_units
+from calibrary.validation.resamples import Rows, say_few_units
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(3, 2, (300, 4))
@@ -213,3 +213,8 @@ def test_the_ends_are_the_errors_of_rank_tail_times_n_plus_one(n, rank):
     errors = np.arange(1.0, n + 1)[:, None]
     ends = of_errors(np.zeros(1), errors, np.zeros_like(errors), 0.95)
     assert (-ends.high[0], -ends.low[0]) == pytest.approx((rank, n + 1 - rank))
+
+
+def test_as_many_folds_as_rows_leave_out_one_row_each():
+    (folds,) = Rows(np.arange(6) % 2, None, None).folds(6, 1, 0)
+    assert sorted(fold.tolist() for fold in folds) == [[i] for i in range(6)]
