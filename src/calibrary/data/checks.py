@@ -122,6 +122,21 @@ def as_floats(values: Any, name: str) -> Array:
     return as_numbers(values, name).astype(np.float64, copy=False)
 
 
+def need_rows(n: int, least: int, what: str) -> None:
+    """Refuse data with fewer rows than something needs."""
+    if n < least:
+        raise RefusedError(f"{what} needs at least {least} rows, y_true has {n}")
+
+
+def confidences(y_prob: Any, ask: str) -> Array:
+    """One checked probability for each row; ``ask`` says what to pass in place of several columns."""
+    given: Array = as_array(y_prob, "y_prob").astype(np.float64)
+    if given.ndim != 1:
+        raise RefusedError(f"y_prob has several columns: pass {ask}")
+    checked_probabilities(given)
+    return given
+
+
 def missing(values: Sequence[Any]) -> int | None:
     """The position of the first missing value (None, NaN, pandas' NA and NaT), if there is one."""
     return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)

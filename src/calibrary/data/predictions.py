@@ -101,8 +101,6 @@ class Predictions(RenamedFields):
     counted: bool = False
     #: Whether these are many replicates of a view (see :mod:`calibrary.data.stacked`).
     stacked: bool = False
-    #: What the formula of a metric computed for this class and leaves for the combination of all classes.
-    handed_over: Any = None
     #: Nouns for one and several rows; for the prediction; for the observed mean at a stated confidence.
     noun, nouns = "row", "rows"
     class_noun, class_nouns = "class", "classes"

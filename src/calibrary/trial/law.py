@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError
-from calibrary.data.checks import Array, as_array, checked_probabilities
+from calibrary.data.checks import Array, confidences
 from calibrary.maps.base import EPS, logit
 
 #: Points of a quadrature, on an even grid of the log odds, and its half-width in standard deviations.
@@ -136,10 +136,7 @@ def _beta(a: float, b: float) -> PredictedLaw:
 
 
 def _sample(y_prob: Any) -> PredictedLaw:
-    p = as_array(y_prob, "y_prob").astype(np.float64)
-    if p.ndim != 1:
-        raise RefusedError("y_prob has several columns: pass the probability of the event for each row")
-    checked_probabilities(p)
+    p = confidences(y_prob, "the probability of the event for each row")
     if np.ptp(p) == 0.0:
         raise RefusedError(f"y_prob is {p[0]:g} in every row: pass predictions that vary, or lp= or law=")
     inside = np.clip(p, EPS, 1.0 - EPS)

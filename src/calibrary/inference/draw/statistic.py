@@ -354,8 +354,8 @@ def _per_row(name: str, value: Any, p: Predictions) -> bool:
         return False
     array = as_array(value, name)
     rows = len(array) if array.ndim else 0
-    if name in ("features", "groups") and rows != p.n_input:
-        raise RefusedError(f"{name} has {rows} rows but y_true has {p.n_input}: pass one row per prediction")
+    if name in ("features", "groups"):
+        p.align(array, name)  # refuses another number of rows
     return rows == p.n_input
 
 

@@ -15,7 +15,7 @@ from calibrary.base.errors import RefusedCallError, RefusedError, one_of, whole
 from calibrary.base.numbers import counted, number, percent
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, as_array, as_floats, checked_probabilities
+from calibrary.data.checks import Array, as_floats, confidences
 from calibrary.data.predictions import Predictions
 from calibrary.data.sample import RowSample
 from calibrary.inference.draw.null import pvalues
@@ -373,13 +373,7 @@ def _confidences(n: int, y_prob: Any, law: tuple[float, float]) -> Array:
     """n quantiles of a distribution or of given confidences."""
     ranks = (np.arange(n) + 0.5) / n
     if y_prob is not None:
-        given = as_array(y_prob, "y_prob").astype(np.float64)
-        if given.ndim != 1:
-            raise RefusedError(
-                "y_prob has several columns: pass one confidence for each row, such as the largest probability"
-            )
-        checked_probabilities(given)
-        return np.quantile(given, ranks)
+        return np.quantile(confidences(y_prob, "one confidence for each row, such as the largest probability"), ranks)
     if isinstance(law, str) or np.shape(law) != (2,):
         raise RefusedError(f"law={in_sentence(law)}: pass the two numbers of Beta(a, b), such as law=(1, 1)")
     a, b = law

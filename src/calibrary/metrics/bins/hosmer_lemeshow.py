@@ -128,7 +128,7 @@ def _mean_of_tested(statistics: list[float], tested: list[int], views: Views, av
 
 def _mean_statistic(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
     # the p-values determine which classes count, so the tests are combined rather than the metrics
-    handed = [_handed_over(view, options) for view in views.views]
+    handed = [_just_computed(view, options) for view in views.views]
     results = [
         _chi_squared(view, **options) if result is None else result
         for view, result in zip(views.views, handed, strict=True)
@@ -141,13 +141,12 @@ def _mean_of_replicate(values: list[float], views: Views, average: Any, options:
     return _mean_of_tested(values, _tested([not math.isnan(value) for value in values], views), views, average)
 
 
-def _handed_over(view: Predictions, options: Mapping[str, Any]) -> HosmerLemeshowResult | None:
+def _just_computed(view: Predictions, options: Mapping[str, Any]) -> HosmerLemeshowResult | None:
     """The result that the metric has just computed for this class with the same options; None if there is none."""
-    kept: tuple[dict[str, Any], HosmerLemeshowResult] | None = view.handed_over
+    kept: tuple[dict[str, Any], HosmerLemeshowResult] | None = view._memory.pop("hl", None)
     if kept is None:
         return None
     asked, result = kept
-    view.handed_over = None
     wanted = {**_USUAL, **{name: value for name, value in options.items() if name != "fitted" or value}}
     same = asked.keys() == wanted.keys() and all(asked[name] is value for name, value in wanted.items())
     return result if same else None
@@ -211,7 +210,7 @@ def hosmer_lemeshow(
     }  # fmt: skip
     result = _chi_squared(view, **asked)
     if view.seen_through == "class-wise" and not fitted:  # the result is that of fitted=False
-        view.handed_over = asked, result
+        view._memory["hl"] = asked, result
     return float(result.statistic)
 
 

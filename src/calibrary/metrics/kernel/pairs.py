@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrary.base.errors import RefusedError, bounded, one_of
-from calibrary.data.checks import Array
+from calibrary.data.checks import Array, need_rows
 from calibrary.data.lens import ALL_LENSES, as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
@@ -206,7 +206,7 @@ def need_pairs(view: Predictions, weight_type: str, metric: str, least: int = 2)
             f"sample_weight sums to {n:g}: {metric} counts pairs of copies of rows, so frequency weights must sum to "
             f"{least} or more; pass weight_type='importance' for weights on another scale"
         )
-    raise RefusedError(f"{metric} needs at least {least} rows, y_true has {view.n}")
+    need_rows(view.n, least, metric)
 
 
 def _distinct_pairs(view: Predictions, weight_type: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, warn
-from calibrary.data.checks import Array, as_floats
+from calibrary.data.checks import Array, as_floats, need_rows
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, pair_values
 from calibrary.metrics.kernel.pairs import (
@@ -530,8 +530,7 @@ def _block_terms(
     """Mean of h over the pairs within each block of consecutive rows, and the blocks' weights (summing to one)."""
     if int(block_size) != block_size or block_size < 2:
         raise RefusedError(f"block_size={block_size!r} must be a whole number, 2 or more")
-    if view.n < block_size:
-        raise RefusedError(f"skce_ul needs at least {block_size} rows, y_true has {view.n}")
+    need_rows(view.n, block_size, "skce_ul")
     view = on_a_line(view)
     compare = pair_kernel(view, kernel, **options_of_pairs(options))
     rows = shuffled(view.n, rng, "order of rows") if shuffle else slice(None)
