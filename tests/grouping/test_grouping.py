@@ -373,7 +373,7 @@ def test_a_list_of_edges_is_a_binning_in_every_verb():
         lambda **bins: cal.evaluate(y, p, metrics=["ece"], **bins)["ece"],
         lambda **bins: cal.reliability_bins(y, p, **bins).count.tolist(),
         lambda **bins: cal.plots.reliability_data(y, p, interval=False, **bins).count.tolist(),
-        lambda **bins: cal.judged("ece", y, p, judge=y, rng=0, **bins).estimate,
+        lambda **bins: cal.judged("ece", y, p, judge=y, rng=0, **bins).value,
     ]
     for verb in verbs:
         assert verb(binning=np.array(EDGES)) == verb(edges=EDGES)

@@ -42,11 +42,11 @@ def test_the_estimate_is_that_of_the_definition(monkeypatch, tuning):
     found = cal.judged("ece", human, c, judge=j, edges=edges, n_resamples=19, confidence_level=0.9, rng=0)
     assert found.n_bins == 4
     assert found.tuning == pytest.approx(tuning)
-    assert found.estimate == pytest.approx(judged_error(human, c, j, edges, tuning), abs=1e-12)
-    assert found.humans_estimate == pytest.approx(judged_error(human, c, j, edges, 0.0), abs=1e-12)
+    assert found.value == pytest.approx(judged_error(human, c, j, edges, tuning), abs=1e-12)
+    assert found.humans.value == pytest.approx(judged_error(human, c, j, edges, 0.0), abs=1e-12)
     loss = cal.judged("bs", human, c, judge=j, rng=0)
     assert loss.tuning in (0.0, pytest.approx(tuning))  # the humans alone where they say more
-    assert loss.estimate == pytest.approx(judged_loss(human, c, j, loss.tuning), abs=1e-12)
+    assert loss.value == pytest.approx(judged_loss(human, c, j, loss.tuning), abs=1e-12)
 
 
 def test_the_humans_alone_are_the_metric_of_the_labelled_rows():
@@ -54,10 +54,10 @@ def test_the_humans_alone_are_the_metric_of_the_labelled_rows():
     seen = ~np.isnan(human)
     for id in ("bs", "nll", "mae"):
         found = cal.judged(id, human, c, judge=j, rng=0)
-        assert found.humans_estimate == pytest.approx(cal.compute(id, human[seen].astype(int), c[seen]), abs=1e-12)
+        assert found.humans.value == pytest.approx(cal.compute(id, human[seen].astype(int), c[seen]), abs=1e-12)
     edges = np.linspace(0, 1, 6)
     found = cal.judged("ece", human, c, judge=j, edges=edges, n_resamples=19, confidence_level=0.9, rng=0)
-    assert found.humans_estimate == pytest.approx(
+    assert found.humans.value == pytest.approx(
         cal.expected_calibration_error(human[seen].astype(int), c[seen], edges=edges), abs=1e-12
     )
 
@@ -66,9 +66,9 @@ def test_where_all_rows_are_labelled_the_judge_changes_nothing():
     human, c, j = world(200, 200)
     for id in ("ece", "smece", "ecce_mad", "mmce", "bs"):
         found = cal.judged(id, human, c, judge=j, n_resamples=19, confidence_level=0.9, rng=0)
-        assert found.estimate == pytest.approx(found.humans_estimate, abs=1e-12)
+        assert found.value == pytest.approx(found.humans.value, abs=1e-12)
         if id != "ece":  # whose bins are merged
-            assert found.estimate == pytest.approx(cal.compute(id, human.astype(int), c), abs=1e-9)
+            assert found.value == pytest.approx(cal.compute(id, human.astype(int), c), abs=1e-9)
 
 
 def test_the_judge_taken_as_the_truth_is_the_metric_of_its_labels():
@@ -96,7 +96,7 @@ def test_a_good_judge_narrows_and_a_worthless_one_does_no_harm():
         found = [cal.judged("ece", *world(2000, 100, right, seed)[:2], judge=world(2000, 100, right, seed)[2],
                             n_resamples=99, rng=seed) for seed in range(12)]  # fmt: skip
         both = np.mean([f.high - f.low for f in found])
-        humans = np.mean([f.humans_only.high - f.humans_only.low for f in found])
+        humans = np.mean([f.humans.high - f.humans.low for f in found])
         width[right] = both / humans
         worth = np.mean([f.worth for f in found])
         assert (worth > 180) if right > 0.9 else (80 < worth <= 105)
@@ -132,7 +132,7 @@ def test_rows_chosen_with_known_probabilities_are_not_biased():
         found = cal.judged("bs", human, c, judge=j, inclusion=chance, rng=seed)
         plain = cal.judged("bs", human, c, judge=j, rng=seed)
         truth = np.mean(c**2 * (1 - c) ** 2 + (1 - c**2) * c**2)
-        errors.append((found.estimate - truth, plain.humans_estimate - truth, found.low <= truth <= found.high))
+        errors.append((found.value - truth, plain.humans.value - truth, found.low <= truth <= found.high))
     bias, plain, covered = np.mean(errors, axis=0)
     assert abs(bias) < 0.01 < abs(plain)
     assert covered >= 0.85
@@ -168,7 +168,7 @@ def test_several_classes_ask_whether_the_most_likely_one_is_right():
     found = cal.judged("bs", human, p, judge=j, rng=0)
     top = p.argmax(axis=1)
     same = cal.judged("bs", np.where(np.isnan(human), np.nan, human == top), p.max(axis=1), judge=j == top, rng=0)
-    assert found.estimate == same.estimate
+    assert found.value == same.value
 
 
 # -- bad input and words ---------------------------------------------------------------------------------
@@ -204,16 +204,14 @@ def test_missing_labels_may_be_none_and_empty_text():
     human, c, j = world(300, 60)
     listed = [None if np.isnan(v) else bool(v) for v in human]
     words = ["" if np.isnan(v) else str(int(v)) for v in human]
-    one, two, three = (cal.judged("bs", y, c, judge=j, rng=0).estimate for y in (human, listed, words))
+    one, two, three = (cal.judged("bs", y, c, judge=j, rng=0).value for y in (human, listed, words))
     assert one == two == three
 
 
 def test_the_sentence_says_what_the_numbers_say():
     human, c, j = world(2000, 300, truth=lambda c: c**2)
     found = cal.judged("ece", human, c, judge=j, rng=0)
-    assert found.sentence.startswith(
-        f"The ECE is {found.estimate:.3f} (95% interval {found.low:.3f} to {found.high:.3f})"
-    )
+    assert found.sentence.startswith(f"The ECE is {found.value:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
     assert "from 300 human labels and a judge of 2,000 rows" in found.sentence
     assert "There is evidence of miscalibration (multiplier test, p < 0.005)" in found.sentence
     assert f"as good as {round(found.worth)} human labels" in found.sentence
@@ -239,7 +237,7 @@ def test_missing_labels_of_pandas_are_rows_without_a_label(dtype):
     listed = pd.Series([pd.NA if math.isnan(v) else kind(v) for v in human], dtype=dtype)
     found = cal.judged("bs", listed, c, judge=j, rng=0, n_resamples=99)
     assert found.n_labels == 60
-    assert found.estimate == cal.judged("bs", human, c, judge=j, rng=0, n_resamples=99).estimate
+    assert found.value == cal.judged("bs", human, c, judge=j, rng=0, n_resamples=99).value
 
 
 def test_columns_of_classes_are_matched_by_name():
@@ -247,10 +245,10 @@ def test_columns_of_classes_are_matched_by_name():
     p = rng.dirichlet([1, 1, 1], 200)
     y = np.array([rng.choice(3, p=q) for q in p])
     human = np.where(np.arange(200) < 80, y, np.nan)
-    expected = cal.judged("bs", human, p, judge=y, rng=0, n_resamples=99).estimate
+    expected = cal.judged("bs", human, p, judge=y, rng=0, n_resamples=99).value
     for names in ([2, 0, 1], ["p2", "p0", "p1"]):
         table = pd.DataFrame(p)[[2, 0, 1]].set_axis(names, axis=1)
-        assert cal.judged("bs", human, table, judge=y, rng=0, n_resamples=99).estimate == pytest.approx(expected)
+        assert cal.judged("bs", human, table, judge=y, rng=0, n_resamples=99).value == pytest.approx(expected)
     with pytest.raises(ValueError, match="share '1', '2' but not all"):
         cal.judged("bs", human, pd.DataFrame(p, columns=[1, 2, 3]), judge=y, rng=0, n_resamples=99)
 
@@ -262,8 +260,8 @@ def test_columns_of_classes_are_matched_by_name():
 def test_a_loss_that_no_label_changes_is_known():
     human, _, j = world(300, 60)
     found = cal.judged("bs", human, np.full(300, 0.5), judge=j, rng=0, n_resamples=99)
-    assert (found.estimate, *found) == (0.25, 0.25, 0.25)
-    assert (found.humans_only.low, found.humans_only.high) == (0.25, 0.25)
+    assert (found.value, *found) == (0.25, 0.25, 0.25)
+    assert (found.humans.low, found.humans.high) == (0.25, 0.25)
 
 
 @pytest.mark.filterwarnings("error")
@@ -274,8 +272,8 @@ def test_equal_losses_may_hide_rare_ones(chances):
     inclusion = None if chances is None else np.full(300, chances)
     found = cal.judged("bs", human, np.full(300, 0.9), judge=np.ones(300), inclusion=inclusion, rng=0, n_resamples=99)
     most = 0.01 + (1 - 0.025 ** (1 / 60)) * 0.8
-    assert (found.estimate, *found) == pytest.approx((0.01, 0.01, most))
-    assert found.humans_only == pytest.approx((0.01, most))
+    assert (found.value, *found) == pytest.approx((0.01, 0.01, most))
+    assert tuple(found.humans) == pytest.approx((0.01, most))
 
 
 @pytest.mark.filterwarnings("error")

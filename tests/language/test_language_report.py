@@ -59,7 +59,7 @@ def test_the_test_of_sampled_answers_is_the_answer_of_the_page():
     assert section.title == "Sampled answers"
     assert section.sentences[0] == found.sentence
     assert "estimated from 5 samples" in section.sentences[1]
-    assert section.data["error"] == found.error
+    assert section.data["error"] == found.value
     assert all(row.pvalue is None for row in page.evaluation.rows)  # the shares are noisy: they are not tested
     html = page.to_html()
     assert "Contributions to the error" in html

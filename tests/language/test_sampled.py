@@ -38,10 +38,10 @@ def measured(rows, y, **options):
 def test_the_error_is_that_of_the_definition_for_any_numbers_of_samples(seed, n_bins):
     rows, y = ragged(40, seed)
     found = measured(rows, y, n_bins=n_bins, n_resamples=99, rng=0)
-    assert found.error == pytest.approx(sampled_error(y, rows, n_bins), abs=1e-13)
+    assert found.value == pytest.approx(sampled_error(y, rows, n_bins), abs=1e-13)
     assert found.brier == pytest.approx(sampled_brier(y, rows), abs=1e-13)
     assert found.k == (min(map(len, rows)), max(map(len, rows)))
-    assert np.abs(found.gap).sum() == pytest.approx(found.error)
+    assert np.abs(found.gap).sum() == pytest.approx(found.value)
     assert np.abs(found.naive_gap).sum() == pytest.approx(found.naive_error)
     assert found.naive_error == pytest.approx(
         cal.expected_calibration_error(y, [np.mean(r) for r in rows], n_bins=n_bins)
@@ -51,7 +51,7 @@ def test_the_error_is_that_of_the_definition_for_any_numbers_of_samples(seed, n_
 def test_the_mean_under_the_null_is_that_over_every_choice_of_the_outcome():
     rows, y = [[1, 1, 0], [0, 0], [1, 0, 0], [1, 1, 1], [0, 1]], [1, 0, 0, 1, 1]
     found = measured(rows, y, n_resamples=19999, rng=1)
-    assert found.expected_error == pytest.approx(sampled_null_mean(y, rows), abs=0.004)
+    assert found.expected_by_chance == pytest.approx(sampled_null_mean(y, rows), abs=0.004)
 
 
 def test_the_test_is_exact_given_the_numbers_of_a_question():
@@ -216,7 +216,7 @@ def test_the_same_seed_gives_the_same_answer_in_any_order_of_the_questions():
     answer, samples, right = world(100, 5, 1)
     one = cal.sampled_answers(samples, right, answer=answer, rng=4)
     turned = cal.sampled_answers(samples[::-1], right[::-1], answer=answer, rng=4)
-    for name in ("error", "low", "high", "pvalue", "expected_error", "mean_pvalue", "ks_pvalue", "sentence"):
+    for name in ("value", "low", "high", "pvalue", "expected_by_chance", "mean_pvalue", "ks_pvalue", "sentence"):
         assert getattr(one, name) == getattr(turned, name)
     assert one.naive_error == pytest.approx(turned.naive_error)
 
@@ -234,16 +234,16 @@ def test_generators_lose_nothing(right):
     expected = cal.sampled_answers(ANSWERS, right, rng=0, n_resamples=99)
     given = (iter(row) for row in ANSWERS), (iter(row) if isinstance(row, list) else row for row in right)
     found = cal.sampled_answers(*given, rng=0, n_resamples=99)
-    assert (found.error, found.accuracy, found.n) == (expected.error, expected.accuracy, 36)
+    assert (found.value, found.accuracy, found.n) == (expected.value, expected.accuracy, 36)
     views = dict(enumerate(ANSWERS)).values(), dict(enumerate(right)).values()
-    assert cal.sampled_answers(*views, rng=0, n_resamples=99).error == expected.error
+    assert cal.sampled_answers(*views, rng=0, n_resamples=99).value == expected.value
 
 
 def test_answers_and_units_may_be_generators():
     options = {"rng": 0, "n_resamples": 99}
     expected = cal.sampled_answers(ANSWERS, TRUTHS, answer=TRUTHS, units=range(36), **options)
     found = cal.sampled_answers(ANSWERS, TRUTHS, answer=iter(TRUTHS), units=iter(range(36)), **options)
-    assert (found.error, found.pvalue) == (expected.error, expected.pvalue)
+    assert (found.value, found.pvalue) == (expected.value, expected.pvalue)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, {"A", "B"}, {0: "A"}])

@@ -34,7 +34,7 @@ def test_each_group_has_its_own_value_and_interval(found):
     y, p, group = rows()
     for g in range(4):
         own = cal.interval("ece", y[group == g], p[group == g], n_resamples=99, rng=0)
-        assert (found.estimate[g], found.low[g], found.high[g]) == pytest.approx((own.estimate, own.low, own.high))
+        assert (found.value[g], found.low[g], found.high[g]) == pytest.approx((own.value, own.low, own.high))
         # the band holds in all four groups at once
         wide = cal.interval("ece", y[group == g], p[group == g], n_resamples=99, rng=0, confidence_level=1 - 0.05 / 4)
         band = min(wide.low, own.low), max(wide.high, own.high)

@@ -39,7 +39,7 @@ def covariate(features, target_features, **given):
 def test_features_are_matched_by_name():
     expected = covariate(F, G)
     assert covariate(F, G[["dose", "age"]]).weights == pytest.approx(expected.weights, abs=1e-12)
-    assert covariate(F.to_numpy(), G.to_numpy()).target == expected.target
+    assert covariate(F.to_numpy(), G.to_numpy()).value == expected.value
     with pytest.raises(RefusedError, match="effective sample size"):  # arrays meet by position
         covariate(F.to_numpy(), G[["dose", "age"]].to_numpy())
 
@@ -74,7 +74,7 @@ def test_the_interval_covers_for_any_number_of_target_rows():
             for s in range(amount(13, 38))
         ]
         assert sum(z.low <= 1.0 <= z.high for z in found) >= amount(10, 33), m
-        assert all(z.low <= z.target <= z.high for z in found)
+        assert all(z.low <= z.value <= z.high for z in found)
 
 
 @pytest.mark.parametrize("metric", ["bs", "ece", "oe"])
@@ -85,7 +85,7 @@ def test_the_interval_of_many_target_rows_is_that_of_the_resamples(metric):
     found = cal.under_shift(metric, y, p, q, **FAST)
     weighting = LabelWeighting.of(predictions(y, p), np.column_stack([1 - q, q]))
     values = [float(cal.compute(metric, y, p, sample_weight=w)) for w in weighting.at_limits(np.arange(2), 0.95)]
-    assert found.low < min(values) < found.target < max(values) < found.high
+    assert found.low < min(values) < found.value < max(values) < found.high
 
 
 def test_the_limits_are_those_of_clopper_and_pearson():

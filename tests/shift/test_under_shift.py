@@ -48,9 +48,9 @@ def test_the_value_is_the_metric_of_the_weighted_source(found):
     of_class = found.shares / np.bincount(y) * len(y)
     for metric in ("ece", "bs", "ecce_mad"):
         again = cal.under_shift(metric, y, p, target, n_resamples=DRAWS, rng=0)
-        assert again.target == pytest.approx(cal.compute(metric, y, p, sample_weight=of_class[y]), rel=1e-9)
+        assert again.value == pytest.approx(cal.compute(metric, y, p, sample_weight=of_class[y]), rel=1e-9)
         assert again.source == cal.compute(metric, y, p)
-        assert again.low <= again.target <= again.high
+        assert again.low <= again.value <= again.high
 
 
 def test_shares_solve_the_confusion_matrix_and_agree_with_the_likelihood(found):
@@ -70,7 +70,7 @@ def test_a_weight_of_two_is_the_row_written_twice():
     for more in ({}, {"assume": "covariate", "check": False}):
         weighted = cal.under_shift("ece", y, p, target, sample_weight=w, n_resamples=39, rng=0, **more)
         twice = cal.under_shift("ece", np.repeat(y, w), np.repeat(p, w), target, n_resamples=39, rng=0, **more)
-        assert weighted.target == pytest.approx(twice.target, rel=1e-9)
+        assert weighted.value == pytest.approx(twice.value, rel=1e-9)
         assert (weighted.low, weighted.high) == pytest.approx((twice.low, twice.high), rel=1e-6)
         assert weighted.assumption_pvalue == twice.assumption_pvalue
         assert weighted.effective_n == pytest.approx(twice.effective_n)
@@ -84,7 +84,7 @@ def test_the_order_of_the_rows_does_not_matter_to_the_values():
             cal.under_shift("bs", y[i], p[i], target, assume=assume, n_resamples=39, rng=0, check=False)
             for i in (slice(None), order)
         )
-        assert a.target == pytest.approx(b.target, rel=1e-9)
+        assert a.value == pytest.approx(b.value, rel=1e-9)
         assert a.distance == pytest.approx(b.distance, rel=1e-9)
 
 
@@ -156,7 +156,7 @@ def test_a_contradicted_assumption_is_refused_and_computed_on_request():
     assert shown.sentence.startswith("The data contradict the assumption of label shift (Kolmogorov-Smirnov test, p ")
     assert "No estimate of the ECE at the target is given." in shown.sentence
     assert [value for _, value in shown.rows()][1:] == ["no estimate", pvalue(found.assumption_pvalue, DRAWS)]
-    assert np.isnan([shown.target, shown.low, shown.high, shown.effective_n]).all()
+    assert np.isnan([shown.value, shown.low, shown.high, shown.effective_n]).all()
     apart = distance_by_hand(p, found.weights, target)
     for assumed, wrong in ((False, apart), (True, apart), (False, apart + 0.01)):
         truth = replace(KnownTruth.about({"assumption holds": assumed}), measured={"distance": wrong})
@@ -171,10 +171,10 @@ def test_a_contradicted_assumption_is_refused_and_computed_on_request():
 def test_sentences_claim_what_is_so(found):
     y, p, _ = sets()
     true = open_shift.CELLS["label 2 classes .50 to .20"]["truth"]("ece")
-    told = {"source": cal.ece(y, p), "target": found.target, "n": len(y), "effective_n": found.effective_n}
+    told = {"source": cal.ece(y, p), "target": found.value, "n": len(y), "effective_n": found.effective_n}
     odds = p / (1.0 - p) * (found.shares[1] / found.shares[0]) * (1.0 - y.mean()) / y.mean()
     told["corrected"] = cal.ece(y, odds / (1.0 + odds), sample_weight=found.weights)
-    assert told["corrected"] < 0.5 * found.target
+    assert told["corrected"] < 0.5 * found.value
     truth = KnownTruth(p, p, of_metric={"true values": {"ece": true}}, measured=told)
     assert {claim.rule for claim in found.sentence.claims} == {"interval", "measured"}
     assert all(holds(claim, truth) for claim in found.sentence.claims)
@@ -196,7 +196,7 @@ def test_several_classes_and_tables_with_columns_in_another_order():
     names = np.array(["cat", "dog", "elk"])
     frame, other = pd.DataFrame(p, columns=names), pd.DataFrame(target, columns=names)[["elk", "cat", "dog"]]
     again = cal.under_shift("ece", names[y], frame, other, n_resamples=39, rng=0, lens="class-wise")
-    assert again.target == pytest.approx(found.target)
+    assert again.value == pytest.approx(found.value)
     with pytest.raises(ValueError, match="same classes"):
         cal.under_shift("ece", names[y], frame, other.rename(columns={"elk": "owl"}), n_resamples=39)
 
@@ -212,7 +212,7 @@ def test_covariate_weights_are_the_ratio_of_the_densities():
     ratio = np.exp(0.7 * x[:, 0])
     assert np.corrcoef(np.log(found.weights), np.log(ratio))[0, 1] > 0.99
     assert found.weights.sum() == pytest.approx(len(y))
-    assert found.target == pytest.approx(cal.compute("bs", y, p, sample_weight=found.weights))
+    assert found.value == pytest.approx(cal.compute("bs", y, p, sample_weight=found.weights))
     assert "cannot be tested" in found.sentence
     alone = cal.under_shift("bs", y, p, target, assume="covariate", n_resamples=39, rng=0, check=False)
     assert "no features were given" in alone.sentence
@@ -275,7 +275,7 @@ def test_a_function_of_the_user_s():
         return float(np.average((y - p) ** 2, weights=sample_weight))
 
     found = cal.under_shift(squared, y, p, target, n_resamples=39, rng=0)
-    assert found.target == pytest.approx(cal.under_shift("bs", y, p, target, n_resamples=39, rng=0).target)
+    assert found.value == pytest.approx(cal.under_shift("bs", y, p, target, n_resamples=39, rng=0).value)
 
 
 def test_the_simplex_and_the_likelihood():

@@ -78,7 +78,8 @@ class Estimate(Result):
         super().__setstate__(state)
         for new in {new.partition(".")[0] for new in self._renamed().values() if "." in new}:
             parts = {n.partition(".")[2]: vars(self).pop(n) for n in [*vars(self)] if n.startswith(f"{new}.")}
-            vars(self).update({new: Estimate(**parts)} if parts else {})
+            ends = zip(("low", "high"), parts.pop("confidence_interval", ()), strict=False)
+            vars(self).update({new: Estimate(**parts, **dict(ends))} if parts else {})
 
     def __repr__(self) -> str:
         """The known fields on one line; of long arrays the size."""

@@ -12,8 +12,7 @@ unlabelled rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,12 @@ from calibrary.data.predictions import Predictions
 from calibrary.grouping.edges import EqualMass, EqualWidth
 from calibrary.grouping.named import edges_among
 from calibrary.inference.draw.resampling import alpha_of, check_draws
-from calibrary.inference.result import ConfidenceInterval
+from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.inference.verbs.test import test
 from calibrary.language.ends import norm_ends, tail
 from calibrary.language.labels import JudgedRows, judged_rows
 from calibrary.lookup import catalogue
-from calibrary.metrics.machinery.declare import Entry, Result
+from calibrary.metrics.machinery.declare import Entry
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.draw import coin_signs, seed_of, shuffled
 
@@ -54,15 +53,15 @@ _FEW = 10.0
 
 
 @dataclass(frozen=True)
-class JudgedResult(Result):
+class JudgedResult(Estimate):
     """A metric from few human labels and a judge. The result unpacks as ``low, high = result``.
+
+    ``pvalue`` is that of the hypothesis that the predictions are calibrated, ``expected_by_chance`` the value from
+    noise alone (both NaN for a mean of losses).
 
     Attributes
     ----------
-    estimate, low, high : the metric from both, and its interval
-    pvalue : of the hypothesis that the predictions are calibrated (NaN for a mean of losses)
-    expected : the value expected from noise alone (NaN for a mean of losses)
-    humans_estimate, humans_only : the metric and its interval from the human labels alone, computed in the same way
+    humans : the :class:`Estimate` from the human labels alone, computed in the same way
     judge_only : the metric if the judge's labels were the true labels; it has no interval, because it may be biased
     tuning : l, the weight of the judge from 0 (the humans alone) to 1
     worth : number of human labels that would give the same precision without the judge
@@ -72,37 +71,23 @@ class JudgedResult(Result):
     judge_error, judge_pvalue : expected calibration error of the judge's probabilities against the human labels, and
         its test; NaN where the judge gives 0 and 1 only
     metric, n, n_labels, n_bins : what was measured, rows, human labels, bins after merging (0 without bins)
-    confidence_level, n_resamples, method : how the interval was computed
-    sentence : the result in words
+    n_resamples : number of draws
     """
 
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    expected: float
-    humans_estimate: float
-    humans_only: ConfidenceInterval
-    judge_only: float
-    tuning: float
-    worth: float
-    label_more: float
-    agreement: float
-    judge_bias: float
-    judge_error: float
-    judge_pvalue: float
-    metric: str
-    n: int
-    n_labels: int
-    n_bins: int
-    confidence_level: float
-    n_resamples: int
-    method: str
-    sentence: Sentence = field(default=Sentence(""))
-
-    def __iter__(self) -> Iterator[float]:
-        yield self.low
-        yield self.high
+    humans: Estimate = UNKNOWN
+    judge_only: float = math.nan
+    tuning: float = math.nan
+    worth: float = math.nan
+    label_more: float = math.nan
+    agreement: float = math.nan
+    judge_bias: float = math.nan
+    judge_error: float = math.nan
+    judge_pvalue: float = math.nan
+    metric: str = ""
+    n: int = 0
+    n_labels: int = 0
+    n_bins: int = 0
+    n_resamples: int = 0
 
     def __str__(self) -> str:
         return self.sentence
@@ -120,8 +105,8 @@ class JudgedResult(Result):
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, written for people."""
         pairs = [
-            ("humans and judge", with_interval(self.estimate, self.low, self.high)),
-            ("humans alone, same method", with_interval(self.humans_estimate, *self.humans_only)),
+            ("humans and judge", with_interval(self.value, self.low, self.high)),
+            ("humans alone, same method", with_interval(self.humans.value, *self.humans)),
             ("judge's labels alone", number(self.judge_only)),
             ("weight of the judge", number(self.tuning)),
             ("human labels", f"{self.n_labels:,} of {self.n:,}"),
@@ -210,9 +195,9 @@ def judged(
         )
     result = JudgedResult(
         **numbers, **_about_judge(rows, seed), metric=entry.key, n=rows.n, n_labels=rows.n_labels,
-        confidence_level=confidence_level, n_resamples=n_resamples,
+        level=confidence_level, n_resamples=n_resamples,
     )  # fmt: skip
-    return JudgedResult(**{**vars(result), "sentence": _sentence(entry, result)})
+    return replace(result, sentence=_sentence(entry, result))
 
 
 def _is_norm(entry: Entry) -> bool:
@@ -370,10 +355,10 @@ def _norm(
     results = {
         name: _ends(rows, tuned, values, alpha, n_resamples, seed) for name, tuned in (("both", both), ("alone", alone))
     }
-    estimate, low, high, p, expected = results["both"]
+    value, low, high, p, expected = results["both"]
     return {
-        "estimate": estimate, "low": low, "high": high, "pvalue": p, "expected": expected,
-        "humans_estimate": results["alone"][0], "humans_only": ConfidenceInterval(*results["alone"][1:3]),
+        "value": value, "low": low, "high": high, "pvalue": p, "expected_by_chance": expected,
+        "humans": Estimate(*results["alone"][:3], 1.0 - alpha),
         "judge_only": values.of(np.add.reduceat(judge, values.begins)), "tuning": both.tuning, "n_bins": n_bins,
         "method": "triangle",
         **_gain(rows, both, alone, bin),
@@ -494,9 +479,8 @@ def _mean_of_losses(entry: Entry, rows: JudgedRows, options: dict[str, Any], alp
         both = alone
         results = dict.fromkeys(results, _around(float(seen[0]), np.concatenate([zero, one]), rows, alpha))
     return {
-        "estimate": results["both"][0], "low": results["both"][1], "high": results["both"][2], "pvalue": math.nan,
-        "expected": math.nan, "humans_estimate": results["alone"][0],
-        "humans_only": ConfidenceInterval(*results["alone"][1:]), "judge_only": float(judge.mean()),
+        **dict(zip(("value", "low", "high"), results["both"], strict=True)),
+        "humans": Estimate(*results["alone"], 1.0 - alpha), "judge_only": float(judge.mean()),
         "tuning": both.tuning, "n_bins": 0, "method": "asymptotic", **_gain(rows, both, alone, bin),
     }  # fmt: skip
 
@@ -571,25 +555,25 @@ def _about_judge(rows: JudgedRows, seed: int) -> dict[str, Any]:
 
 def _sentence(entry: Entry, r: JudgedResult) -> Sentence:
     name = entry.spoken or entry.name.lower()
-    level = percent(r.confidence_level)
+    level = percent(r.level)
     sentences = [
-        f"The {name} is {number(r.estimate)} ({level} interval {number(r.low)} to {number(r.high)}) from "
+        f"The {name} is {number(r.value)} ({level} interval {number(r.low)} to {number(r.high)}) from "
         f"{counted(r.n_labels, 'human label')} and a judge of {counted(r.n, 'row')}."
     ]
     claims = [
         Claim(sentences[0], "interval", metric=r.metric, low=r.low, high=r.high),
         measured(sentences[0], n_labels=r.n_labels, n=r.n, agreement=r.agreement, judge_only=r.judge_only),
     ]
-    if not math.isnan(r.pvalue) and r.pvalue <= alpha_of(r.confidence_level):
+    if not math.isnan(r.pvalue) and r.pvalue <= alpha_of(r.level):
         claims.append(Claim("There is evidence of miscalibration", "miscalibrated"))
     if not math.isnan(r.pvalue):
-        found = "" if r.pvalue <= alpha_of(r.confidence_level) else "no "
+        found = "" if r.pvalue <= alpha_of(r.level) else "no "
         sentences.append(
             f"There is {found}evidence of miscalibration (multiplier test, {pvalue(r.pvalue, r.n_resamples)})."
         )
     sentences.append(
-        f"The human labels alone give {number(r.humans_estimate)} ({number(r.humans_only.low)} to "
-        f"{number(r.humans_only.high)}); with this judge they are as good as {counted(round(r.worth), 'human label')}."
+        f"The human labels alone give {number(r.humans.value)} ({number(r.humans.low)} to "
+        f"{number(r.humans.high)}); with this judge they are as good as {counted(round(r.worth), 'human label')}."
     )
     sentences.append(
         f"The judge agrees with {percent(r.agreement)} of the human labels; if its labels were true, the value would "

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.draw.unit_law import UnitLaw
+from calibrary.inference.result import Estimate
 from calibrary.language.answers import Agreement, agreement, ordered
 from calibrary.language.ends import norm_ends, tail
-from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
 
 #: Largest number of values in one batch of draws.
@@ -40,15 +40,15 @@ _AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class SampledResult(Result):
-    """Calibration of sampled answers.
+class SampledResult(Estimate):
+    """The calibration error of sampled answers without the noise of the samples.
+
+    The interval is for the error that k samples can show, which is at most the expected calibration error of the
+    model's own probabilities. ``pvalue`` is that of the hypothesis that the answers are calibrated; the method is
+    "exact", or "approximate" if ``units`` were given.
 
     Attributes
     ----------
-    error, low, high : the error without the noise of the samples, and its interval; the interval is for the error that
-        k samples can show, which is at most the expected calibration error of the model's own probabilities
-    pvalue : p-value of the hypothesis that the answers are calibrated
-    expected_error : mean of the error under that hypothesis
     naive_error : expected calibration error of the shares themselves, which includes the noise of the samples
     brier, naive_brier : Brier score of the model's own probabilities, and of the shares
     mean_confidence, accuracy : mean share of agreeing samples, and share of right answers
@@ -56,36 +56,26 @@ class SampledResult(Result):
         largest
         cumulative sum in order of the share
     n, k : number of questions, and of samples that measure each answer: one number, or the smallest and the largest
-    method : "exact", or "approximate" if ``units`` were given
-    sentence : the result in words
-    confidence_level, n_resamples : how the interval was computed
+    n_resamples : number of draws
     edges, gap, null_low, null_high, naive_gap : edges of the bins of the share, contribution of each bin to the error
         with its sign, 95% of what a calibrated model shows there, and the contribution to the naive error
     """
 
-    error: float
-    low: float
-    high: float
-    pvalue: float
-    expected_error: float
-    naive_error: float
-    brier: float
-    naive_brier: float
-    mean_confidence: float
-    accuracy: float
-    mean_pvalue: float
-    ks_pvalue: float
-    n: int
-    k: int | tuple[int, int]
-    method: str
-    sentence: Sentence
-    confidence_level: float
-    n_resamples: int
-    edges: Array = field(repr=False)
-    gap: Array = field(repr=False)
-    null_low: Array = field(repr=False)
-    null_high: Array = field(repr=False)
-    naive_gap: Array = field(repr=False)
+    naive_error: float = math.nan
+    brier: float = math.nan
+    naive_brier: float = math.nan
+    mean_confidence: float = math.nan
+    accuracy: float = math.nan
+    mean_pvalue: float = math.nan
+    ks_pvalue: float = math.nan
+    n: int = 0
+    k: int | tuple[int, int] = 0
+    n_resamples: int = 0
+    edges: Any = field(default=(), repr=False)
+    gap: Any = field(default=(), repr=False)
+    null_low: Any = field(default=(), repr=False)
+    null_high: Any = field(default=(), repr=False)
+    naive_gap: Any = field(default=(), repr=False)
 
     def __str__(self) -> str:
         return self.sentence
@@ -93,8 +83,8 @@ class SampledResult(Result):
     def _repr_html_(self) -> str:
         """For a notebook: the numbers, and the sentence in the heading."""
         rows = [
-            ("calibration error", with_interval(self.error, self.low, self.high)),
-            ("expected by chance", number(self.expected_error)),
+            ("calibration error", with_interval(self.value, self.low, self.high)),
+            ("expected by chance", number(self.expected_by_chance)),
             ("p-value", f"{pvalue(self.pvalue, self.n_resamples)} ({self.method} test)"),
             ("ECE of the shares", number(self.naive_error)),
             ("Brier score", number(self.brier)),
@@ -318,15 +308,16 @@ def _measured(design: _Design, alpha: float, n_resamples: int, seed: int) -> Sam
     naive_brier = float(np.mean((y - c) ** 2))
     null_low, null_high = np.quantile(gaps, [0.025, 0.975], axis=0)
     numbers: dict[str, Any] = {
-        "error": error, "low": low, "high": high, "pvalue": p, "expected_error": float(null[:, 0].mean()),
+        "value": error, "low": low, "high": high, "pvalue": p, "expected_by_chance": float(null[:, 0].mean()),
         "naive_error": float(np.abs(naive_gap).sum()), "brier": naive_brier - noise, "naive_brier": naive_brier,
         "mean_confidence": float(c.mean()), "accuracy": float(y.mean()), "mean_pvalue": p_mean, "ks_pvalue": p_ks,
         "n": found.n, "k": int(k[0]) if (k == k[0]).all() else (int(k.min()), int(k.max())),
-        "method": "exact" if design.units is None else "approximate", "confidence_level": round(1.0 - alpha, 12),
+        "method": "exact" if design.units is None else "approximate", "level": round(1.0 - alpha, 12),
         "n_resamples": n_resamples,
     }  # fmt: skip
     arrays = {"edges": design.edges, "gap": gap[0], "null_low": null_low, "null_high": null_high}
-    return SampledResult(sentence=sentence(**numbers), **numbers, **arrays, naive_gap=naive_gap)
+    found = SampledResult(**numbers, **arrays, naive_gap=naive_gap)
+    return replace(found, sentence=sentence(found))
 
 
 def _statistics(design: _Design, batches: Iterator[Array]) -> tuple[Array, Array]:
@@ -347,34 +338,31 @@ def _samples(k: int | tuple[int, int]) -> str:
     return f"{k:,}" if isinstance(k, int) else f"{k[0]:,} to {k[1]:,}"
 
 
-def sentence(
-    *, error: float, low: float, high: float, pvalue: float, expected_error: float, naive_error: float,
-    mean_confidence: float, accuracy: float, mean_pvalue: float, n: int, k: int | tuple[int, int], method: str,
-    confidence_level: float, n_resamples: int, **_: Any,
-) -> Sentence:  # fmt: skip
+def sentence(r: SampledResult) -> Sentence:
     """The result in words; a direction is named only if its own test rejects."""
-    alpha = alpha_of(confidence_level)
+    alpha = alpha_of(r.level)
     sentences = [
-        f"The calibration error of {counted(n, 'sampled answer')} is {number(error)} ({percent(confidence_level)} "
-        f"interval {number(low)} to {number(high)}); about {number(expected_error)} is expected by chance.",
-        f"There is {'' if pvalue <= alpha else 'no '}evidence of miscalibration ({method} test, "
-        f"{_said(pvalue, n_resamples)}).",
+        f"The calibration error of {counted(r.n, 'sampled answer')} is {number(r.value)} ({percent(r.level)} interval "
+        f"{number(r.low)} to {number(r.high)}); about {number(r.expected_by_chance)} is expected by chance.",
+        f"There is {'' if r.pvalue <= alpha else 'no '}evidence of miscalibration ({r.method} test, "
+        f"{_said(r.pvalue, r.n_resamples)}).",
     ]
     claims = [
-        Claim(sentences[0], "interval", metric="sampled answers", low=low, high=high),
-        measured(sentences[0], accuracy=accuracy, mean_confidence=mean_confidence, n=n),
+        Claim(sentences[0], "interval", metric="sampled answers", low=r.low, high=r.high),
+        measured(sentences[0], accuracy=r.accuracy, mean_confidence=r.mean_confidence, n=r.n),
     ]
-    if pvalue <= alpha:
+    if r.pvalue <= alpha:
         claims.append(Claim(sentences[1], "miscalibrated"))
-    if mean_pvalue <= alpha:
-        way = "over-confident" if mean_confidence > accuracy else "under-confident"
+    if r.mean_pvalue <= alpha:
+        way = "over-confident" if r.mean_confidence > r.accuracy else "under-confident"
         sentences.append(
-            f"The model is {way}: {percent(accuracy)} of the answers are right and {percent(mean_confidence)} of the "
-            f"samples agree with them ({method} test of the mean, {_said(mean_pvalue, n_resamples)})."
+            f"The model is {way}: {percent(r.accuracy)} of the answers are right and {percent(r.mean_confidence)} of "
+            f"the samples agree with them ({r.method} test of the mean, {_said(r.mean_pvalue, r.n_resamples)})."
         )
-        claims.append(Claim(sentences[-1], "direction", gap=accuracy - mean_confidence))
+        claims.append(Claim(sentences[-1], "direction", gap=r.accuracy - r.mean_confidence))
     sentences.append(
-        f"The ECE of the shares is {number(naive_error)}, which includes the noise of shares of {_samples(k)} samples."
+        f"The ECE of the shares is {number(r.naive_error)}, which includes the noise of shares of {_samples(r.k)} "
+        "samples."
     )
     return Sentence(" ".join(sentences), *claims)
 

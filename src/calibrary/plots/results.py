@@ -64,8 +64,8 @@ def plot_judged(ax: Any, look: style.Look, result: Any) -> Said:
     """
     rows = [
         ("judge's labels\nalone", result.judge_only, None, look.gray),
-        (f"{result.n_labels:,} human\nlabels alone", result.humans_estimate, result.humans_only, look.ink),
-        ("humans\nand judge", result.estimate, (result.low, result.high), look.model),
+        (f"{result.n_labels:,} human\nlabels alone", result.humans.value, tuple(result.humans), look.ink),
+        ("humans\nand judge", result.value, (result.low, result.high), look.model),
     ]
     for place, (_, value, interval, color) in enumerate(rows):
         if interval is not None:
@@ -75,17 +75,17 @@ def plot_judged(ax: Any, look: style.Look, result: Any) -> Said:
         ax, [row[1] for row in rows], range(3),
         lambda i: f"{rows[i][0]}: {result.metric} {with_interval(rows[i][1], *(rows[i][2] or (None, None)))}",
     )  # fmt: skip
-    shown = [v for v in (result.judge_only, result.humans_estimate, *result.humans_only, result.high) if np.isfinite(v)]
+    shown = [v for v in (result.judge_only, result.humans.value, *result.humans, result.high) if np.isfinite(v)]
     from_zero = {"left": 0.0} if min(shown) >= 0.0 else {}
     ax.set_ylim(-0.6, 2.6)
     ax.margins(x=0.05)
     ax.set_xlim(**from_zero)
     ax.set_yticks(range(3), [row[0] for row in rows])
     ax.tick_params(axis="y", length=0)
-    ax.set_xlabel(f"{result.metric}, {percent(result.confidence_level)} interval")
+    ax.set_xlabel(f"{result.metric}, {percent(result.level)} interval")
     return Said(
         "Estimates from each set of labels",
-        f"humans and judge {number(result.estimate)} ({ends(result.low, result.high)}) · as good as "
+        f"humans and judge {number(result.value)} ({ends(result.low, result.high)}) · as good as "
         f"{counted(round(result.worth), 'human label')} · judge agrees with {percent(result.agreement)} of the human "
         "labels",
         "The estimate from the judge's labels alone has no interval, because it may be biased, however many rows the "
@@ -130,8 +130,8 @@ def plot_sampled(ax: Any, look: style.Look, result: Any) -> Said:
     )  # fmt: skip
     return Said(
         "Calibration of sampled answers",
-        f"N = {result.n:,} questions · error {number(result.error)} ({percent(result.confidence_level)} interval "
-        f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_error)} · "
+        f"N = {result.n:,} questions · error {number(result.value)} ({percent(result.level)} interval "
+        f"{ends(result.low, result.high)}) · expected by chance {number(result.expected_by_chance)} · "
         f"{pvalue(result.pvalue, result.n_resamples)} ({result.method}) · ECE of the shares "
         f"{number(result.naive_error)}",
         "Blue bars: outcome minus agreement of the left-out sample, by the share of the other samples that agree; "
@@ -150,16 +150,16 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
     band = {"color": look.model, "alpha": 0.15, "lw": 0, "label": "band of all groups"}
     ax.fill_between(place, result.band_low, result.band_high, **band)
     ax.vlines(place, result.low, result.high, color=look.model, lw=2.5, alpha=0.6, label="interval of a single group")
-    ax.plot(place, result.estimate, "o-", color=look.model, ms=6, lw=1.2)
-    level = percent(result.confidence_level)
+    ax.plot(place, result.value, "o-", color=look.model, ms=6, lw=1.2)
+    level = percent(result.level)
     tooltips(
-        ax, place, result.estimate,
-        lambda i: f"{result.groups[i]}: {counted(result.n[i], 'row')}\n{result.spoken} {number(result.estimate[i])}\n"
+        ax, place, result.value,
+        lambda i: f"{result.groups[i]}: {counted(result.n[i], 'row')}\n{result.spoken} {number(result.value[i])}\n"
         f"{level} interval {ends(result.low[i], result.high[i])}\n"
         f"band of all groups {ends(result.band_low[i], result.band_high[i])}",
     )  # fmt: skip
     ax.set_xticks(place, [name if len(name) <= 14 else f"{name[:13]}…" for name in result.groups])
-    if min(np.min(result.band_low), np.min(result.estimate)) >= 0.0:
+    if min(np.min(result.band_low), np.min(result.value)) >= 0.0:
         ax.set_ylim(bottom=0.0)
     ax.set_ylabel(result.spoken)
     ax.set_xlabel(result.by)
@@ -172,7 +172,7 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
     return Said(
         "Along the groups",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",
-        f"The band contains the true values of all groups with {percent(result.confidence_level)} confidence; a "
+        f"The band contains the true values of all groups with {percent(result.level)} confidence; a "
         "vertical line is the interval of a single group.",
         legend="upper left",
     )

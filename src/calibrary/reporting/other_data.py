@@ -27,20 +27,20 @@ def sampled_verdict(found: Any, tolerance: float) -> PageVerdict:
 
 def sampled_headline(found: Any, page: PageVerdict) -> Sentence:
     """The headline of a report of sampled answers: the verdict with the result of their test, and the error's size."""
-    level = percent(found.confidence_level)
+    level = percent(found.level)
     p = pvalue(found.pvalue, found.n_resamples)
     why = page.reason()
     start = f"{page.words} ({found.method} test of sampled answers, {p})" + (f": {why}" if why else "")
     text = (
         f"{start}. The calibration error without sampling noise is "
-        f"{number(found.error)} ({level} interval {number(found.low)} to {number(found.high)}); about "
-        f"{number(found.expected_error)} is expected by chance."
+        f"{number(found.value)} ({level} interval {number(found.low)} to {number(found.high)}); about "
+        f"{number(found.expected_by_chance)} is expected by chance."
     )
     return Sentence(text, *(claim for claim in found.sentence.claims if claim.rule in ("interval", "miscalibrated")))
 
 
 def _rejected(found: Any) -> bool:
-    return bool(found.pvalue <= alpha_of(found.confidence_level))
+    return bool(found.pvalue <= alpha_of(found.level))
 
 
 @section("sampled")
@@ -48,8 +48,8 @@ def sampled(found: Any) -> Section:
     """The calibration of sampled answers without the sampling noise, if they were given."""
     k = f"{found.k:,}" if isinstance(found.k, int) else f"{found.k[0]:,} to {found.k[1]:,}"
     rows = (
-        ("calibration error", with_interval(found.error, found.low, found.high), "without sampling noise"),
-        ("expected by chance", number(found.expected_error), "mean of a calibrated model"),
+        ("calibration error", with_interval(found.value, found.low, found.high), "without sampling noise"),
+        ("expected by chance", number(found.expected_by_chance), "mean of a calibrated model"),
         ("p-value", pvalue(found.pvalue, found.n_resamples), f"{found.method} test"),
         ("ECE of the shares", number(found.naive_error), "with sampling noise"),
         ("Brier score", number(found.brier), f"of the shares: {number(found.naive_brier)}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, Indices, as_array, missing
+from calibrary.data.checks import Indices, as_array, missing
 from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.inference.draw.statistic import entry_of, read_call
+from calibrary.inference.result import Estimate
 from calibrary.inference.verbs.interval import interval
-from calibrary.metrics.machinery.declare import Entry, Result
+from calibrary.metrics.machinery.declare import Entry
 from calibrary.numerics.draw import seed_of
 from calibrary.shift.trend import PairSums
 
@@ -29,14 +30,13 @@ TRENDS = ("weighted", "permutation")
 
 
 @dataclass(frozen=True)
-class ShiftCurve(Result):
-    """A metric along ordered groups.
+class ShiftCurve(Estimate):
+    """A metric along ordered groups: an :class:`Estimate` whose numbers are arrays, one entry for each group.
 
     Attributes
     ----------
     groups : names of the groups, in order
     n : total weight of each group
-    estimate, low, high : the metric in each group and its interval
     band_low, band_high : the simultaneous band, which contains the true values of all groups at the level
     trend, trend_pvalue : growth of the debiased squared calibration error from group to group (groups weighted by
         size), and the two-sided p-value of no trend
@@ -47,35 +47,29 @@ class ShiftCurve(Result):
         if the score does not grow
     calibration_growth, calibration_growth_se : the part of the growth that is loss of calibration, and its standard
         error
-    metric, confidence_level, n_resamples, n_units : the settings; ``n_units`` is 0 without units
+    metric, n_resamples, n_units : the settings; ``n_units`` is 0 without units
     spoken : the short name of the metric
     by : the name of the column of groups, if it has one
-    sentence : the result in words
     """
 
-    groups: tuple[str, ...]
-    n: Array
-    estimate: Array
-    low: Array
-    high: Array
-    band_low: Array
-    band_high: Array
-    trend: float
-    trend_pvalue: float
-    score: Array
-    calibration: Array
-    accuracy: Array
-    growth: float
-    calibration_share: float
-    accuracy_share: float
-    calibration_growth: float
-    calibration_growth_se: float
-    metric: str
-    confidence_level: float
-    n_resamples: int
+    groups: tuple[str, ...] = ()
+    n: Any = ()
+    band_low: Any = ()
+    band_high: Any = ()
+    trend: float = math.nan
+    trend_pvalue: float = math.nan
+    score: Any = ()
+    calibration: Any = ()
+    accuracy: Any = ()
+    growth: float = math.nan
+    calibration_share: float = math.nan
+    accuracy_share: float = math.nan
+    calibration_growth: float = math.nan
+    calibration_growth_se: float = math.nan
+    metric: str = ""
+    n_resamples: int = 0
     n_units: int = 0
     spoken: str = ""
-    sentence: Sentence = field(default=Sentence(""))
     by: str = ""
 
     def __str__(self) -> str:
@@ -97,7 +91,7 @@ class ShiftCurve(Result):
         )
         rows = [
             (
-                name, f"{self.n[i]:,.0f}", number(self.estimate[i]), ends(self.low[i], self.high[i]),
+                name, f"{self.n[i]:,.0f}", number(self.value[i]), ends(self.low[i], self.high[i]),
                 ends(self.band_low[i], self.band_high[i]), number(self.score[i]), number(self.calibration[i]),
             )
             for i, name in enumerate(self.groups)
@@ -206,11 +200,13 @@ def shift_curve(
     lost, error = pairs.combined(last)
     growth = float(pairs.score[-1] - pairs.score[0])
     share = lost / growth if growth > 0.0 else math.nan
-    estimate, low, high, band_low, band_high = np.array(found, dtype=np.float64).T
+    value, low, high, band_low, band_high = np.array(found, dtype=np.float64).T
     result = ShiftCurve(
-        names, pairs.size, estimate, low, high, band_low, band_high, slope, tested, pairs.score, pairs.squared,
-        pairs.score - pairs.squared, growth, share, 1.0 - share, lost, error, _name(metric), level, n_resamples,
-        0 if p.units is None else int(p.units.max()) + 1, _spoken(metric),
+        value, low, high, level, groups=names, n=pairs.size, band_low=band_low, band_high=band_high, trend=slope,
+        trend_pvalue=tested, score=pairs.score, calibration=pairs.squared, accuracy=pairs.score - pairs.squared,
+        growth=growth, calibration_share=share, accuracy_share=1.0 - share, calibration_growth=lost,
+        calibration_growth_se=error, metric=_name(metric), n_resamples=n_resamples,
+        n_units=0 if p.units is None else int(p.units.max()) + 1, spoken=_spoken(metric),
     )  # fmt: skip
     by = getattr(groups, "name", None)  # of a column of pandas or polars
     return replace(result, sentence=_sentence(result, trend), by=by if isinstance(by, str) else "")
@@ -276,9 +272,9 @@ def _spoken(metric: Any) -> str:
 
 def _sentence(r: ShiftCurve, trend: str) -> Sentence:
     first, last = r.groups[0], r.groups[-1]
-    at = percent(r.confidence_level)
+    at = percent(r.level)
     said = (
-        f"The {r.spoken} is {number(r.estimate[0])} in the first group ({first}) and {number(r.estimate[-1])} in the "
+        f"The {r.spoken} is {number(r.value[0])} in the first group ({first}) and {number(r.value[-1])} in the "
         f"last ({last}); the {at} band of all {counted(len(r), 'group')} at once is "
         f"{ends(r.band_low[0], r.band_high[0])} in the first and {ends(r.band_low[-1], r.band_high[-1])} in the last."
     )
@@ -286,7 +282,7 @@ def _sentence(r: ShiftCurve, trend: str) -> Sentence:
         Claim(said, "interval", metric=f"{r.metric} in {name}", low=r.band_low[i], high=r.band_high[i])
         for i, name in ((0, first), (len(r) - 1, last))
     ]
-    grows = r.trend_pvalue <= alpha_of(r.confidence_level)
+    grows = r.trend_pvalue <= alpha_of(r.level)
     way = "grows" if r.trend > 0.0 else "falls"
     how = f"{trend} trend of the squared calibration error, {pvalue(r.trend_pvalue)}"
     second = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,8 +23,8 @@ from calibrary.inference.draw.resampling import Replicated, alpha_of, check_draw
 from calibrary.inference.draw.statistic import Statistic, as_statistic, read_call, safe_workers, together
 from calibrary.inference.draw.two_sets import TwoSets
 from calibrary.inference.methods import bootstrap, triangle
+from calibrary.inference.result import Estimate
 from calibrary.maps.prior_shift import PriorShift
-from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import generator, seed_of
 from calibrary.question import Question
 from calibrary.shift.density import DensityWeighting, log_odds
@@ -91,55 +91,42 @@ LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class ShiftResult(Result):
-    """A metric on a target without labels. Unpacks as ``low, high = result``.
+class ShiftResult(Estimate):
+    """A metric on a target without labels, under the assumption. Unpacks as ``low, high = result``.
 
     Where a page shows that the data contradict the assumption, everything that rests on it is NaN or empty.
 
     Attributes
     ----------
     source : the metric on the labelled rows
-    target, low, high : the metric on the target, under the assumption, and its interval
     shares : share of each class in the target, in the order of the columns (two classes: the last is the positive one)
     effective_n : effective sample size: the number of unweighted rows with the same precision
     assumption_pvalue : p-value of the test of the assumption's testable part
-    sentence : the result in words
     pvalue : p-value of calibration at the target, from the same noise as the interval, whose lower end excludes the
-        perfect value if this p-value is at most 1 - confidence_level; NaN for a metric without a test
+        perfect value if this p-value is at most 1 - level; NaN for a metric without a test
     source_shares : share of each class among the labelled rows
     likelihood_shares : shares of the target by maximum likelihood, which assumes calibrated predictions; for comparison
     corrected : under label shift that the data do not contradict, the metric on the target after
         :class:`calibrary.recalibrate.PriorShift` with ``shares``; otherwise NaN
     distance : largest distance between the distribution functions of the target and of the weighted source
     weights : weight of each labelled row (of each copy, for frequency weights)
-    metric, assume, n, n_target, confidence_level, n_resamples, method : the settings
+    metric, assume, n, n_target, n_resamples : the settings
     """
 
-    source: float
-    target: float
-    low: float
-    high: float
-    shares: Array
-    effective_n: float
-    assumption_pvalue: float
-    sentence: Sentence = field(default=Sentence(""))
-    pvalue: float = float("nan")
-    source_shares: Array = field(default_factory=lambda: np.empty(0))
-    likelihood_shares: Array = field(default_factory=lambda: np.empty(0))
-    corrected: float = float("nan")
-    distance: float = float("nan")
-    weights: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    source: float = math.nan
+    shares: Any = ()
+    effective_n: float = math.nan
+    assumption_pvalue: float = math.nan
+    source_shares: Any = ()
+    likelihood_shares: Any = ()
+    corrected: float = math.nan
+    distance: float = math.nan
+    weights: Any = field(default=(), repr=False)
     metric: str = ""
     assume: str = "label"
     n: int = 0
     n_target: int = 0
-    confidence_level: float = 0.95
     n_resamples: int = 999
-    method: str = ""
-
-    def __iter__(self) -> Iterator[float]:
-        yield self.low
-        yield self.high
 
     def __str__(self) -> str:
         return self.sentence
@@ -147,12 +134,12 @@ class ShiftResult(Result):
     def rows(self) -> list[tuple[str, str]]:
         """The numbers by name, formatted for display."""
         tested = ("test of the assumption", pvalue(self.assumption_pvalue, self.n_resamples))
-        if np.isnan(self.target):
+        if np.isnan(self.value):
             return [("value at the source", number(self.source)), ("value at the target", "no estimate"), tested]
         after = [] if np.isnan(self.corrected) else [("value at the target after PriorShift", number(self.corrected))]
         return [
             ("value at the source", number(self.source)),
-            ("value at the target", with_interval(self.target, self.low, self.high)),
+            ("value at the target", with_interval(self.value, self.low, self.high)),
             *after,
             ("shares in the target", ", ".join(percent(float(x)) for x in self.shares)),
             ("shares in the source", ", ".join(percent(float(x)) for x in self.source_shares)),
@@ -295,12 +282,10 @@ def under_shift(
     distance, tested = assumption_test(sets, observed, here, there, n_resamples, seed)
     at_target = _weighted_metric(metric, _heavier(p, observed), question)
     spoken = at_target.name if at_target.entry is None else at_target.entry.spoken or at_target.entry.name
-    nan = float("nan")
     tested_only = ShiftResult(
-        source=float(as_statistic(metric, sample, question).observed[0]), target=nan, low=nan, high=nan,
-        shares=np.empty(0), effective_n=nan, assumption_pvalue=tested, source_shares=p.class_share, distance=distance,
-        metric=at_target.name, assume=assume, n=p.n, n_target=len(target), confidence_level=level,
-        n_resamples=n_resamples,
+        math.nan, level=level, source=float(as_statistic(metric, sample, question).observed[0]),
+        assumption_pvalue=tested, source_shares=p.class_share, distance=distance, metric=at_target.name, assume=assume,
+        n=p.n, n_target=len(target), n_resamples=n_resamples,
     )  # fmt: skip
     if check and tested <= LEVEL:
         sentence, refusal = _contradiction(tested_only, spoken)
@@ -312,11 +297,11 @@ def under_shift(
         low, high = min(low, *values), max(high, *values)
     shares = _shares(p, weighting, observed)
     result = replace(
-        tested_only, target=float(at_target.observed[0]), low=low, high=high, shares=shares, effective_n=effective,
+        tested_only, value=float(at_target.observed[0]), low=low, high=high, shares=shares, effective_n=effective,
         pvalue=calibrated, likelihood_shares=likelihood_shares(target, p.class_share), weights=observed, method=method,
         corrected=_after_prior_shift(metric, p, observed, question, shares)
         if assume == "label" and tested > LEVEL
-        else nan,
+        else math.nan,
     )  # fmt: skip
     return replace(result, sentence=_sentence(result, spoken, p.classes, features is not None))
 
@@ -527,9 +512,9 @@ def _either(ways: list[str]) -> str:
 
 
 def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features: bool) -> Sentence:
-    at = percent(r.confidence_level)
+    at = percent(r.level)
     first = (
-        f"Under {r.assume} shift, the {spoken} at the target is {with_interval(r.target, None, None)} ({at} interval "
+        f"Under {r.assume} shift, the {spoken} at the target is {with_interval(r.value, None, None)} ({at} interval "
         f"{number(r.low)} to {number(r.high)}); at the source it is {number(r.source)}."
     )
     if r.assume == "label":
@@ -552,7 +537,7 @@ def _sentence(r: ShiftResult, spoken: str, classes: tuple[object, ...], features
     )
     claims = [
         Claim(first, "interval", metric=r.metric, low=r.low, high=r.high),
-        measured(first, source=r.source, target=r.target),
+        measured(first, source=r.source, target=r.value),
         measured(second, effective_n=r.effective_n, n=r.n),
     ]
     if failed:

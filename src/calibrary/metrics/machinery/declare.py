@@ -190,10 +190,10 @@ class Result(RenamedFields):
     """Methods that every result object has."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists and numbers; single numbers and texts are also there under their old names."""
+        """Plain dictionaries, lists and numbers; old names, except those of draws, are there too."""
         named = {f.name: plain_value(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
-        old = {old: plain_value(attrgetter(new)(self)) for old, new in self._renamed().items()}
-        return {name: value for name, value in old.items() if not isinstance(value, list)} | named
+        old = {old: new for old, new in self._renamed().items() if new != "draws"}  # which are long
+        return {name: plain_value(attrgetter(new)(self)) for name, new in old.items()} | named
 
     __repr__ = one_line
 
