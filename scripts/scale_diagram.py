@@ -11,7 +11,7 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
-from calibrary.scale.facts import declared
+from calibrary.scale.accuracy import declared
 
 FILE = Path(__file__).parent.parent / "docs" / "scale.svg"
 

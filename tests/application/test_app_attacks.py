@@ -45,14 +45,14 @@ def said(answer):
 
 @pytest.mark.parametrize("name", ["beginning.csv", "beginning.tsv", "beginning.txt", "open.html.csv", "report.csv"])
 def test_the_preview_of_a_large_file_writes_nothing(tmp_path, monkeypatch, name):
-    from calibrary.cli import app_columns
+    from calibrary.cli import app_work
     from calibrary.tables import text_files
 
     monkeypatch.setattr(text_files, "_LONG", 1000)
     monkeypatch.setattr(text_files, "_BEGINNING", 2000)
     content = table(5000).replace(b",", b"\t" if name.endswith("tsv") else b",")
     (tmp_path / name).write_bytes(content)
-    seen = app_columns.preview(tmp_path / name)
+    seen = app_work.preview(tmp_path / name)
     assert (seen.name, seen.rows, seen.label, len(seen.first)) == (name, None, "outcome", 8)
     assert (tmp_path / name).read_bytes() == content
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -19,8 +19,16 @@ import pytest
 
 from app_visitor import table
 from calibrary.cli import large
-from calibrary.cli.app_columns import preview
-from calibrary.cli.app_work import Speaker, command_line, command_of, done, in_words_of_the_page, python_lines, words
+from calibrary.cli.app_work import (
+    Speaker,
+    command_line,
+    command_of,
+    done,
+    in_words_of_the_page,
+    preview,
+    python_lines,
+    words,
+)
 from calibrary.cli.report import ReportCommand
 from paths import ROOT
 

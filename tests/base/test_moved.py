@@ -23,6 +23,13 @@ from same import assert_same
 MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
 #: Modules that were new in 0.3 and have moved since.
 SINCE_0_3 = {
+    "calibrary.cli.app_columns",
+    "calibrary.cli.monitor",
+    "calibrary.cli.shift",
+    "calibrary.cli.judge",
+    "calibrary.cli.logs",
+    "calibrary.scale.store_files",
+    "calibrary.scale.dialects",
     "calibrary.base.plain", "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.data.replicate",
     "calibrary.diagnostics.neighbors", "calibrary.inference.draw.fast", "calibrary.inference.draw.members",
     "calibrary.inference.draw.population",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import calibrary as cal
-from calibrary.cli.catalogue import formula_of
-from calibrary.cli.formula import readable
+from calibrary.cli.catalogue import formula_of, readable
 
 
 @pytest.mark.parametrize(

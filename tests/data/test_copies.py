@@ -17,7 +17,7 @@ from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.smooth.loess import cell_vertices, local_polynomial, nearest_window, row_of
 from calibrary.question import Question
-from calibrary.scale.facts import declared
+from calibrary.scale.accuracy import declared
 
 
 def written(n: int, decimals: int, seed: int) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import pytest
 import calibrary as cal
 from calibrary.cli.read import read_predictions
 from calibrary.language import packed, read_log, stream
-from calibrary.tables.json_stream import JsonStream, UnreadableError
+from calibrary.tables.json_files import JsonStream, UnreadableError
 from paths import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"

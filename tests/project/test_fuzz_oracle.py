@@ -101,7 +101,7 @@ def test_the_oracle_sees_a_store_that(fault, monkeypatch, tmp_path):
 
 
 def test_the_oracle_sees_a_write_that_is_not_whole(monkeypatch, tmp_path):
-    from calibrary.scale.store_files import LocalFolder
+    from calibrary.scale.store_log import LocalFolder
 
     def plainly(folder, name, content):
         (folder.root / name).parent.mkdir(parents=True, exist_ok=True)

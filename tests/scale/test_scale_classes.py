@@ -13,8 +13,8 @@ import pytest
 
 import calibrary as cal
 from calibrary.scale import State, VectorState, sums
+from calibrary.scale.classes import HashedSample, file_ids, row_hashes
 from calibrary.scale.losses import BITS, loss_sum
-from calibrary.scale.sample import HashedSample, file_ids, row_hashes
 
 RNG = np.random.default_rng
 NONE = np.empty(0, dtype=np.int64)

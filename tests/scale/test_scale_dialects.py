@@ -20,7 +20,7 @@ import pytest
 from adversarial import adversarial
 from calibrary.cli.scan import sql as command
 from calibrary.scale import State, sql
-from calibrary.scale.dialects import DIALECTS
+from calibrary.scale.sql import DIALECTS
 from engines import WITHIN, in_postgres
 from paths import ROOT
 

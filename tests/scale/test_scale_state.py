@@ -22,8 +22,7 @@ import calibrary as cal
 from calibrary.metrics.machinery.measure import measure
 from calibrary.numerics.cells import POSITIONS
 from calibrary.scale import State, accuracy, merged, sums
-from calibrary.scale.accuracy import accuracy_of
-from calibrary.scale.facts import declared, fact_of, reading
+from calibrary.scale.accuracy import accuracy_of, declared, fact_of, reading
 from paths import ROOT, TESTS
 from six_distributions import six
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from calibrary.scale import State, Store, segment_sql, segment_table
-from calibrary.scale.store_files import FsspecFolder
+from calibrary.scale.store_log import FsspecFolder
 
 
 def some(seed: int, n: int = 200, sites: tuple[Any, ...] = ("A", "B", "C")) -> State:

@@ -179,7 +179,7 @@ def test_tools_for_agents_read_no_url(tmp_path):
 
 def test_the_app_reads_no_url(tmp_path):
     from calibrary.application.uploads import safe_name
-    from calibrary.cli.app_columns import preview
+    from calibrary.cli.app_work import preview
 
     fsspec = pytest.importorskip("fsspec")
     with fsspec.open("memory://a.csv", "wb") as file:

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
-from calibrary.tables.endings import IN_BATCHES
 from calibrary.tables.guess import label_column, model_columns, refuse_weight
 from calibrary.tables.pieces import dataset_of, without_blanks
 from calibrary.tables.problems import ProblemsError
-from calibrary.tables.sources import InputError, named_errors
+from calibrary.tables.sources import IN_BATCHES, InputError, named_errors
 from calibrary.tables.table import Columns
 
 #: Parquet and Arrow files with more rows (as their metadata state) are scanned, and CSV files with more bytes.

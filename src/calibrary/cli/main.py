@@ -14,7 +14,7 @@ import typer
 
 import calibrary as cal
 from calibrary.base.numbers import counted, number
-from calibrary.cli import app_start, catalogue, demo, monitor, plan, recalibrate, report, scan, single, study, validate
+from calibrary.cli import app_start, catalogue, demo, plan, recalibrate, report, scan, single, study, validate
 from calibrary.cli.ending import run
 from calibrary.cli.shared import out, plain, taking
 
@@ -88,7 +88,7 @@ detection = typer.Typer(
 detection.command("report")(report.detection_report)
 detection.command("plot")(single.detection_plot)
 scale = typer.Typer(help="Summarize very many rows in a state, and watch a store of states.", no_args_is_help=True)
-for command in (scan.scan, scan.sql, scan.state, monitor.monitor):
+for command in (scan.scan, scan.sql, scan.state, scan.monitor):
     scale.command()(command)
 
 #: The commands by the headings of the help; those below "" are not listed.

@@ -1,9 +1,9 @@
-"""``calibrary ensemble`` and ``outside``: read the members of an ensemble, and the rows that belong to no class."""
+"""What options read that name more columns: ``--judge``, ``--target``, ``--shift``, ``--members``, ``--outside``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from calibrary.cli.large import whole_name, whole_names
 from calibrary.cli.shared import listed
-from calibrary.tables.array_files import arrays_in
-from calibrary.tables.files import open_table
+from calibrary.data.checks import Array
+from calibrary.tables.files import arrays_in, open_table
 from calibrary.tables.guess import columns_by_role, content_guesses, required_column
-from calibrary.tables.layout import FileLayout, refuse_guesses
+from calibrary.tables.layout import FileLayout, PredictionFile, refuse_guesses
 from calibrary.tables.sources import InputError, named_errors
 from calibrary.tables.table import Columns
-from calibrary.tables.values import is_missing, numbers_of
+from calibrary.tables.values import complete_rows, is_missing, numbers_of, probabilities_of
 
 _ARRAYS = (".npy", ".npz")
 
@@ -232,3 +232,113 @@ def _as_members(array: NDArray[Any], name: str) -> NDArray[np.float64]:
             "and classes"
         )
     return array.astype(np.float64)
+
+
+def judged_of(
+    metric: str, source: str, how: FileLayout, judge: str, inclusion: str | None, gated: str = "", **settings: Any
+) -> tuple[Any, list[str]]:
+    """The metric from human labels (empty where a row has none) and a judge's column, and notes on guessed columns.
+
+    ``gated`` says why columns must not be guessed by their content alone, if they must not.
+    """
+    from calibrary.language.judge import judged
+
+    named = {role: name for role, name in (("judge", judge), ("inclusion", inclusion)) if name}
+    table = open_table(source)
+    notes = list(table.notes)
+    how, human, models, _ = columns_by_role(table, replace(how, others=[*how.others, *named.values()]), notes)
+    refuse_guesses(content_guesses(notes), gated)
+    columns = [c for cs in models.values() for c in cs]
+    if len(columns) > 1:
+        raise InputError("--judge needs exactly one probability column: name it with --prob")
+    for role, name in named.items():
+        if name in (human, *columns):
+            other, option = ("label", "--label") if name == human else ("probability", "--prob")
+            raise InputError(
+                f"column {name!r} is named as the {role} and taken as the {other}: name the {other} with {option}"
+            )
+    values = table.columns([human, *columns, *named.values()])
+    seen = ~is_missing(values[human])
+    y = np.full(len(seen), np.nan)
+    y[seen] = numbers_of(values[human][seen], human)
+    p = probabilities_of(values, columns, how, notes)
+    chance = None if inclusion is None else numbers_of(values[inclusion], inclusion)
+    found = judged(metric, y, p, judge=numbers_of(values[judge], judge), inclusion=chance, **settings)
+    return found, list(map(str, notes))
+
+
+#: The fewest draws for a target or a curve, even if fewer --resamples are requested; each group needs twenty.
+LEAST_DRAWS, _DRAWS_A_GROUP = 99, 20
+
+
+def shares_typed(text: str | None) -> float | list[float] | None:
+    """Parse class shares: one number, or one for each class separated by commas."""
+    if text is None:
+        return None
+    try:
+        shares = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--prevalence {text}: pass a share such as 0.02, or one for each class separated by commas"
+        ) from None
+    if not all(0.0 < share < 1.0 for share in shares):
+        raise InputError(f"--prevalence {text}: shares must lie strictly between 0 and 1")
+    return shares[0] if len(shares) == 1 else shares
+
+
+def target_of(
+    metric: str,
+    found: PredictionFile,
+    model: str,
+    source: str,
+    *,
+    assume: str,
+    features: list[str],
+    percent: bool,
+    logits: bool,
+    **settings: Any,
+) -> Any:
+    """Estimate the metric on a target without labels; its file has the same probability columns.
+
+    If the data contradict the assumption, the result has the test and no estimate.
+    """
+    from calibrary.shift import under_shift
+    from calibrary.shift.target import ContradictedError
+
+    table, named = open_table(source), found.columns.get("models", {}).get(model)
+    if not named:
+        raise InputError(
+            "--target needs probability columns: the first file must be a table of rows, not a state or log"
+        )
+    for name in (*named, *features):
+        if name not in table.names:
+            raise InputError(
+                f"{Path(source).name} has no column {name!r}, which the labelled file has: both files need the same "
+                "probability columns, under the same names"
+            )
+        required_column(list(table.names), name)
+    values = table.columns([*named, *features])
+    keep = complete_rows(values, [*named, *features], table.name, drop=False)
+    values = {name: column[keep] for name, column in values.items()}
+    target = probabilities_of(values, list(named), FileLayout(percent=percent, logits=logits), [])
+    more: dict[str, Any] = {}
+    if features:
+        more = {"features": _stacked(found.others, features), "target_features": _stacked(values, features)}
+    try:
+        return under_shift(metric, found.predictions(model), None, target, assume=assume, **more, **settings)
+    except ContradictedError as contradicted:
+        return contradicted.result
+
+
+def _stacked(values: Any, names: list[str]) -> Array:
+    return np.column_stack([numbers_of(values[name], name) for name in names])
+
+
+def curve_of(metric: str, found: PredictionFile, model: str, column: str, *, unit: str | None, **settings: Any) -> Any:
+    """The metric in each of the ordered groups of a column."""
+    from calibrary.shift import shift_curve
+
+    units, groups = found.others[unit] if unit else None, found.others[column]
+    draws = max(settings.pop("n_resamples"), _DRAWS_A_GROUP * len(set(groups.tolist())))
+    curve = shift_curve(metric, found.predictions(model), None, groups, units=units, n_resamples=draws, **settings)
+    return replace(curve, by=column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -15,11 +15,12 @@ import numpy as np
 from rich.table import Table
 
 import calibrary as cal
-from calibrary.base.numbers import counted
+from calibrary.base.files import check_writable, write_atomically
+from calibrary.base.numbers import counted, ends, number
 from calibrary.base.once import once
-from calibrary.cli.batch import batch, check_folder
 from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.large import class_names
+from calibrary.cli.members import LEAST_DRAWS, curve_of, shares_typed, target_of
 from calibrary.cli.shared import (
     draws_of,
     err,
@@ -35,13 +36,87 @@ from calibrary.cli.shared import (
     taking,
     written,
 )
-from calibrary.cli.shift import LEAST_DRAWS, curve_of, shares_typed, target_of
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
 from calibrary.options import fields_of, options_of
+from calibrary.reporting.write import ENDINGS, IndexLine, index, save
 from calibrary.tables.layout import FileLayout, PredictionFile
 from calibrary.tables.sources import InputError
+
+#: A function that takes one file and returns its reports and their comparisons.
+Maker = Callable[[str], tuple[list[Any], Any]]
+
+
+def check_folder(folder: Path, outputs: Sequence[Path], forms: Sequence[str]) -> None:
+    """Refuse, before any computation, an output folder or format that could not be written at the end."""
+    if outputs:
+        raise InputError("--folder and --output exclude each other: every file has its own report in the folder")
+    for form in forms:
+        if f".{form}" not in ENDINGS:
+            raise InputError(f"--form {form!r} is not one of {', '.join(e[1:] for e in ENDINGS)}")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be created: {(error.strerror or str(error)).lower()}") from error
+    check_writable(folder / "index.html")
+
+
+def batch(files: Sequence[str], folder: Path, forms: Sequence[str], make: Maker, quiet: bool) -> list[Any]:
+    """One report for each file and an index of them all; the files that could not be read are named at the end.
+
+    If one file fails, the reports of the other files are still written, and the exit status is 2.
+    """
+    lines: list[IndexLine] = []
+    made: list[Any] = []
+    broken: list[str] = []
+    for source, name in zip(files, _names(files), strict=True):
+        if not quiet:
+            err.print(f"[dim]{plain(source)}[/]", soft_wrap=True)
+        try:
+            reports, comparisons = make(source)
+            save(reports, [folder / f"{name}.{form}" for form in forms], comparisons)
+        except (ValueError, OSError) as error:
+            lines.append(IndexLine(source, "", str(error), failed=True))
+            broken.append(f"{source}: {error}")
+            continue
+        made += reports
+        lines += [IndexLine(_named(source, r, reports), f"{name}.{forms[0]}", r.headline, _cells(r)) for r in reports]
+    page = index(f"{len(files)} calibration reports", ("rows", "metric", "value", "interval"), lines)
+    write_atomically(folder / "index.html", page.encode("utf-8", "replace"))
+    written(folder / "index.html")
+    for sentence in broken:
+        err.print(f"[red]no report:[/] {plain(sentence)}", soft_wrap=True)
+    if broken:
+        raise InputError(
+            f"{len(broken)} of {len(files)} files could not be reported; {folder / 'index.html'} gives the reasons"
+        )
+    return made
+
+
+def _names(files: Sequence[str]) -> list[str]:
+    """The name of each report: the name of its file, preceded by the folder's where two files have the same name."""
+    stems = [Path(f).name.removesuffix(".gz").rsplit(".", 1)[0] or Path(f).name for f in files]
+    names = [
+        s if stems.count(s) == 1 else f"{Path(f).parent.name or 'here'}-{s}" for f, s in zip(files, stems, strict=True)
+    ]
+    names = [f"{n}-report" if n == "index" else n for n in names]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise InputError(f"the reports of two files would both be named {twice!r}: rename one of the files")
+    return names
+
+
+def _named(source: str, report: Any, reports: list[Any]) -> str:
+    return source if len(reports) == 1 else f"{source}: {report.title}"
+
+
+def _cells(report: Any) -> tuple[str, ...]:
+    row = report.evaluation.row(report.primary)
+    return f"{report.evaluation.n:,}", row.id, number(row.value), ends(row.low, row.high)
+
 
 if TYPE_CHECKING:
     from calibrary.inference.draw.waiting import WorkDone
@@ -161,7 +236,7 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         """The estimate from human and judge labels together; None without --judge."""
         if self.judge is None:
             return None
-        from calibrary.cli.judge import judged_of
+        from calibrary.cli.members import judged_of
 
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:
@@ -264,7 +339,7 @@ class AnswersCommand(_Page, fields_of("answers")):  # type: ignore[misc]
 
     def answered(self, source: str | list[str]) -> tuple[list[Any], Any]:
         """The report of sampled answers, with their own test as its verdict and the shares of agreement as its rows."""
-        from calibrary.cli.logs import sampled_answers_of
+        from calibrary.cli.read import sampled_answers_of
 
         files = [source] if isinstance(source, str) else source
         if len(files) != 1:

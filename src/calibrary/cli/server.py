@@ -36,7 +36,7 @@ from calibrary.base.numbers import EXACT, number, pvalue
 from calibrary.base.text import in_sentence
 from calibrary.cli.allowed import AllowedFolders
 from calibrary.cli.catalogue import facts_of
-from calibrary.cli.judge import judged_of
+from calibrary.cli.members import judged_of
 from calibrary.cli.read import PredictionFile, read_predictions
 from calibrary.cli.report import AnswersCommand, ReportCommand
 from calibrary.cli.shared import mistake

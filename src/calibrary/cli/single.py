@@ -87,7 +87,7 @@ def metric(command: Any) -> None:
 
 def _judged(entry: Any, command: Any, judge: str) -> None:
     """Print the metric from human labels and a judge's labels together."""
-    from calibrary.cli.judge import judged_of
+    from calibrary.cli.members import judged_of
 
     refuse_unused(command, "--judge", JUDGED)
     how = FileLayout(label=command.label, prob=command.prob, percent=command.percent, logits=command.logits)
@@ -100,7 +100,7 @@ def _judged(entry: Any, command: Any, judge: str) -> None:
         raise InputError(f"{entry.key} is a mean of losses, which has no test with --judge: leave --test out")
     tested = f"  p = {found.pvalue:.4g}" if command.test else ""
     shown = _shown(entry.name, entry.key)
-    out.print(plain(f"{shown} {found.value:.10g}  [{found.low:.6g}, {found.high:.6g}]{tested}"))
+    out.print(plain(f"{shown} {found.estimate:.10g}  [{found.low:.6g}, {found.high:.6g}]{tested}"))
     if not command.quiet:
         err.print(plain(found.sentence), soft_wrap=True)
 

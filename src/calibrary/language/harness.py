@@ -14,7 +14,7 @@ import numpy as np
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted, distinct_digits
 from calibrary.language.log import Log, LogError, fields
-from calibrary.tables.json_stream import MOST_SIZE, UnreadableError, parsed
+from calibrary.tables.json_files import MOST_SIZE, UnreadableError, parsed
 
 NORMALIZED = ("none", "length")
 _NAME = re.compile(r"samples_(?P<task>.+?)_(?P<run>\d{4}-\d{2}-\d{2}T[\d.:-]+).*\.jsonl")

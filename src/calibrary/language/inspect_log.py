@@ -12,7 +12,7 @@ from calibrary.base.errors import suggest
 from calibrary.base.numbers import counted, distinct_digits
 from calibrary.language.log import Log, LogError, as_fractions, fields
 from calibrary.language.packed import opened
-from calibrary.tables.json_stream import JsonStream, UnreadableError, parsed
+from calibrary.tables.json_files import JsonStream, UnreadableError, parsed
 
 #: Names under which a scorer's metadata contains the model's confidence.
 CONFIDENCE = ("confidence", "prob", "probability", "p_correct")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from calibrary.base.errors import extra
-from calibrary.tables.json_stream import MOST_SIZE, UnreadableError
+from calibrary.tables.json_files import MOST_SIZE, UnreadableError
 
 #: A whole file may be larger than a member, within a limit on the compression ratio.
 _MOST_TOTAL, _MOST_RATIO = 1 << 30, 1000

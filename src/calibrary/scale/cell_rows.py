@@ -16,8 +16,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.views import Looks, Views
 from calibrary.numerics.cells import Grid
 from calibrary.numerics.runs import run_lengths, run_starts
-from calibrary.scale.accuracy import accuracy_of, refusal_of, worst
-from calibrary.scale.facts import reading
+from calibrary.scale.accuracy import accuracy_of, reading, refusal_of, worst
 from calibrary.scale.keys import in_order
 from calibrary.scale.table import CountTable
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -13,19 +14,237 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
+from calibrary.base.once import once
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import as_array
+from calibrary.data.checks import Array, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
+from calibrary.data.views import Looks, Views
+from calibrary.numerics.draw import STEP, Hashes, finalized
+from calibrary.scale.accuracy import accuracy_of, worst
+from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import Label
+from calibrary.scale.files import Label, MergeableRows
 from calibrary.scale.losses import USUAL_LOSSES, LossSum, checked_losses, loss_sum, row_losses
-from calibrary.scale.merging import MergeableRows
-from calibrary.scale.sample import MOST_NUMBERS, HashedSample, row_hashes
 from calibrary.scale.state import RESOLUTION, State, plain_label
 from calibrary.scale.sums import NONE, Batch
-from calibrary.scale.vectors import VectorRows
+
+Integers = NDArray[np.int64]
+
+#: The most numbers in a sample: 80 MB.
+MOST_NUMBERS = 10_000_000
+
+
+@dataclass(frozen=True)
+class HashedSample:
+    """At most ``size`` rows: hash, label, probabilities and copies of each, ascending by hash.
+
+    The hash of a row is a random number fixed by the row, so the rows of smallest hash are a uniform sample; the sample
+    of two parts together consists of the smallest hashes of both. ``limit`` is the hash below which every row is in it.
+    """
+
+    size: int
+    hash: Hashes
+    y: Integers
+    p: Array
+    w: Integers
+    limit: int = 2**64 - 1
+
+    @classmethod
+    def empty(cls, size: int, n_classes: int) -> HashedSample:
+        whole = np.empty(0, dtype=np.int64)
+        return cls(size, np.empty(0, dtype=np.uint64), whole, np.empty((0, n_classes)), whole)
+
+    def __len__(self) -> int:
+        return len(self.hash)
+
+    def with_rows(self, hash: Hashes, y: NDArray[Any], p: Array, w: Integers) -> HashedSample:
+        """The sample of the previous rows and these rows together."""
+        near = np.flatnonzero(hash <= np.uint64(self.limit))
+        copies = w[near] if len(w) else np.ones(len(near), dtype=np.int64)
+        return self + HashedSample(self.size, hash[near], y[near].astype(np.int64), p[near], copies)
+
+    def __add__(self, other: HashedSample) -> HashedSample:
+        hash = np.concatenate([self.hash, other.hash])
+        y, w = np.concatenate([self.y, other.y]), np.concatenate([self.w, other.w])
+        p = np.concatenate([self.p, other.p])
+        # rows of equal hash are nearly always equal; otherwise they are ordered by content, not by arrival
+        order = np.lexsort([w, *p.T[:2], y, hash])
+        limit = min(self.limit, other.limit)
+        if len(order) > self.size:
+            limit = min(limit, int(hash[order[self.size - 1]]) if self.size else 0)
+            order = order[: self.size]
+        order = order[hash[order] <= np.uint64(limit)]
+        return HashedSample(self.size, hash[order], y[order], p[order], w[order], limit)
+
+    def __sub__(self, other: HashedSample) -> HashedSample:
+        """The sample of the remaining rows: subtracted rows are removed from the sample."""
+        gone = np.isin(self.hash, other.hash)
+        kept = np.flatnonzero(~gone)
+        return HashedSample(self.size, self.hash[kept], self.y[kept], self.p[kept], self.w[kept], self.limit)
+
+
+def row_hashes(y: NDArray[Any], p: Array, ids: Any, seen: int) -> Hashes:
+    """A hash of each row, from its identifier, or else from its content and position."""
+    if ids is None:
+        hash = _mixed(y.astype(np.uint64))
+        for column in np.ascontiguousarray(p.T):
+            hash = _mixed(hash ^ np.asarray(column + 0.0).view(np.uint64))
+        place: Hashes = np.arange(seen, seen + len(y)).astype(np.uint64)
+        return _mixed(hash ^ _mixed(place))
+    given = as_array(ids, "ids")
+    if given.shape != (len(y),):
+        raise RefusedError(f"ids has shape {given.shape}: give one identifier for each of {len(y)} rows")
+    if given.dtype.kind in "iu":
+        return _mixed(given.astype(np.int64).view(np.uint64))
+    return np.array([name_hash(str(v)) for v in given.tolist()], dtype=np.uint64)
+
+
+def name_hash(name: str) -> int:
+    """A 64-bit hash of a name, equal on all machines."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def file_ids(name: str, first: int, n: int) -> NDArray[np.int64]:
+    """Identifiers of rows of a file: its name and their numbers."""
+    start = np.uint64((name_hash(name) + first) % 2**64)
+    return (start + np.arange(n, dtype=np.uint64)).view(np.int64)
+
+
+def _mixed(x: Hashes) -> Hashes:
+    return finalized(x + STEP)
+
+
+class VectorRows(Predictions):
+    """Predictions for K classes, of which sums and a sample are stored.
+
+    The rows are those of the sample. The lenses "top-label" and "class-wise" (and "binary" for two classes) use
+    weighted rows that represent all predictions; the means of summed losses are exact; every other lens uses the
+    sample.
+    """
+
+    n_all: int
+    top_alone: CellRows
+    classes_alone: tuple[CellRows, ...]
+    top_rows: CellRows
+    class_rows: tuple[CellRows, ...]
+    losses: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        sample: HashedSample,
+        top: CellRows,
+        classes: Sequence[CellRows],
+        losses: dict[str, float],
+        labels: tuple[Hashable, ...] | None,
+    ) -> Self:
+        w = None if (sample.w == 1).all() else sample.w.astype(np.float64)
+        made = cls(sample.y.astype(np.intp), sample.p, w, classes=labels)
+        made.n_all, made.losses = top.n_predictions, losses
+        made.top_alone, made.classes_alone = top, tuple(classes)
+        made.top_rows = made._seen(top, "top-label")
+        made.class_rows = tuple(made._seen(rows, "class-wise") for rows in classes)
+        return made
+
+    def _seen(self, rows: CellRows, lens: str) -> CellRows:
+        view = copy.copy(rows)
+        view.origin, view.seen_through = self, lens
+        return view
+
+    @once
+    def class_share(self) -> Array:
+        return np.array([rows.class_share[1] for rows in self.class_rows])
+
+    @property
+    def class_counts(self) -> Array:
+        return self.class_share * self.n_all
+
+    @property
+    def class_means(self) -> Array:
+        return np.array([rows.mean(rows.c) for rows in self.class_rows])
+
+    @property
+    def exchangeable(self) -> bool:
+        """False, because only sums and the sample's rows are stored."""
+        return False
+
+    def __repr__(self) -> str:
+        return f"VectorRows({self.n_all:,} predictions, {self.k} classes, {self.n:,} whole rows)"
+
+    @property
+    def n_predictions(self) -> int:
+        return self.n_all
+
+    def through(self, lens: Looks) -> Views:
+        if lens.name == "top-label":
+            return self.top_rows.shown()
+        if lens.name == "class-wise":
+            shown = self.top_rows.shown()
+            return replace(
+                shown, views=self.class_rows, keys=tuple(range(self.k)), prevalence=self.class_share, several=True,
+                n_classes=self.k,
+            )  # fmt: skip
+        if lens.name == "binary" and self.k == 2:
+            return self.class_rows[1].shown()
+        known = self.losses if lens.name == "full" else {}
+        if not self.n:
+            return Views((self,), reading=_needs_rows, known=known)
+        return replace(super().through(lens), known=known)
+
+    def drawn_by(self, lens: Looks) -> Predictions:
+        """The state that can be resampled: the top label, or the event for two classes."""
+        if self.k > 2 and lens.name == "top-label":
+            return self.top_alone
+        if self.k == 2 and lens.name == "binary":
+            return self.classes_alone[1]
+        raise RefusedError(_ONE_PART)
+
+    def note_for(self, entry: Any, question: Any) -> str:
+        lens = entry.lens_for(self, question)
+        views = self.through(lens)
+        if entry.id in views.known and not question.options:
+            return "exact"
+        if lens.name not in ("top-label", "class-wise", "binary"):
+            return f"on {self.n:,} of {self.n_all:,} rows"
+        if len(views.views) > _MOST_NOTES:
+            return "from states of the classes: calibrary.scale.accuracy(id, state.classes.by('class')[k]) bounds each"
+        return str(worst([accuracy_of(view, entry, question.options) for view in views.views]))
+
+    # -- what a sample cannot do ----------------------------------------------------------------
+
+    def reweighted(self, w: Array, origin: Predictions | None = None) -> Predictions:
+        raise RefusedError(_ONE_PART)
+
+    def relabeled(self, y: NDArray[Any]) -> Predictions:
+        raise RefusedError(_ONE_PART)
+
+    def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
+        if len(y) == len(self.y) and probability.shape == self.probability.shape:  # drawn again, or in another order
+            raise RefusedError(_ONE_PART)
+        return super().subset(keep, y, probability, **extra)
+
+
+def _needs_rows(view: Any, entry: Any, options: Mapping[str, Any]) -> Any:
+    """Refuse metrics that need complete rows, if there is no sample."""
+    if entry.id in view.losses and not options:
+        return view
+    raise RefusedError(
+        f"{entry.id} needs complete rows, and the state stores only sums: create it with sample=100_000, or use "
+        "lens='top-label' "
+        "or lens='class-wise'"
+    )
+
+
+#: The most classes for which a table computes bounds.
+_MOST_NOTES = 12
+
+_ONE_PART = (
+    "a state of several classes stores the top label, each class and each loss separately, and averages over them "
+    "cannot be resampled: use state.top, state.classes.by('class')[k] for class k, or state.loss_interval(id)"
+)
+
 
 __all__ = ["VectorState"]
 

@@ -25,9 +25,16 @@ from calibrary.data.predictions import Predictions
 from calibrary.numerics.cells import Grid
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import Label, as_arrow, checked_columns, known_columns, split_sums, without_invalid
+from calibrary.scale.files import (
+    Label,
+    MergeableRows,
+    as_arrow,
+    checked_columns,
+    known_columns,
+    split_sums,
+    without_invalid,
+)
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
-from calibrary.scale.merging import MergeableRows
 from calibrary.scale.sums import Batch, Sums
 from calibrary.scale.table import EMPTY, CountTable, Integers, added, together, whole_sum
 

@@ -27,8 +27,7 @@ from calibrary.base.text import in_sentence
 from calibrary.data.asked import checks_options
 from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
 from calibrary.scale.state import State
-from calibrary.scale.store_files import folder_at
-from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of
+from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of, folder_at
 from calibrary.tables.pieces import local_path
 
 __all__ = ["Store"]

@@ -17,8 +17,8 @@ from calibrary.base.errors import extra, one_of, whole
 from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
-from calibrary.scale.dialects import DIALECTS, Dialect
 from calibrary.scale.keys import as_column, key_columns
+from calibrary.scale.sql import DIALECTS, Dialect
 from calibrary.scale.state import State, usual_resolution
 
 __all__ = ["segment_sql", "segment_table"]

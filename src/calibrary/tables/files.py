@@ -6,7 +6,9 @@ content. Only the requested columns are read. Each error is one sentence that na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,169 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.tables.array_files import open_npz, open_torch, refuse_npy
+from calibrary.base.errors import extra
+from calibrary.tables import sources
 from calibrary.tables.arrow_files import open_arrow, open_parquet
-from calibrary.tables.endings import ENDINGS, by_ending
 from calibrary.tables.json_files import open_json
-from calibrary.tables.sheets import OLE, open_excel
-from calibrary.tables.sources import InputError, as_file, content_of, head_of, is_folder, named_errors
-from calibrary.tables.table import Columns, FileTable
+from calibrary.tables.sources import (
+    ENDINGS,
+    InputError,
+    as_file,
+    by_ending,
+    content_of,
+    head_of,
+    in_gib,
+    is_folder,
+    named_errors,
+)
+from calibrary.tables.table import LARGEST_EXACT, MOST_COLUMNS, Columns, FileTable, as_column
 from calibrary.tables.text_files import open_csv
+
+
+def open_npz(name: str, content: Path | bytes) -> FileTable:
+    return _of_arrays(name, arrays_in(name, content))
+
+
+def arrays_in(name: str, content: Path | bytes) -> dict[str, Any]:
+    """The arrays of an NPZ file by their names."""
+    with as_file(content) as file:
+        if not zipfile.is_zipfile(file):
+            raise InputError(f"{name} is not an NPZ file: write one with numpy.savez(file, label=..., prob=...)")
+        file.seek(0)
+        with zipfile.ZipFile(file) as packed:
+            size = sum(info.file_size for info in packed.infolist())
+            stored = sum(info.compress_size for info in packed.infolist())
+        if size > max(sources.MOST_BYTES, stored):
+            raise InputError(
+                f"{name} unpacks to more than {in_gib(sources.MOST_BYTES)}: save it uncompressed, with numpy.savez"
+            )
+        file.seek(0)
+        arrays: dict[str, Any] = {}
+        # allow_pickle stays off, because a pickle in a downloaded file could run any code
+        with np.load(file, allow_pickle=False) as found:
+            for key in found.files:
+                try:
+                    arrays[key] = found[key]
+                except ValueError as error:
+                    if "pickle" not in str(error):
+                        raise
+                    raise InputError(
+                        f"{name} cannot be read as NPZ: {key!r} holds Python objects, which are not opened because "
+                        "they can run code; save plain numbers or text"
+                    ) from None
+    return arrays
+
+
+def _of_arrays(name: str, arrays: Mapping[str, Any]) -> FileTable:
+    columns: Columns = {}
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{key!r} in {name} is not an array: save plain arrays of numbers or text")
+        if array.ndim == 2 and array.shape[1] > MOST_COLUMNS:
+            raise InputError(
+                f"{key!r} in {name} has {array.shape[1]:,} columns: one row per prediction is expected (is it "
+                "transposed?)"
+            )
+        if array.ndim == 2:
+            columns.update({f"{key}{j}": array[:, j] for j in range(array.shape[1])})
+        elif array.ndim == 1:
+            columns[key] = array
+    if not columns:
+        raise InputError(f"{name} holds no one- or two-dimensional arrays")
+    return FileTable(name, tuple(columns), lambda wanted: {c: columns[c] for c in wanted})
+
+
+def open_torch(name: str, content: Path | bytes) -> FileTable:
+    with extra("torch", "reading tensors"):
+        import torch
+
+    with as_file(content) as file:
+        try:
+            # weights_only, because a pickle in a downloaded file could run any code
+            found = torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:
+            raise InputError(
+                f"{name} cannot be read as tensors: save a dictionary of them, "
+                "torch.save({'label': y, 'logits': z}, file)"
+            ) from error
+    if not isinstance(found, dict):
+        raise InputError(
+            f"{name} holds tensors without names: save a dictionary, torch.save({{'label': y, 'logits': z}}, file)"
+        )
+    tensors = {str(k): v for k, v in found.items() if isinstance(v, torch.Tensor)}
+    return _of_arrays(
+        name, {k: (v.float() if v.dtype == torch.bfloat16 else v).detach().numpy() for k, v in tensors.items()}
+    )
+
+
+def refuse_npy(name: str, content: Path | bytes) -> FileTable:
+    raise InputError(
+        f"{name} holds one array without a name: save named arrays with numpy.savez(file, label=..., prob=...)"
+    )
+
+
+#: The first bytes of the files of old versions of Excel, and of protected workbooks.
+OLE = b"\xd0\xcf\x11\xe0"
+#: The most cells of a spreadsheet: a small file can declare a value in the last column of every row.
+_MOST_CELLS = 20_000_000
+#: The most bytes of a spreadsheet's text: its cells take ten times as much memory.
+_MOST_SHEET = 1 << 28
+
+
+def open_excel(name: str, content: Path | bytes) -> FileTable:
+    with extra("excel", "reading Excel files"):
+        import openpyxl
+
+    with as_file(content) as file:
+        if not zipfile.is_zipfile(file):
+            raise InputError(f"{name} is not an Excel file (.xlsx): save it as .xlsx or .csv")
+        file.seek(0)
+        with zipfile.ZipFile(file) as packed:
+            if sum(info.file_size for info in packed.infolist()) > _MOST_SHEET:
+                raise InputError(f"{name} unpacks to more than {in_gib(_MOST_SHEET)}: save it as .csv or Parquet")
+        file.seek(0)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        rows = list(_filled_rows(sheet, name))
+        several = len(book.worksheets)
+    if not rows:
+        raise InputError(f"{name} has no rows")
+    names = ["" if cell is None else str(cell) for cell in rows[0]]
+    place = {column: j for j, column in enumerate(names) if column}
+
+    def read(wanted: Sequence[str]) -> Columns:
+        def cell(row: tuple[Any, ...], j: int) -> Any:
+            return row[j] if j < len(row) else None
+
+        columns = {c: [cell(row, place[c]) for row in rows[1:]] for c in wanted}
+        for column, values in columns.items():
+            if any(isinstance(v, float) and LARGEST_EXACT < abs(v) < math.inf for v in values):
+                raise InputError(
+                    f"column {column!r} of {name} holds whole numbers beyond 2^53, of which a spreadsheet keeps 15 "
+                    "digits: write ids as text, or save the file as .csv or Parquet"
+                )
+        return {c: as_column(values, c, name) for c, values in columns.items()}
+
+    note = (f"only the first of {several} sheets of {name} was read: {sheet.title}",) if several > 1 else ()
+    return FileTable(name, tuple(c for c in names if c), read, note, first_row=2)
+
+
+def _filled_rows(sheet: Any, name: str) -> Iterator[tuple[Any, ...]]:
+    """The rows that are not empty, without the empty cells at the end of each."""
+    cells_read = 0
+    for row in sheet.iter_rows(values_only=True):
+        cells_read += len(row)
+        if cells_read > _MOST_CELLS:
+            raise InputError(
+                f"{name} has more than {_MOST_CELLS:,} cells, empty ones included: delete empty columns, or save the "
+                "sheet as .csv or Parquet"
+            )
+        filled = len(row)
+        while filled and row[filled - 1] is None:
+            filled -= 1
+        if filled:
+            yield row[:filled]
+
 
 Table = FileTable  # the name in version 0.2, which pickles and imports may use
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, first_line, one_of, suggest
-from calibrary.tables.endings import IN_BATCHES
+from calibrary.tables.sources import IN_BATCHES
 
 
 @dataclass(frozen=True)

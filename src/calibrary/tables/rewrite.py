@@ -20,9 +20,8 @@ import numpy as np
 
 from calibrary.base.errors import extra
 from calibrary.data.checks import Array
-from calibrary.tables.endings import by_ending
 from calibrary.tables.json_files import objects_of_lines, objects_of_list
-from calibrary.tables.sources import InputError
+from calibrary.tables.sources import InputError, by_ending
 from calibrary.tables.text_files import delimiter_of
 from calibrary.tables.values import as_numbers, parsed
 

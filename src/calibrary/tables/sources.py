@@ -15,6 +15,29 @@ from typing import IO, Any
 from calibrary.base.errors import suggest
 from calibrary.base.text import LONGEST_SENTENCE, in_sentence, plain
 
+#: The extensions of every format; all readers and writers of rows take theirs from here.
+ENDINGS = {
+    "npz": (".npz",),
+    "npy": (".npy",),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx", ".xlsm"),
+    "old": (".xls",),
+    "torch": (".pt", ".pth"),
+    "csv": (".csv", ".tsv", ".tab", ".txt"),
+}
+
+
+def by_ending(*kinds: str) -> dict[str, str]:
+    """The format of each extension of these formats."""
+    return {ending: kind for kind in kinds for ending in ENDINGS[kind]}
+
+
+#: What Arrow's datasets read in batches, of any size; of text, the files with commas alone.
+IN_BATCHES = {**by_ending("parquet", "arrow"), ".csv": "csv"}
+
+
 #: The most bytes a compressed file or a pipe may deliver: four compressed megabytes of zeros can become gigabytes.
 MOST_BYTES = 1 << 30
 #: Arrow reads files up to this many bytes on the calling thread, because its own threads may outlive a short program.
