@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy
+from numpy.typing import NDArray
 
 from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
