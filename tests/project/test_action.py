@@ -51,7 +51,7 @@ def report_step(shell, folder, **inputs):
 @pytest.mark.skipif(os.name == "nt", reason="does not apply: a step of bash")
 def test_the_action_keeps_the_page_writes_the_summary_and_annotates_a_gate_that_fails(shell, tmp_path):
     status, said = report_step(
-        shell, tmp_path, file="my predictions.csv", label="y", prob="p", options="--resamples=49",
+        shell, tmp_path, file="my predictions.csv", label="y", prob="p", options="--resamples=49\n--metrics=ece,bs",
         **{"fail-if": "ece>0.01\nbs>0.9"},
     )  # fmt: skip
     assert status == 1, said
@@ -60,7 +60,7 @@ def test_the_action_keeps_the_page_writes_the_summary_and_annotates_a_gate_that_
     assert "Not calibrated" in (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8")
     page = (tmp_path / "GITHUB_OUTPUT").read_text().removeprefix("page=").strip()
     assert Path(page).read_text(encoding="utf-8").startswith("<!doctype html>")
-    status, said = report_step(shell, tmp_path, file="my predictions.csv", options="--resamples=0")
+    status, said = report_step(shell, tmp_path, file="my predictions.csv", options="--resamples=0\n--metrics=ece,bs")
     assert (status, "::error" in said) == (0, False), said
     status, said = report_step(shell, tmp_path, file="nothing.csv")
     assert status == 2
@@ -69,7 +69,7 @@ def test_the_action_keeps_the_page_writes_the_summary_and_annotates_a_gate_that_
 
 def test_the_hook_fails_for_predictions_that_break_a_gate(shell, tmp_path):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    command = [*shlex.split(hook["entry"]), "--resamples=49"]
+    command = [*shlex.split(hook["entry"]), "--resamples=49", "--metrics=ece,bs"]
     assert shell([*command, "--fail-if=ece>0.01", "my predictions.csv"])[0] == 1
     status, said = shell([*command, "--fail-if=ece>0.5", "my predictions.csv"])
     assert status == 0, said
