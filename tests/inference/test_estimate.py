@@ -46,6 +46,11 @@ def sampled():
 
 
 @functools.cache
+def pooled():
+    return cal.pooled(Y, C, centre=np.arange(len(Y)) % 3, metrics=["oe"])
+
+
+@functools.cache
 def outside():
     y = np.where(_OUT, None, Y)
     return cal.outside_rows(y, C, scores={"noise": np.arange(len(C)) % 7.0}, **FEW)
@@ -62,6 +67,9 @@ RESULTS = {
     "judged": judged,
     "sampled": sampled,
     "shift": lambda: cal.under_shift("ece", Y, C, C[::2], **FEW),
+    "over centres": lambda: pooled().table[0],
+    "centre": lambda: pooled().centres[0],
+    "without a centre": lambda: pooled().leave_one_out[0],
     "ensemble mean": lambda: ensemble().mean,
     "ensemble member": lambda: ensemble().members.rows[1],
     "ensemble members": lambda: ensemble().members,
@@ -76,11 +84,11 @@ RESULTS = {
 }
 #: The classes with ends of their own. This list only becomes shorter: a new result is an Estimate, or holds some.
 _DECLARED = """
-Alternative AnytimeInterval Axis CalibrationDisplay CentreRow ConfidenceInterval CorpData
-DecisionCurve DecisionData Discrimination DotData Effects Ends
+Alternative AnytimeInterval Axis CalibrationDisplay ConfidenceInterval CorpData
+DecisionCurve DecisionData Discrimination DotData Ends
 Estimate GroupRow GroupingData HonestError HorizonGroup
-ImputedCurve Inferred Instability IntervalEnds Inverted KeyNumber LeaveOneOut MetricAnswer MetricOption
-MurphyDifference Part PeriodsData PooledCurve PooledRow Range RatioInterval RecalibrationData ReliabilityData
+Inferred Instability IntervalEnds Inverted KeyNumber MetricAnswer MetricOption
+MurphyDifference Part PeriodsData Range RatioInterval RecalibrationData ReliabilityData
 ReliabilityMapData RiskCoverageData Row SegmentsData SetCoverageData
 SmoothData Spread ThresholdDecision ValidationData ValidationRow VerdictAnswer
 WatchedDay _Node

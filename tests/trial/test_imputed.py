@@ -104,11 +104,11 @@ def test_the_curve_is_pooled_point_by_point_on_the_log_odds():
     """Three equal data sets give the curve of one; the variance between others widens the band."""
     one = IDS == 1
     three = cal.imputed_curve(Y[one], [P[one]] * 3, imputations=True)
-    np.testing.assert_allclose(three.mean, _local_lines(Y[one], P[one], three.grid)[0], rtol=1e-8)
+    np.testing.assert_allclose(three.value, _local_lines(Y[one], P[one], three.grid)[0], rtol=1e-8)
     every = cal.imputed_curve(Y, P, imputations=IDS)
     assert every.each.shape == (5, len(every.grid))
     log_odds = np.log(every.each / (1 - every.each))
-    mean = np.log(every.mean / (1 - every.mean))
+    mean = np.log(every.value / (1 - every.value))
     np.testing.assert_allclose(mean, log_odds.mean(axis=0), rtol=1e-9, atol=1e-12)
     half = np.log(every.high / (1 - every.high)) - mean
     between = log_odds.var(axis=0, ddof=1) * 1.2

@@ -58,7 +58,7 @@ def test_the_brier_score_keeps_every_centre_and_its_ends_are_clipped(found):
 
 def test_leave_one_out_is_that_of_metafor(found):
     for metric, name in NAMES.items():
-        ours = [(x.estimate, x.low, x.high, x.tau2) for x in found.leave_one_out if x.metric == metric]
+        ours = [(x.value, x.low, x.high, x.tau2) for x in found.leave_one_out if x.metric == metric]
         theirs = R["pooled"][name]["leave_one_out_estimate_low_high_tau2"]
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
@@ -89,7 +89,7 @@ def test_zero_half_and_the_exact_interval_of_a_centre_without_events():
     found = cal.pooled(Y, P, centre=CENTRE, metrics="oe")
     compare(found["oe"], R["pooled"]["oe_half"])
     last = found.centres[-1]
-    assert (last.centre, last.estimate) == ("centre I", 0.0)
+    assert (last.centre, last.value) == ("centre I", 0.0)
     exact = np.array(binomtest(0, last.n).proportion_ci(method="exact")) * last.n / last.expected
     assert (last.low, last.high) == pytest.approx(tuple(exact))
     assert (last.low, last.high) == pytest.approx(tuple(R["centres"]["each"]["centre I"]["exact_oe"]))
@@ -98,7 +98,7 @@ def test_zero_half_and_the_exact_interval_of_a_centre_without_events():
 
 def test_zero_one_stage_is_the_poisson_model_of_metafor():
     row, theirs = cal.pooled(Y, P, centre=CENTRE, metrics="oe", zero="one-stage")["oe"], R["pooled"]["oe_one_stage"]
-    ours = (row.k, row.estimate, row.low, row.high, row.tau2, row.standard_error)
+    ours = (row.k, row.value, row.low, row.high, row.tau2, row.standard_error)
     assert ours == pytest.approx(
         tuple(theirs[x] for x in ("k", "estimate", "low", "high", "tau2", "se_on_scale")), rel=1e-4
     )
@@ -152,7 +152,7 @@ def test_many_centres_of_one_class_are_one_sentence_and_their_bias_is_stated():
         f"O/E is biased, because {every} of 100 centres have one class only and 1/2 is added to observed and expected "
         "events there: pass zero='one-stage'.",
     )
-    assert abs(np.log(found["oe"].estimate)) > 0.2
+    assert abs(np.log(found["oe"].value)) > 0.2
     right = cal.pooled(y, p, centre=np.arange(300) // 3, metrics="oe", zero="one-stage")
     assert right.cautions == ()
     assert right["oe"].low < 1 < right["oe"].high
@@ -170,15 +170,15 @@ def test_a_table_names_the_column_of_the_centres():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"died": Y, "risk": P, "site": CENTRE})
     found = cal.pooled(table, label="died", prob="risk", centre="site", metrics="oe")
-    assert found["oe"].estimate == cal.pooled(Y, P, centre=CENTRE, metrics="oe")["oe"].estimate
+    assert found["oe"].value == cal.pooled(Y, P, centre=CENTRE, metrics="oe")["oe"].value
     assert found.to_pandas().shape[0] == 1
 
 
 def test_metrics_outside_the_table_use_the_error_of_their_interval():
     row = cal.pooled(Y, P, centre=CENTRE, metrics=["nll"])["nll"]
     parts = [cal.interval("nll", Y[c == CENTRE], P[c == CENTRE]) for c in sorted(set(CENTRE))]
-    e = pooled_effects(np.array([x.estimate for x in parts]), np.array([x.standard_error**2 for x in parts]))
-    assert (row.estimate, row.low, row.high) == pytest.approx((e.mu, e.low, e.high))
+    e = pooled_effects(np.array([x.value for x in parts]), np.array([x.standard_error**2 for x in parts]))
+    assert (row.value, row.low, row.high) == pytest.approx((e.value, e.low, e.high))
     assert "squared standard error of its interval" in row.method
 
 

@@ -172,19 +172,19 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     n = len(rows)
     place = np.arange(n + 1, 1, -1)
     value, low, high, share = (
-        np.array([getattr(row, name) for row in rows]) for name in ("estimate", "low", "high", "weight")
+        np.array([getattr(row, name) for row in rows]) for name in ("value", "low", "high", "weight")
     )
     size = 16.0 + 160.0 * np.nan_to_num(share) / max(float(np.nanmax(share, initial=0.0)), 1e-9)
     ratio = whole.scale == "log"
     known = value > 0.0 if ratio else np.isfinite(value)
     if ratio:
         ax.set_xscale("log")
-        least = np.nanmin(np.append(low[low > 0.0], [whole.prediction_low, whole.estimate])) / 1.3
+        least = np.nanmin(np.append(low[low > 0.0], [whole.prediction_low, whole.value])) / 1.3
         low = np.where(low > 0.0, low, least)  # an end at 0 goes to the edge
         ticks = [t for t in (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if least <= t]
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
         ax.set_xticks([], minor=True)
-        ax.set_xlim(least, 1.3 * np.nanmax(np.append(high, [whole.prediction_high, whole.estimate])))
+        ax.set_xlim(least, 1.3 * np.nanmax(np.append(high, [whole.prediction_high, whole.value])))
     drawn = np.isfinite(low) & np.isfinite(high)
     ax.hlines(place[drawn], low[drawn], high[drawn], color=look.gray, lw=1.2, zorder=2)
     ax.scatter(value[known], place[known], s=size[known], marker="s", color=look.model, zorder=3, lw=0)
@@ -194,14 +194,14 @@ def plot_forest(ax: Any, look: style.Look, found: Pooled, metric: str = "oe") ->
     if np.isfinite(whole.prediction_low):
         ax.hlines([0], whole.prediction_low, whole.prediction_high, color=look.gap, lw=3.0, alpha=0.55, zorder=2)
     if np.isfinite(whole.low):
-        corners = [(whole.low, 1), (whole.estimate, 1.3), (whole.high, 1), (whole.estimate, 0.7)]
+        corners = [(whole.low, 1), (whole.value, 1.3), (whole.high, 1), (whole.value, 0.7)]
         ax.fill(*np.array(corners).T, color=look.gap, zorder=3, lw=0)
     ax.set_yticks([*place, 1, 0], [*(row.centre for row in rows), "mean", "new centre"], fontsize=8)
     ax.set_ylim(-0.7, n + 1.7)
     for row, at in zip(rows, place, strict=True):
-        said = f"{number(row.estimate)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
+        said = f"{number(row.value)} ({ends(row.low, row.high)})" if np.isfinite(row.low) else "left out"
         _beside(ax, f"{said}  {row.events:,}/{row.n:,}", float(at), look)
-    _beside(ax, f"{number(whole.estimate)} ({ends(whole.low, whole.high)})", 1, look)
+    _beside(ax, f"{number(whole.value)} ({ends(whole.low, whole.high)})", 1, look)
     _beside(ax, ends(whole.prediction_low, whole.prediction_high), 0, look)
     name = called(catalogue[key]).removeprefix("the ")
     name = name[:1].upper() + name[1:]
@@ -245,7 +245,7 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
         curve.grid[known], curve.low[known], curve.high[known], color=look.model, alpha=0.3, lw=0,
         label=f"{level} band of the mean",
     )  # fmt: skip
-    ax.plot(curve.grid, curve.mean, color=look.model, lw=1.8, zorder=4, label="mean over centres")
+    ax.plot(curve.grid, curve.value, color=look.model, lw=1.8, zorder=4, label="mean over centres")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     for at in np.arange(0.05, 1.0, 0.1):

@@ -55,7 +55,7 @@ def _each(found: Pooled) -> Table:
         by_name.setdefault(row.centre, []).append(row)
     rows = []
     for name, its in by_name.items():
-        values = [with_interval(row.estimate, row.low, row.high) if _known(row) else "" for row in its]
+        values = [with_interval(row.value, row.low, row.high) if _known(row) else "" for row in its]
         why = "; ".join(dict.fromkeys(row.note for row in its if row.note))
         rows.append((name, its[0].n, its[0].events, number(its[0].expected), *values, why))
     head = ("centre", "rows", "events", "expected", *found.metrics, "note")
@@ -63,7 +63,7 @@ def _each(found: Pooled) -> Table:
 
 
 def _known(row: CentreRow) -> bool:
-    return math.isfinite(row.estimate)
+    return math.isfinite(row.value)
 
 
 def _without(found: Pooled) -> Table:
@@ -73,12 +73,12 @@ def _without(found: Pooled) -> Table:
         rest = [one for one in found.leave_one_out if one.metric == whole.metric]
         if rest:
 
-            def moved(one: LeaveOneOut, mean: float = whole.estimate) -> float:
-                return abs(one.estimate - mean)
+            def moved(one: LeaveOneOut, mean: float = whole.value) -> float:
+                return abs(one.value - mean)
 
             most = max(rest, key=moved)
-            values = with_interval(most.estimate, most.low, most.high)
-            rows.append((whole.metric, with_interval(whole.estimate, whole.low, whole.high), most.left_out, values))
+            values = with_interval(most.value, most.low, most.high)
+            rows.append((whole.metric, with_interval(whole.value, whole.low, whole.high), most.left_out, values))
     head = ("metric", "mean", "without centre", "mean without it")
     return Table(head, tuple(rows), "The centre that changes each mean the most", folded=True)
 

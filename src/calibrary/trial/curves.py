@@ -13,9 +13,9 @@ from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level
 from calibrary.inference.methods.scales import one_class
+from calibrary.inference.result import Estimate
 from calibrary.inference.verbs.imputed import completed, rubin
 from calibrary.maps.base import logit
-from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.smooth.loess import fit_weights
 from calibrary.trial.effects import pooled_effects
 
@@ -24,13 +24,12 @@ _POINTS, _SPAN, _FEWEST = 61, 0.75, 20
 
 
 @dataclass(frozen=True)
-class PooledCurve(Result):
-    """The mean calibration curve over centres, on a grid of predictions.
+class PooledCurve(Estimate):
+    """The mean calibration curve over centres on a grid of predictions: its numbers are arrays, one entry for a point.
 
     Attributes
     ----------
     grid : predictions, even on the log odds
-    mean, low, high : the mean curve and its band, point by point
     prediction_low, prediction_high : the band of the curve of a new centre
     k : number of centres at each point: those with predictions on both sides of it
     each : the curve of each centre, NaN outside its predictions
@@ -38,16 +37,13 @@ class PooledCurve(Result):
     left_out : the centres without a curve, each with the reason
     """
 
-    grid: Array
-    mean: Array
-    low: Array
-    high: Array
-    prediction_low: Array
-    prediction_high: Array
-    k: Array
-    each: Array
-    names: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...]
+    grid: Any = ()
+    prediction_low: Any = ()
+    prediction_high: Any = ()
+    k: Any = ()
+    each: Any = ()
+    names: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 def pooled_curve(
@@ -70,32 +66,27 @@ def pooled_curve(
         here = known[:, j]
         if here.any():
             e = pooled_effects(value[here, j], variance[here, j], level, truncated=truncated)
-            ends[:, j] = e.mu, e.low, e.high, e.prediction_low, e.prediction_high
+            ends[:, j] = e.value, e.low, e.high, e.prediction_low, e.prediction_high
     mean, low, high, far_low, far_high = scipy.special.expit(ends)
     return PooledCurve(
-        scipy.special.expit(grid), mean, low, high, far_low, far_high, known.sum(axis=0),
-        scipy.special.expit(value[kept]), tuple(names[i] for i in kept), tuple(left),
+        mean, low, high, level, grid=scipy.special.expit(grid), prediction_low=far_low, prediction_high=far_high,
+        k=known.sum(axis=0), each=scipy.special.expit(value[kept]), names=tuple(names[i] for i in kept),
+        left_out=tuple(left),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class ImputedCurve(Result):
-    """The calibration curve over completed data sets, on a grid of predictions.
+class ImputedCurve(Estimate):
+    """The calibration curve over completed data sets on a grid of predictions: its numbers are arrays.
 
     Attributes
     ----------
     grid : predictions, even on the log odds, within those of every data set
-    mean, low, high : the curve and its band, point by point
     each : the curve of each data set
-    confidence_level : level of the band at each point
     """
 
-    grid: Array
-    mean: Array
-    low: Array
-    high: Array
-    each: Array
-    confidence_level: float
+    grid: Any = ()
+    each: Any = ()
 
 
 def imputed_curve(
@@ -146,7 +137,7 @@ def imputed_curve(
     mean = np.array([one.estimate_on_scale for one in pooled])
     half = np.array([scipy.special.stdtrit(one.df, 0.5 + level / 2.0) * one.standard_error for one in pooled])
     place, middle, low_line, high_line, each = map(scipy.special.expit, (grid, mean, mean - half, mean + half, value))
-    return ImputedCurve(place, middle, low_line, high_line, each, level)
+    return ImputedCurve(middle, low_line, high_line, level, grid=place, each=each)
 
 
 def _fit(part: Predictions, grid: Array, value: Array, variance: Array) -> str:

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
 
 from calibrary.data.checks import Array
+from calibrary.inference.result import Estimate
 
 _NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Effects:
-    """The pooled value of k estimates on their scale.
+class Effects(Estimate):
+    """The pooled value of k estimates on their scale, by Hartung and Knapp with k - 1 degrees of freedom.
 
     Attributes
     ----------
-    mu, se : the pooled value and its standard error (Hartung-Knapp)
-    low, high : the ends of its interval, by Student's t with k - 1 degrees of freedom
     prediction_low, prediction_high : the interval of the true value of a new centre, with k - 2 degrees of freedom
     tau2, i2, q, q_pvalue : variance between centres, its share, and the test that it is 0
     factor : Hartung and Knapp's q, by which the squared standard error is multiplied
     share : the weight of each estimate
     """
 
-    k: int
-    mu: float
-    se: float
-    low: float
-    high: float
-    prediction_low: float
-    prediction_high: float
-    tau2: float
-    i2: float
-    q: float
-    q_pvalue: float
-    factor: float
-    share: Array
+    k: int = 0
+    prediction_low: float = _NAN
+    prediction_high: float = _NAN
+    tau2: float = _NAN
+    i2: float = _NAN
+    q: float = _NAN
+    q_pvalue: float = _NAN
+    factor: float = _NAN
+    share: Any = ()
 
 
 def pooled_effects(theta: Array, v: Array, level: float = 0.95, *, truncated: bool = False) -> Effects:
@@ -47,7 +43,7 @@ def pooled_effects(theta: Array, v: Array, level: float = 0.95, *, truncated: bo
     k = len(theta)
     if k < 2:
         alone = float(theta[0]) if k else _NAN
-        return Effects(k, alone, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, np.ones(k))
+        return Effects(alone, level=level, k=k, share=np.ones(k))
     tau2 = reml(theta, v)
     w = 1.0 / (v + tau2)
     mu = float(w @ theta / w.sum())
@@ -61,8 +57,9 @@ def pooled_effects(theta: Array, v: Array, level: float = 0.95, *, truncated: bo
     q = float(u @ (theta - u @ theta / u.sum()) ** 2)
     s2 = (k - 1) * u.sum() / (u.sum() ** 2 - (u**2).sum())
     return Effects(
-        k, mu, se, mu - half, mu + half, mu - away, mu + away, tau2, float(tau2 / (tau2 + s2)), q,
-        float(scipy.special.chdtrc(k - 1, q)), used, w / w.sum(),
+        mu, mu - half, mu + half, level, se, k=k, prediction_low=mu - away, prediction_high=mu + away, tau2=tau2,
+        i2=float(tau2 / (tau2 + s2)), q=q, q_pvalue=float(scipy.special.chdtrc(k - 1, q)), factor=used,
+        share=w / w.sum(),
     )  # fmt: skip
 
 

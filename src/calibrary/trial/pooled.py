@@ -36,6 +36,7 @@ from calibrary.inference.methods.scales import (
     scale_of,
 )
 from calibrary.inference.ranges import range_of
+from calibrary.inference.result import Estimate
 from calibrary.inference.verbs.interval import interval
 from calibrary.lookup import catalogue
 from calibrary.maps.base import logit
@@ -65,68 +66,51 @@ class Centres(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PooledRow(Result):
-    """One metric over all centres.
+class PooledRow(Estimate):
+    """The mean of one metric over all centres; ``standard_error`` is that of the mean on the scale (Hartung-Knapp).
 
     Attributes
     ----------
     metric, scale, k : the metric, the scale on which it is pooled, and the number of centres in the pooled value
-    estimate, low, high : the mean over centres with its interval
     prediction_low, prediction_high : the interval of the true value in a new centre
-    standard_error : of the mean, on the scale (Hartung-Knapp)
     tau2, i2, q, q_pvalue : variance between centres on the scale, its share, and the test that it is 0
     hk_factor : Hartung and Knapp's factor of the squared standard error
     left_out : the centres without a value, each with the reason
-    method, note : how the value was computed, and what must be said beside it
     """
 
-    metric: str
-    scale: str
-    k: int
-    estimate: float
-    low: float
-    high: float
-    prediction_low: float
-    prediction_high: float
-    standard_error: float
-    tau2: float
-    i2: float
-    q: float
-    q_pvalue: float
-    hk_factor: float
-    left_out: tuple[tuple[str, str], ...]
-    method: str
-    note: str
+    metric: str = ""
+    scale: str = ""
+    k: int = 0
+    prediction_low: float = _NAN
+    prediction_high: float = _NAN
+    tau2: float = _NAN
+    i2: float = _NAN
+    q: float = _NAN
+    q_pvalue: float = _NAN
+    hk_factor: float = _NAN
+    left_out: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
-class CentreRow(Result):
+class CentreRow(Estimate):
     """One metric in one centre: ``on_scale`` and ``standard_error`` are on its scale, ``weight`` is a share."""
 
-    centre: str
-    metric: str
-    n: int
-    events: int
-    expected: float
-    estimate: float
-    low: float
-    high: float
-    on_scale: float
-    standard_error: float
-    weight: float
-    note: str
+    centre: str = ""
+    metric: str = ""
+    n: int = 0
+    events: int = 0
+    expected: float = _NAN
+    on_scale: float = _NAN
+    weight: float = _NAN
 
 
 @dataclass(frozen=True)
-class LeaveOneOut(Result):
+class LeaveOneOut(Estimate):
     """The pooled value of a metric without one centre."""
 
-    metric: str
-    left_out: str
-    estimate: float
-    low: float
-    high: float
-    tau2: float
+    metric: str = ""
+    left_out: str = ""
+    tau2: float = _NAN
 
 
 @dataclass(frozen=True)
@@ -177,7 +161,7 @@ class Pooled(Result):
         parts: list[str] = []
         level = percent(self.confidence_level)
         for row in self.table:
-            said = f"{called(catalogue[row.metric])} is {number(row.estimate)}"
+            said = f"{called(catalogue[row.metric])} is {number(row.value)}"
             if math.isfinite(row.low):
                 said += f" ({level} interval {ends(row.low, row.high)}"
                 new = ends(row.prediction_low, row.prediction_high)
@@ -185,7 +169,7 @@ class Pooled(Result):
             parts.append(said)
         words = f"Over {counted(len(self.names), 'centre')} with {counted(self.n, 'row')}, {'; '.join(parts)}."
         words += "".join(f" {line}" for line in self.said_of_left_out)
-        return Sentence(words, measured(words, **{row.metric: row.estimate for row in self.table}))
+        return Sentence(words, measured(words, **{row.metric: row.value for row in self.table}))
 
     @property
     def said_of_left_out(self) -> tuple[str, ...]:
@@ -227,7 +211,7 @@ class Pooled(Result):
         head = ["metric", "centres", "mean", "interval", "new centre", "tau²", "I²", "p (Q)"]
         body = [
             [
-                row.metric, str(row.k), number(row.estimate), ends(row.low, row.high),
+                row.metric, str(row.k), number(row.value), ends(row.low, row.high),
                 ends(row.prediction_low, row.prediction_high), *_of(row.tau2, number), *_of(row.i2, percent),
                 *_of(row.q_pvalue, lambda p: pvalue(p).removeprefix("p ").removeprefix("= ")),
             ]
@@ -241,7 +225,7 @@ class Pooled(Result):
         rows = [row for row in self.centres if row.metric == metric]
         body = [
             [
-                row.centre, f"{row.n:,}", f"{row.events:,}", number(row.expected), *_of(row.estimate, number),
+                row.centre, f"{row.n:,}", f"{row.events:,}", number(row.expected), *_of(row.value, number),
                 ends(row.low, row.high), *_of(row.weight, percent), row.note,
             ]
             for row in rows
@@ -449,7 +433,7 @@ class _PoolingAsked:
                 kept = [used.index(j) for j in rest]
                 again = pooled_effects(theta[kept], v[kept], self.level, truncated=self.truncated)
                 one = self._row(key, again, (), [], [])
-            without.append(LeaveOneOut(key, self.names[i], one.estimate, one.low, one.high, one.tau2))
+            without.append(LeaveOneOut.from_estimate(one, metric=key, left_out=self.names[i], tau2=one.tau2))
         return row, rows, without
 
     def _one(self, key: str, part: Predictions) -> OnScale:
@@ -500,8 +484,10 @@ class _PoolingAsked:
             f"{' (truncated)' if self.truncated else ''} with k - 1, prediction interval with k - 2 degrees of freedom"
         )
         return PooledRow(
-            key, scale.name, e.k, float(scale.back(e.mu)), float(low), float(high), float(far_low), float(far_high),
-            e.se, e.tau2, e.i2, e.q, e.q_pvalue, e.factor, left, method, "; ".join(notes),
+            float(scale.back(e.value)), float(low), float(high), self.level, e.standard_error, method=method,
+            note="; ".join(notes), metric=key, scale=scale.name, k=e.k, prediction_low=float(far_low),
+            prediction_high=float(far_high), tau2=e.tau2, i2=e.i2, q=e.q, q_pvalue=e.q_pvalue, hk_factor=e.factor,
+            left_out=left,
         )  # fmt: skip
 
     def _by_model(self, row: PooledRow, members: list[int]) -> PooledRow:
@@ -510,7 +496,7 @@ class _PoolingAsked:
         observed, expected = (np.array([float(x.sum()) for x in column]) for column in
                               ([part.y for part in parts], [part.c for part in parts]))  # fmt: skip
         if not observed.sum() > 0.0:
-            return replace(row, estimate=0.0, low=_NAN, high=_NAN, tau2=_NAN)
+            return replace(row, value=0.0, low=_NAN, high=_NAN, tau2=_NAN)
         fit = random_ratio(observed, expected)
         k = len(parts)
         half = self.z * fit.se
@@ -522,7 +508,7 @@ class _PoolingAsked:
             "prediction interval with k - 2 degrees of freedom"
         )
         return replace(
-            row, k=k, estimate=math.exp(fit.mu), low=low, high=high, prediction_low=far_low, prediction_high=far_high,
+            row, k=k, value=math.exp(fit.mu), low=low, high=high, prediction_low=far_low, prediction_high=far_high,
             standard_error=fit.se, tau2=fit.tau2, i2=_NAN, q=_NAN, q_pvalue=_NAN, hk_factor=_NAN, left_out=(),
             method=method, note="",
         )  # fmt: skip
@@ -539,8 +525,9 @@ class _PoolingAsked:
             low, high = (x * n / expected if expected > 0.0 else _NAN for x in _exact_share(events, n, self.level))
             note = found.note or note
         return CentreRow(
-            self.names[i], key, n, events, expected, estimate, low, high, found.value, error, float(share), note
-        )
+            estimate, low, high, self.level, error, note=note, centre=self.names[i], metric=key, n=n, events=events,
+            expected=expected, on_scale=found.value, weight=float(share),
+        )  # fmt: skip
 
 
 def _named(centres: list[str]) -> str:
