@@ -39,11 +39,10 @@ def test_metrics_of_residuals_do_not_care_for_the_sign_of_all_of_them(id, lens):
     y = rng.integers(0, 2 if lens == "binary" else 3, 90)
     sample, question = read_call(id, y, p, {"units": np.arange(90) % 30, "lens": lens})
     value = _with_residuals(as_statistic(id, sample, question, redrawn=True))
-    same, turned = value(np.ones(90)), value(-np.ones(90))
+    same, turned, mixed = value(np.array([np.ones(90), -np.ones(90), np.where(np.arange(90) % 2, 1.0, -1.0)]))
     assert same == pytest.approx(np.atleast_1d(cal.compute(id, y, p, lens=lens)), abs=1e-9)
     signed = catalogue[id].tail == "two-sided"
     assert turned == pytest.approx(-same if signed else same, abs=1e-9)
-    mixed = value(np.where(np.arange(90) % 2, 1.0, -1.0))
     assert np.isfinite(mixed).all()
     if lens == "binary":  # through the others an error may be that of one row, or 0 by definition
         assert mixed != pytest.approx(same, abs=1e-9)

@@ -70,7 +70,7 @@ def end_of(p: Predictions, ends: Any) -> float:
     """The distance from 0 and 1 at which scores are clipped: by the default rule, at rounding level, or as given."""
     if isinstance(ends, str):
         one_of("ends", ends, ("half", "eps"))
-        return max(half_end(p), EPS) if ends == "half" else EPS
+        return max(p.remember("half end", lambda: half_end(p)), EPS) if ends == "half" else EPS
     if isinstance(ends, bool) or not isinstance(ends, int | float | np.number) or not 0.0 < ends < 0.5:
         raise RefusedError(f"ends={ends!r} must be 'half', 'eps', or a number above 0 and below 0.5")
     return float(ends)

@@ -9,7 +9,7 @@ bootstrap's standard errors. The interval contains the perfect value exactly if 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from calibrary.data.views import Views
 from calibrary.inference.draw.lines import population, rare_truths
 from calibrary.inference.draw.null import ALTERNATIVES, MonteCarloResult, pvalues, summarized
 from calibrary.inference.draw.resampling import (
+    BlockPath,
     Replicated,
     alpha_of,
     check_draws,
@@ -197,8 +198,9 @@ def flips(statistic: Statistic, n_resamples: int, rng: Any) -> Replicated:
     laws = laws_of(statistic)
     law = widest(laws)
     law.say_few()
-    value = _with_residuals(statistic, [one.stretch for one in laws])
-    return replicate(unit_signs(sample, law), value, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
+    values = _with_residuals(statistic, [one.stretch for one in laws])
+    path = BlockPath(lambda block: values(np.stack(block.replicates)))
+    return replicate(unit_signs(sample, law), path, len(statistic.observed), n_resamples, generator(rng, "signs"), 1)
 
 
 def why_not_flipped(statistic: Statistic) -> str:
@@ -212,7 +214,7 @@ def why_not_flipped(statistic: Statistic) -> str:
 
 
 def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) -> Callable[[Array], Array]:
-    """The metric's values if each row's residual is multiplied by a factor, and by its view's ``stretch``."""
+    """The metric's values if residuals are multiplied by factors, one row for each replicate, and by ``stretch``."""
     entry, question, p = statistic.entry, statistic.question, statistic.sample.p
     assert entry is not None
     views = views_of(entry, p, question)
@@ -220,34 +222,32 @@ def _with_residuals(statistic: Statistic, stretch: list[float] | None = None) ->
         raise RefusedError(
             f"{entry.id} through this lens has no residual for each row: with units use lens='top-label'"
         )
-    sorted_views = [_ascending(view) for view in views.views]
-    form = entry.replicate
-    paths = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]
+    sorted_views, form = [_ascending(view) for view in views.views], entry.replicate
+    prepared = [None if form is None else form.prepare(view, **question.options) for view, _ in sorted_views]
+    forms, each = [one.many for one in prepared if one is not None], stretch or [1.0] * len(sorted_views)
 
-    each = stretch or [1.0] * len(sorted_views)
-
-    def value(signs: Array) -> Array:
-        labels = [_flipped(view, s * signs[order]) for s, (view, order) in zip(each, sorted_views, strict=True)]
-        if all(path is not None for path in paths):
-            values: list[Any] = [path(None, y) for path, y in zip(paths, labels, strict=True) if path is not None]
-            return statistic.flat(combined(entry, values, views, question))
+    def one_by_one(labels: Sequence[Array]) -> Any:
         new = tuple(_labeled(view, y) for (view, _), y in zip(sorted_views, labels, strict=True))
         there = Views(new, views.keys, views.prevalence, views.several, views.n_classes, views.skips_undefined)
-        return statistic.flat(combined(entry, each_view(entry.formula, there, question), there, question))
+        return combined(entry, each_view(entry.formula, there, question), there, question)
 
-    return value
+    def values(signs: Array) -> Array:
+        # labels other than 0 and 1, whose residuals are multiplied by these factors
+        labels = [v.c + s * signs[:, order] * v.residual for s, (v, order) in zip(each, sorted_views, strict=True)]
+        if len(forms) == len(sorted_views):
+            columns = [many(y) for many, y in zip(forms, labels, strict=True)]
+            found = [combined(entry, list(row), views, question) for row in zip(*columns, strict=True)]
+        else:
+            found = [one_by_one(row) for row in zip(*labels, strict=True)]
+        return np.stack([statistic.flat(value) for value in found])
+
+    return values
 
 
 def _ascending(view: Predictions) -> tuple[Predictions, Any]:
     """The view sorted by confidence, with an order that does not depend on the labels."""
     order = np.argsort(view.c, kind="stable")
     return _labeled(view.subset(order, view.y[order], view.c[order], origin=view.origin), view.y[order]), order
-
-
-def _flipped(view: Predictions, signs: Array) -> Array:
-    """Labels (other than 0 and 1) whose residuals are multiplied by these factors."""
-    result: Array = view.c + signs * view.residual
-    return result
 
 
 def _labeled(view: Predictions, y: Any) -> Predictions:
