@@ -38,7 +38,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import beside_oracle
 import numpy as np
 from scipy.special import expit, logit
 
@@ -480,6 +479,8 @@ def cheap_words() -> str:
 
 def page(kept: dict[str, Any]) -> str:
     """What is stored, as a page."""
+    import beside_oracle
+
     families = [
         f"- {key.removeprefix('family | ')}: {row['rejected']:.0f} of {row['done']} samples (of {row['sets']} sets of "
         f"confidences) have an adjusted p of at most .05 somewhere among {row['metrics']} numbers"
@@ -494,8 +495,8 @@ def page(kept: dict[str, Any]) -> str:
         "`coverage.json`; combinations of metric, lens, truth and rows that are not in the table were not measured. A "
         "combination with a coverage below 0.92 after its first samples was given more samples. With n samples the "
         "coverage is known to about 2 sqrt(0.05 / n): 0.02 with 400 samples, 0.10 with 20. `!` marks a coverage "
-        "below 0.92 by more than its binomial error (50 samples or more, one-sided 95%). No line of the first table has "
-        "it: the intervals that are known to miss have no ends, and have a table of their own.",
+        "below 0.92 by more than its binomial error (50 samples or more, one-sided 95%). No line of the first table "
+        "has it: the intervals that are known to miss have no ends, and have a table of their own.",
         "Binned metrics were measured before their intervals also used the metric's own bins, and most triangle "
         "intervals before their lower end allowed for the bootstrap's standard error; both only make the intervals "
         "wider. `EDGES.md` has waves, rare events, certain predictions and dependent rows. `bs`, `oe` and "

@@ -285,7 +285,7 @@ def test_an_interval_that_is_known_to_miss_has_no_ends_and_says_why():
     y = (rng.random(120) < c).astype(int)
     entry = cal.catalogue["calbin"]
     found = cal.interval("calbin", y, c, n_resamples=99, rng=0)
-    assert found.estimate == cal.calbin(y, c)
+    assert found.value == cal.calbin(y, c)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert found.standard_error > 0.0

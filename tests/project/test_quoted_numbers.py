@@ -137,6 +137,12 @@ def map_rows() -> list[str]:
     return [f"| `{word}` | {row['helped']} | {row['harmed']} | {row['median_gain']:+.3f} |" for word, row in found]
 
 
+def oracle_rows() -> list[str]:
+    from beside_oracle import short_rows
+
+    return short_rows(stored("deciding"))
+
+
 def sizes() -> list[str]:
     """Rows that the library gives for an error of the ECE, by simulation with seed 0."""
     import calibrary as cal
@@ -232,6 +238,7 @@ def test_a_quoted_number_is_the_stored_one(document, pattern, expected):
         ("docs/evidence/scale.md", keyed_rows),
         ("docs/evidence/validation.md", validated_rows),
         ("docs/maps.md", map_rows),
+        ("docs/uncertainty.md", oracle_rows),
     ],
 )
 def test_the_rows_of_a_table_are_the_stored_ones(document, rows):
