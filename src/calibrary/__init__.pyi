@@ -154,7 +154,7 @@ from calibrary.metrics.curve.cross_fitted import VariationalTestResult as Variat
 from calibrary.metrics.curve.curve_tests import BetaCalibrationTestResult as BetaCalibrationTestResult
 from calibrary.metrics.curve.curve_tests import NeighborTestResult as NeighborTestResult
 from calibrary.metrics.curve.curve_tests import ParabolicWaldResult as ParabolicWaldResult
-from calibrary.metrics.curve.honest import HonestError as HonestError
+from calibrary.metrics.curve.distance import HonestError as HonestError
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult as EmbeddedTestResult
 from calibrary.metrics.kernel.pairs import PairTestResult as PairTestResult
 from calibrary.metrics.machinery.declare import BonferroniResult as BonferroniResult
@@ -162,9 +162,9 @@ from calibrary.metrics.machinery.declare import TestResult as TestResult
 from calibrary.metrics.machinery.entry import Entry as Entry
 from calibrary.metrics.machinery.facts import Correction as Correction
 from calibrary.metrics.machinery.measure import Parts as Parts
+from calibrary.metrics.point.consistency import EntropyDifference as EntropyDifference
 from calibrary.metrics.point.consistency import consistency_confidence as consistency_confidence
 from calibrary.metrics.point.consistency import consistency_confidence_logits as consistency_confidence_logits
-from calibrary.metrics.point.label_distributions import EntropyDifference as EntropyDifference
 from calibrary.metrics.point.losses import hinge_loss_scores as hinge_loss_scores
 from calibrary.metrics.point.moments import dawid_sebastiani_score_moments as dawid_sebastiani_score_moments
 from calibrary.metrics.point.moments import normalized_squared_error_score_moments as normalized_squared_error_score_moments

@@ -103,10 +103,9 @@ _TABLE = {
         0.1 metrics.point.brier brier_score root_brier_score stratified_brier_score
         0.1 metrics.detection.binned average_calibration_error detection_expected_calibration_error
         0.1 metrics.detection.binned localization_aware_expected_calibration_error
-        0.1 metrics.detection.binned localization_aware_adaptive_calibration_error
+        0.1 metrics.detection.binned localization_aware_adaptive_calibration_error detection_kernel_calibration_error
         0.1 metrics.detection.objects expected_global_calibration_error quadratic_global_calibration
         0.1 metrics.detection.objects spherical_global_calibration
-        0.1 metrics.detection.kernel detection_kernel_calibration_error
         0.2 metrics.detection.objects object_calibration_error
         0.1 metrics.bins.interval surrogate_interval_calibration_error random_interval_calibration_error
         0.1 metrics.bins.interval interval_calibration_error
@@ -114,7 +113,7 @@ _TABLE = {
         0.1 metrics.bins.expected thresholded_adaptive_calibration_error imbalanced_calibration_error
         0.1 metrics.bins.expected region_balanced_calibration_error label_binned_calibration_error
         0.1 metrics.bins.expected contraharmonic_calibration_error averaged_calibration_error
-        0.2 metrics.curve.honest honest_error
+        0.2 metrics.curve.distance honest_error calibration_error_at_level
         0.1 metrics.bins.overlapping calbin nearest_neighbor_calibration_error
         0.2 metrics.cumulative averaged_two_bin_error
         0.1 metrics.kernel.residual smooth_calibration_error_residual logit_smoothed_calibration_error
@@ -141,18 +140,15 @@ _TABLE = {
         0.1 metrics.curve.errors fott_beta_calibration_error
         0.1 metrics.curve.summaries estimated_calibration_index reliability_map_score
         0.1 metrics.curve.distance lower_distance interval_partition_distance
-        0.2 metrics.curve.distance calibration_error_at_level
         0.2 metrics.segments field_relative_calibration_error multicalibration_error multiaccuracy_error
         0.2 metrics.segments.grouping_loss grouping_loss
-        0.1 metrics.kernel.beta beta_kernel_calibration_error
+        0.1 metrics.kernel.vector beta_kernel_calibration_error dirichlet_kernel_calibration_error
         0.1 metrics.kernel.embedded maximum_mean_calibration_error laplace_kernel_calibration_error
         0.1 metrics.kernel.residual lipschitz_calibration_error
         0.1 metrics.kernel.smooth mean_squared_calibration_error smooth_label_calibration_error
         0.1 metrics.kernel.smooth kernel_density_calibration_error
         0.1 metrics.kernel.stein kernel_calibration_conditional_stein_discrepancy
-        0.1 metrics.kernel.vector dirichlet_kernel_calibration_error
-        0.2 metrics.point.label_distributions distribution_calibration_error entropy_calibration_error
-        0.2 metrics.point.label_distributions ranking_calibration_score
+        0.2 metrics.point.consistency distribution_calibration_error entropy_calibration_error ranking_calibration_score
         0.1 metrics.point.consistency consistency_error expected_individual_calibration_error
         0.1 metrics.point.logarithmic negative_log_likelihood focal_loss dual_focal_loss focal_calibration_loss
         0.1 metrics.point.logarithmic entropic_calibration_difference
@@ -283,7 +279,7 @@ _TABLE = {
         0.1 metrics.curve.curve_tests BetaCalibrationTestResult NeighborTestResult ParabolicWaldResult
         0.1 metrics.curve.cox CoxResult CoxTestResult
         0.2 metrics.curve.cross_fitted CalibrationLoss VariationalTestResult
-        0.2 metrics.curve.honest HonestError
+        0.2 metrics.curve.distance HonestError
         0.2 metrics.kernel.embedded EmbeddedTestResult
         0.2 metrics.kernel.pairs PairTestResult
         0.2 metrics.machinery.measure Parts
@@ -291,7 +287,7 @@ _TABLE = {
         0.2 metrics.machinery.declare BonferroniResult
         0.1 metrics.machinery.entry Entry
         0.1 metrics.machinery.facts Correction
-        0.2 metrics.point.label_distributions EntropyDifference
+        0.2 metrics.point.consistency EntropyDifference
         0.2 metrics.point.scoring_functions Propriety ScoringFunction
         0.2 metrics.point.set_coverage SetCoverage
         0.2 metrics.segments.grouping_loss GroupingLoss
@@ -304,11 +300,10 @@ _TABLE = {
         0.3 shift.curve ShiftCurve
         0.3 shift.target ShiftResult
         0.3 secondorder.calibration EnsembleMean EnsembleMember EnsembleMembers EnsembleMixture
-        0.3 secondorder.uncertainty Detector
+        0.3 secondorder.uncertainty Detector EnsembleDecomposition UncertaintyParts
         0.3 secondorder.outside ConfidenceSummary DetectorGain OutsideResult RiskWithOutside
         0.3 secondorder.verb EnsembleResult
         0.3 secondorder.spread EnsembleSpread
-        0.3 secondorder.uncertainty EnsembleDecomposition UncertaintyParts
         0.4 trial.curves ImputedCurve PooledCurve
         0.4 trial.one_stage OneStage
         0.4 trial.plan Plan

@@ -56,7 +56,7 @@ from calibrary.metrics.curve.cross_fitted import VariationalTestResult as Variat
 from calibrary.metrics.curve.curve_tests import BetaCalibrationTestResult as BetaCalibrationTestResult
 from calibrary.metrics.curve.curve_tests import NeighborTestResult as NeighborTestResult
 from calibrary.metrics.curve.curve_tests import ParabolicWaldResult as ParabolicWaldResult
-from calibrary.metrics.curve.honest import HonestError as HonestError
+from calibrary.metrics.curve.distance import HonestError as HonestError
 from calibrary.metrics.kernel.embedded import EmbeddedTestResult as EmbeddedTestResult
 from calibrary.metrics.kernel.pairs import PairTestResult as PairTestResult
 from calibrary.metrics.machinery.declare import BonferroniResult as BonferroniResult
@@ -64,7 +64,7 @@ from calibrary.metrics.machinery.declare import TestResult as TestResult
 from calibrary.metrics.machinery.entry import Entry as Entry
 from calibrary.metrics.machinery.facts import Correction as Correction
 from calibrary.metrics.machinery.measure import Parts as Parts
-from calibrary.metrics.point.label_distributions import EntropyDifference as EntropyDifference
+from calibrary.metrics.point.consistency import EntropyDifference as EntropyDifference
 from calibrary.metrics.point.scoring_functions import Propriety as Propriety
 from calibrary.metrics.point.scoring_functions import ScoringFunction as ScoringFunction
 from calibrary.metrics.point.set_coverage import SetCoverage as SetCoverage

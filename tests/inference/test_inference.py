@@ -1125,7 +1125,7 @@ def test_widths_that_redrawn_labels_do_not_change_are_chosen_once(id, bandwidth,
         chosen.extend([width] if isinstance(width, str) else [])
         return original(width, *args, **kw)
 
-    for module in (sys.modules["calibrary.metrics.kernel.beta"], sys.modules["calibrary.metrics.kernel.vector"]):
+    for module in (sys.modules["calibrary.metrics.kernel.vector"], sys.modules["calibrary.metrics.kernel.vector"]):
         monkeypatch.setattr(module, "beta_bandwidth", counted)
     r = cal.test(id, y, c, bandwidth=bandwidth, method="monte-carlo", n_resamples=5, rng=0)
     assert r.null.values == pytest.approx(expected, rel=1e-9, abs=1e-12)

@@ -19,7 +19,7 @@ from calibrary.metrics.bins.bin_options import BinnedKeywords
 from calibrary.metrics.bins.expected import expected_calibration_error
 from calibrary.metrics.bins.overlapping import nearest_neighbor_calibration_error
 from calibrary.metrics.cumulative import kolmogorov_smirnov_calibration_error, walk_of
-from calibrary.metrics.curve.honest import honest_bounds, honest_error
+from calibrary.metrics.curve.distance import honest_bounds, honest_error
 from calibrary.metrics.machinery.declare import Common, Result
 from calibrary.metrics.machinery.entry import Seen
 from calibrary.metrics.machinery.measure import combined, each_view

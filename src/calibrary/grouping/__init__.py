@@ -21,9 +21,8 @@ from calibrary.grouping.edges import (
 )
 from calibrary.grouping.groups import Groups, VectorGroups, absolute_sum, norm_order, power_mean, power_means
 from calibrary.grouping.named import as_grouping, automatic_bins, group
-from calibrary.grouping.proximity import ProximityCells
+from calibrary.grouping.proximity import ProximityCells, SimplexCells
 from calibrary.grouping.segments import UserGroups
-from calibrary.grouping.simplex import SimplexCells
 from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import Windows, nearest_windows, sliding_windows
 

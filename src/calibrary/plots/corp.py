@@ -13,7 +13,7 @@ from calibrary.data.checks import Array
 from calibrary.diagnostics.decomposition import score_decomposition
 from calibrary.inference.draw.bands import on_rows_and_labels, pointwise
 from calibrary.maps.isotonic import pooled_frequencies
-from calibrary.metrics.curve.honest import honest_bounds
+from calibrary.metrics.curve.distance import honest_bounds
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
 from calibrary.plots.axis import WHOLE, Axis, axis_of, square

@@ -11,7 +11,7 @@ import pytest
 import calibrary as cal
 import definitions
 import own
-from calibrary.grouping.simplex import SimplexCells, nested_cells
+from calibrary.grouping.proximity import SimplexCells, nested_cells
 from calibrary.metrics.bins.t_cal import _Atoms, _Cells, _scales
 from each import amount
 from golden import arrays, parts

@@ -23,7 +23,7 @@ from calibrary.inference.draw.resampling import (
 from calibrary.inference.draw.statistic import Statistic, interval_result, safe_workers, together, value_or_nan
 from calibrary.inference.result import IntervalResult
 from calibrary.numerics.draw import generator
-from calibrary.numerics.magnitude import unit_of
+from calibrary.numerics.laws import unit_of
 
 METHODS = ("basic", "percentile", "bc", "bca", "normal")
 #: With more units than this, the jackknife for BCa's acceleration leaves out groups of units.

@@ -26,8 +26,7 @@ from calibrary.inference.methods.asymptotic import crossing, is_mean_of_rows, ro
 from calibrary.inference.methods.bootstrap import jackknife
 from calibrary.inference.result import IntervalResult
 from calibrary.maps.base import logit
-from calibrary.numerics.laws import upper_tail
-from calibrary.numerics.magnitude import unit_of
+from calibrary.numerics.laws import unit_of, upper_tail
 
 #: With fewer surprises than this, the distribution of their number is used as well.
 _FEW_SURPRISES = 5.0

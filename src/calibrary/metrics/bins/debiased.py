@@ -19,8 +19,7 @@ from calibrary.grouping.edges import whole
 from calibrary.metrics.bins.bin_options import BINNING
 from calibrary.metrics.machinery.declare import ENTRIES, Common, TestResult, calibration_test, metric, run_test
 from calibrary.numerics.draw import normal_noise
-from calibrary.numerics.laws import folded_normal_mean
-from calibrary.numerics.magnitude import unit_of
+from calibrary.numerics.laws import folded_normal_mean, unit_of
 
 _SHARED: dict[str, Any] = {"extra_options": BINNING, "lenses": ("binary", "top-label", "class-wise")}
 #: Two rows. The effective number of two rows of weight 1/3 falls below 2 by a rounding error, hence the tolerance.

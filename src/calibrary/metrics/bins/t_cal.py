@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, ratio
 from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
-from calibrary.grouping.simplex import SimplexCells, nested_cells
+from calibrary.grouping.proximity import SimplexCells, nested_cells
 from calibrary.grouping.windows import prefix_sums
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
 from calibrary.numerics.compiled import worth_compiling

@@ -1,11 +1,11 @@
-"""Confidence compared with another estimate for the same row: stability under perturbations, or a jackknife."""
+"""Confidence compared, row by row, with another source: perturbed copies, a jackknife, or the answers of people."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import scipy
@@ -18,7 +18,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import ENTRIES, Common, Entry, metric
 from calibrary.metrics.machinery.entry import CLASSIFIER
 from calibrary.metrics.machinery.measure import measure
-from calibrary.metrics.point.row_scores import soft
+from calibrary.metrics.point.row_scores import Score, class_mean, reduced, soft
 from calibrary.numerics.draw import generator
 from calibrary.question import Question
 
@@ -364,3 +364,97 @@ def _finite(values: Any, name: str) -> Array:
         where = ", ".join(str(int(i)) for i in np.argwhere(~np.isfinite(array))[0])
         raise RefusedError(f"{name}[{where}] is not a finite number: every left-out prediction is needed")
     return array
+
+
+_SHARED: dict[str, Any] = {"lenses": ("full", "binary"), "default_lens": "full"}
+
+
+@metric("dist_ce", **_SHARED)
+def distribution_calibration_error(view: Predictions, *, reduction: str = "mean", **common: Unpack[Common]) -> Score:
+    r"""Mean distance (total variation) between the shares of human answers and the predicted probabilities.
+
+    .. math:: \frac{1}{N} \sum_i \frac{1}{2} \sum_k |y_{ik} - c_{ik}|
+
+    The value is the share of a panel's votes that would have to change to agree with the prediction.
+
+    Parameters
+    ----------
+    reduction : "mean" or "none"
+        One mean value, or one value per row.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> round(cal.distribution_calibration_error(human, [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]), 4)
+    0.15
+    """
+    rows = class_mean(view, np.abs)  # for two classes and one probability this is already the distance
+    return reduced(view, rows if view.binary else rows * (view.k / 2.0), reduction)
+
+
+class EntropyDifference(NamedTuple):
+    """Mean of predicted minus human entropy: with its sign, and in absolute value."""
+
+    signed: float
+    absolute: float
+
+
+@metric("ent_ce", **_SHARED)
+def entropy_calibration_error(view: Predictions, *, base: float = np.e, **common: Unpack[Common]) -> EntropyDifference:
+    r"""How much more undecided the predictions are than the annotators: the mean difference of entropies.
+
+    .. math:: \frac{1}{N} \sum_i \Big( H(c_i) - H(y_i) \Big), \qquad \frac{1}{N} \sum_i |H(c_i) - H(y_i)|
+
+    Parameters
+    ----------
+    base : float
+        Base of the logarithm; 2 gives bits.
+
+    Returns
+    -------
+    EntropyDifference
+        ``signed`` and ``absolute``.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> round(cal.entropy_calibration_error(human, [[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]).signed, 4)
+    0.2037
+    """
+    if not base > 0 or base == 1:
+        raise RefusedError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
+    difference = (_entropy(view.p) - _entropy(_shares(view))) / np.log(base)
+    return EntropyDifference(float(view.mean(difference)), float(view.mean(np.abs(difference))))
+
+
+@metric("rank_cs", **_SHARED)
+def ranking_calibration_score(view: Predictions, **common: Unpack[Common]) -> float:
+    r"""Share of rows in which the predicted order of the classes equals that of the human votes.
+
+    .. math:: \frac{1}{N} \sum_i [\operatorname{argsort}(y_i) = \operatorname{argsort}(c_i)]
+
+    Classes with equal shares are ranked by column.
+
+    Examples
+    --------
+    >>> import calibrary as cal
+    >>> human = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    >>> cal.ranking_calibration_score(human, [[0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
+    0.5
+    """
+    order, human = (np.argsort(-rows, axis=1, kind="stable") for rows in (view.p, _shares(view)))
+    return float(view.mean((order == human).all(axis=1).astype(np.float64)))
+
+
+def _shares(view: Predictions) -> Array:
+    """One row of shares per prediction."""
+    if view.y.ndim == 1 and view.fractional:
+        return np.column_stack([1.0 - view.y, view.y])
+    return view.one_hot
+
+
+def _entropy(rows: Array) -> Array:
+    total: Array = -scipy.special.xlogy(rows, rows).sum(axis=1)
+    return total

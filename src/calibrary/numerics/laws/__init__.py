@@ -437,3 +437,19 @@ def _grouped(p: Array, w: Array) -> tuple[Array, Array]:
     start = np.arange(_GROUPS) * len(p) // _GROUPS
     copies = np.add.reduceat(w[order], start)
     return np.add.reduceat((w * p)[order], start) / copies, copies
+
+
+def unit_of(x: NDArray[np.float64]) -> NDArray[Any]:
+    """The largest power of two that is no larger than the largest magnitude of each column of x; 1/2 if all are 0.
+
+    Powers of ``x / unit_of(x)`` neither overflow nor all vanish. A power of two changes no digit of x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrary.numerics.laws import unit_of
+    >>> float(unit_of(np.array([0.3, -5.0])))
+    4.0
+    """
+    unit: NDArray[Any] = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0, initial=0.0))[1] - 1)
+    return unit
