@@ -168,6 +168,19 @@ def test_a_one_sided_gate_uses_the_bound_that_decides(call, file):
     assert call(*words, f"ece>{bound.low + 1e-4:.6f}")[0] == 0
 
 
+def test_an_interval_without_ends_leaves_a_gate_undecided_and_prints_no_nan(call, file):
+    reason = cal.catalogue["calbin"].no_ends
+    words = [file(100), "--resamples", "99"]
+    status, _, said = call("report", *words, "-q", "--metrics", "calbin,ece", "--fail-if", "calbin>0.05")
+    assert status == 0
+    assert "undecided: calbin is" in said
+    assert reason[:60] in said
+    status, told, said = call("metric", "calbin", *words, "--interval")
+    assert status == 0
+    assert "nan" not in told
+    assert "no interval: " in said
+
+
 def test_a_gate_says_what_the_table_shows(call, file, tmp_path):
     out = tmp_path / "r.json"
     _, _, said = call("report", file(shift=0.25), *FAST, "--fail-if", "ece>0.05", "-o", out)

@@ -76,7 +76,7 @@ def metric(command: Any) -> None:
         rows = _by_unit(entry.key, p, rows, settings, interval, test)
     for row in rows:
         text = f"{_shown(row.name, f'{row.id}.{row.part}' if row.part else row.id)} {row.value:.10g}"
-        if row.low is not None:
+        if row.low is not None and not np.isnan([row.low, row.high]).all():
             text += f"  [{row.low:.6g}, {row.high:.6g}]"
         if row.pvalue is not None:
             text += f"  p = {row.pvalue:.4g}"

@@ -72,7 +72,8 @@ def interval(
         "auto" is inversion for errors that grow from a perfect value, "triangle" (a null simulation and a bootstrap)
         where inversion would be too slow or impossible, "studentized" (Student's t corrected for skewness, no draws)
         for means of row losses, "asymptotic" for ``oe``, ``eo`` and ``cis``, and the "basic" bootstrap for other
-        metrics. With units it is "triangle" or "studentized". Rows are drawn with replacement, together with their
+        metrics (for a few another kind). The ends are NaN if they are known to miss; ``note`` says why, and a named
+        method gives ends. With units it is "triangle" or "studentized". Rows are drawn with replacement, together with their
         weights, features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for
         ``ce2_db`` and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo``
         and ``cis``.
