@@ -73,10 +73,10 @@ def interval(
         where inversion would be too slow or impossible, "studentized" (Student's t corrected for skewness, no draws)
         for means of row losses, "asymptotic" for ``oe``, ``eo`` and ``cis``, and the "basic" bootstrap for other
         metrics (for a few another kind). The ends are NaN if they are known to miss; ``note`` says why, and a named
-        method gives ends. With units it is "triangle" or "studentized". Rows are drawn with replacement, together with their
-        weights, features and groups (detections: whole images). "asymptotic" draws nothing: a closed form for
-        ``ce2_db`` and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``, ``eo``
-        and ``cis``.
+        method gives ends. With units it is "triangle" or "studentized". Rows are drawn with replacement, together
+        with their weights, features and groups (detections: whole images). "asymptotic" draws nothing: a closed form
+        for ``ce2_db`` and ``tcal`` (after Sun and others, 2024), means of row losses, ``spiegelhalter``, ``oe``,
+        ``eo`` and ``cis``.
         An object holds the settings below: ``Inversion(n_resamples=1999, rng=0)``, ``Triangle(...)``,
         ``Bootstrap("bca", n_resamples=9999, rng=0)``.
     n_resamples : int
