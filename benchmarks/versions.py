@@ -1,6 +1,6 @@
 """The library's own calls beside another version of it, turn by turn: has anything become slower?
 
-    python benchmarks/versions.py --base /path/to/other/checkout [--rounds 5] [--sizes 100 10000] [--only ece bs]
+    python benchmarks/versions.py --base /path/to/other/checkout [--sizes 100 10000] [--only ece bs] [--plain]
 
 Two processes, one for each version, answer the same call in turn; each answers with the least processor time of
 several repeats, and the ratio of a call is the median over the rounds. Calls: ``compute`` of every metric of both
@@ -38,12 +38,13 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=[*KINDS, "call"], help="kinds of calls")
     parser.add_argument("--limit", type=float, default=0.5, help="seconds; a call that takes longer is left out")
     parser.add_argument("--json", help="where the numbers go")
+    parser.add_argument("--plain", action="store_true", help="without numba")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.worker:
-        answer()
+        answer(asked.plain)
         return
-    this, base = Worker(ROOT), Worker(Path(asked.base))
+    this, base = Worker(ROOT, asked.plain), Worker(Path(asked.base), asked.plain)
     ids = [id for id in base.ask({"list": True})["ids"] if not asked.only or id in asked.only]
     known = set(this.ask({"list": True})["ids"])
     calls = [
@@ -52,6 +53,7 @@ def main() -> None:
     calls += [("call", name, n) for n in asked.sizes for name in WHOLE if not asked.only or name in asked.only]
     calls = [call for call in calls if call[0] in asked.kinds]
     found: dict[tuple[str, str, int], list[float]] = {}
+    seconds: dict[tuple[str, str, int], list[float]] = {}
     for turn in range(asked.rounds):
         for place, call in enumerate(calls, 1):
             job = {"kind": call[0], "id": call[1], "n": call[2], "limit": asked.limit}
@@ -59,13 +61,15 @@ def main() -> None:
             times = {worker is this: worker.ask(job).get("seconds") for worker in pair}
             if times[True] and times[False]:
                 found.setdefault(call, []).append(times[True] / times[False])
+                seconds.setdefault(call, []).append(times[True])
             if sys.stderr.isatty():
                 print(f"\rround {turn + 1}/{asked.rounds}, call {place}/{len(calls)} ", end="", file=sys.stderr)
     ratios = {call: statistics.median(values) for call, values in found.items()}
     show(ratios, len(calls))
     if asked.json:
-        rows = [{"kind": k, "id": i, "n": n, "ratio": round(r, 3)} for (k, i, n), r in ratios.items()]
-        Path(asked.json).write_text(json.dumps({"rounds": asked.rounds, "calls": rows}, indent=1))
+        rows = [{"kind": k, "id": i, "n": n, "ratio": round(r, 3), "seconds": min(seconds[k, i, n])}
+                for (k, i, n), r in ratios.items()]  # fmt: skip
+        Path(asked.json).write_text(json.dumps({"rounds": asked.rounds, "plain": asked.plain, "calls": rows}, indent=1))
 
 
 KINDS = (
@@ -77,6 +81,7 @@ MINUTES = [("lower_distance", 10_000)]
 WHOLE: dict[str, Callable[..., Any]] = {
     "evaluate": lambda cal, y, c: cal.evaluate(y, c),
     "evaluate with intervals and tests": lambda cal, y, c: cal.evaluate(y, c, intervals=True, tests=True, rng=0),
+    "report": lambda cal, y, c: cal.report(y, c).to_html(),
     "compare bs": lambda cal, y, c: cal.compare("bs", y, c, c**1.1, rng=0),
     "compare ece": lambda cal, y, c: cal.compare("ece", y, c, c**1.1, rng=0),
     "verdict": lambda cal, y, c: cal.verdict("ece<0.05", y, c, rng=0),
@@ -110,10 +115,10 @@ def show(ratios: dict[tuple[str, str, int], float], asked: int) -> None:
 class Worker:
     """One version in a process of its own; answers one line for each line."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, plain: bool) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--worker"], env=environment, text=True,
+            [sys.executable, __file__, "--worker", *(["--plain"] if plain else [])], env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
@@ -126,9 +131,12 @@ class Worker:
         return found
 
 
-def answer() -> None:
+def answer(plain: bool) -> None:
     """Answer jobs from standard input until it ends."""
     import warnings
+
+    if plain:
+        sys.modules["numba"] = None  # type: ignore[assignment]
 
     import numpy as np
 
@@ -137,7 +145,7 @@ def answer() -> None:
 
     warnings.simplefilter("ignore")
     # as in a process that has called every loop for some seconds; 0.2.0 knows the second name
-    compiled.FORCED, compiled._START = True, 0.0
+    compiled.FORCED, compiled._START = not plain, 0.0
     entries = {e.id: e for e in cal.catalogue.values() if e.family != "detection" and not e.needs}
     rng = np.random.default_rng(0)
     data: dict[int, Any] = {}

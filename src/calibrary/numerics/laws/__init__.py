@@ -244,11 +244,11 @@ def _exact(u: Array, n: Array, q: Array) -> Array:
     order = np.argsort(-steps, kind="stable")
     v, reached = v[order], reached[:, order]
     left = np.searchsorted(-steps[order], -np.arange(len(reached)), side="left")  # columns with more than k steps
-    count = np.zeros(v.shape)
+    count = np.zeros(v.shape, dtype=np.int16)
     for k in range(int(steps.max(initial=0))):
         m = int(left[k])
         count[:m] += v[:m] > reached[k, :m, None]
-    back = np.empty_like(count)
+    back = np.empty(v.shape)
     back[order] = np.minimum(count, n[order][:, None])
     return np.where(turned, n - back.T, back.T)
 
