@@ -95,6 +95,11 @@ def names_of(package: str) -> list[str]:
     )
 
 
+def imported(names: Mapping[str, Any]) -> list[str]:
+    """The names that a package imports from its modules, from its ``globals()``: the names that it offers."""
+    return sorted(n for n, value in names.items() if not (n.startswith("_") or isinstance(value, ModuleType)))
+
+
 def front(package: str, names: Collection[str]) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package with these public names: their modules are imported when first used."""
     old = old_names(package)

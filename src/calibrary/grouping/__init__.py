@@ -4,8 +4,7 @@
 with their weights, mean confidences and mean labels.
 """
 
-from __future__ import annotations
-
+from calibrary.base.moved import imported as _imported
 from calibrary.grouping.adaptive import BlockPAVA, MeanSplit, MonotonicSweep
 from calibrary.grouping.cross_validated import ROOFS, CrossValidated, bins_of_map, roof_of
 from calibrary.grouping.edges import (
@@ -26,40 +25,7 @@ from calibrary.grouping.segments import UserGroups
 from calibrary.grouping.soft import SoftBins
 from calibrary.grouping.windows import Windows, nearest_windows, sliding_windows
 
-__all__ = [
-    "ROOFS",
-    "BlockPAVA",
-    "CrossValidated",
-    "Edges",
-    "EqualArea",
-    "EqualMass",
-    "EqualWidth",
-    "Grouping",
-    "Groups",
-    "Intervals",
-    "MeanSplit",
-    "MonotonicSweep",
-    "PointsPerBin",
-    "ProximityCells",
-    "RandomIntervals",
-    "SimplexCells",
-    "SoftBins",
-    "UniqueValues",
-    "UserGroups",
-    "VectorGroups",
-    "Windows",
-    "absolute_sum",
-    "as_grouping",
-    "automatic_bins",
-    "bins_of_map",
-    "group",
-    "nearest_windows",
-    "norm_order",
-    "power_mean",
-    "power_means",
-    "roof_of",
-    "sliding_windows",
-]
+__all__ = _imported(globals())
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,7 @@ There are three types, which must not be confused. *Density* kernels integrate t
 densities on the interval and the simplex whose shape depends on their centre.
 """
 
-from __future__ import annotations
-
+from calibrary.base.moved import imported as _imported
 from calibrary.kernels.bandwidth import (
     CURVE_RULES,
     CV_GRID,
@@ -40,36 +39,7 @@ from calibrary.kernels.density import (
     safe_log,
 )
 
-__all__ = [
-    "CURVE_RULES",
-    "CV_GRID",
-    "KERNELS",
-    "LOO_GRID",
-    "PAIR_KERNELS",
-    "WEIGHT_TYPES",
-    "Kernel",
-    "PairShape",
-    "adaptive_bandwidth",
-    "beta_bandwidth",
-    "beta_log_kernel",
-    "checked_pair_kernel",
-    "copies",
-    "curve_bandwidth",
-    "cv_bandwidth",
-    "density_kernel",
-    "dirichlet_log_kernel",
-    "effective_size",
-    "first_smallest",
-    "median_bandwidth",
-    "mix_n_match_bandwidth",
-    "normal_bandwidth",
-    "pair_values",
-    "positive_width",
-    "reflected_gaussian",
-    "safe_log",
-    "smoothed_labels",
-    "spread",
-]
+__all__ = _imported(globals())
 
 
 def __dir__() -> list[str]:
