@@ -35,7 +35,7 @@ NAMES = {"oe": "oe_leave", "cis.slope": "slope", "citl": "citl", "cis.intercept"
 def compare(row, theirs, **close):
     close = close or CLOSE
     for ours, name in (
-        ("k", "k"), ("estimate", "estimate"), ("low", "low"), ("high", "high"), ("standard_error", "se_hk"),
+        ("k", "k"), ("value", "estimate"), ("low", "low"), ("high", "high"), ("standard_error", "se_hk"),
         ("tau2", "tau2"), ("i2", "i2"), ("q", "q"), ("q_pvalue", "q_pvalue"), ("hk_factor", "factor_q"),
         ("prediction_low", "prediction_low"), ("prediction_high", "prediction_high"),
     ):  # fmt: skip
