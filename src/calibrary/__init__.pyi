@@ -226,10 +226,10 @@ from calibrary.trial.pooled import LeaveOneOut as LeaveOneOut
 from calibrary.trial.pooled import Pooled as Pooled
 from calibrary.trial.pooled import PooledRow as PooledRow
 from calibrary.trial.pooled import pooled as pooled
+from calibrary.validation.corrections import Instability as Instability
+from calibrary.validation.corrections import ValidationCurve as ValidationCurve
 from calibrary.validation.result import Validation as Validation
 from calibrary.validation.result import ValidationRow as ValidationRow
-from calibrary.validation.shown import Instability as Instability
-from calibrary.validation.shown import ValidationCurve as ValidationCurve
 from calibrary.validation.tripod import TripodTable as TripodTable
 from calibrary.validation.verb import validate as validate
 

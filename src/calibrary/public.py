@@ -309,7 +309,7 @@ _TABLE = {
         0.4 trial.plan Plan
         0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow
         0.3 validation.result Validation ValidationRow
-        0.3 validation.shown Instability ValidationCurve
+        0.3 validation.corrections Instability ValidationCurve
         0.3 validation.tripod TripodTable
     """,
 }

@@ -23,33 +23,30 @@ from same import assert_same
 MODULES = json.loads((REFERENCE / "modules_0_2.json").read_text(encoding="utf-8"))
 #: Modules that were new in 0.3 and have moved since.
 SINCE_0_3 = {
-    "calibrary.cli.app_columns",
-    "calibrary.cli.monitor",
-    "calibrary.cli.shift",
-    "calibrary.cli.judge",
-    "calibrary.cli.logs",
-    "calibrary.scale.store_files",
-    "calibrary.scale.dialects",
-    "calibrary.base.plain", "calibrary.cli.arrow_sizes", "calibrary.cli.sources", "calibrary.data.replicate",
-    "calibrary.diagnostics.neighbors", "calibrary.inference.draw.fast", "calibrary.inference.draw.members",
-    "calibrary.inference.draw.population", "calibrary.inference.methods.units", "calibrary.inference.overall.drift",
-    "calibrary.inference.overall.imputed_table", "calibrary.inference.overall.many",
-    "calibrary.inference.overall.simultaneous", "calibrary.inference.verbs.band", "calibrary.inference.verbs.gate",
-    "calibrary.language.stream", "calibrary.lookup.curve_names", "calibrary.lookup.measured_coverage",
-    "calibrary.maps.cumulative_spline", "calibrary.maps.order_preserving", "calibrary.maps.prevalence",
-    "calibrary.metrics.bins.gap_forms", "calibrary.metrics.bins.neighbors",
-    "calibrary.metrics.cumulative.averaged_two_bin", "calibrary.metrics.cumulative.running_sums",
-    "calibrary.metrics.curve.neighbors", "calibrary.metrics.machinery.by", "calibrary.metrics.machinery.literature",
-    "calibrary.metrics.machinery.one_pass", "calibrary.metrics.machinery.table2", "calibrary.metrics.machinery.trust",
-    "calibrary.metrics.point.label_distributions", "calibrary.metrics.segments.fields",
-    "calibrary.metrics.segments.multicalibration", "calibrary.metrics.selective.abstention",
-    "calibrary.numerics.compiled.sliding", "calibrary.numerics.solve.polygons", "calibrary.numerics.splitmix",
-    "calibrary.numerics.sums.segment_sums", "calibrary.plots.centres", "calibrary.plots.layout",
-    "calibrary.recalibrate.inverse", "calibrary.reporting.acting", "calibrary.reporting.cells",
-    "calibrary.reporting.ensembles", "calibrary.reporting.first", "calibrary.reporting.language_models",
-    "calibrary.reporting.remedy", "calibrary.reporting.shifted", "calibrary.reporting.tripod",
-    "calibrary.secondorder.detector", "calibrary.secondorder.result", "calibrary.shift.assumption",
-    "calibrary.study.chance", "calibrary.validation.intervals",
+    "calibrary.base.plain", "calibrary.cli.app_columns", "calibrary.cli.arrow_sizes", "calibrary.cli.judge",
+    "calibrary.cli.logs", "calibrary.cli.monitor", "calibrary.cli.shift", "calibrary.cli.sources",
+    "calibrary.data.replicate", "calibrary.diagnostics.neighbors", "calibrary.inference.draw.fast",
+    "calibrary.inference.draw.members", "calibrary.inference.draw.population", "calibrary.inference.methods.units",
+    "calibrary.inference.overall.drift", "calibrary.inference.overall.imputed_table",
+    "calibrary.inference.overall.many", "calibrary.inference.overall.simultaneous",
+    "calibrary.inference.verbs.band", "calibrary.inference.verbs.gate", "calibrary.language.stream",
+    "calibrary.lookup.curve_names", "calibrary.lookup.measured_coverage", "calibrary.maps.cumulative_spline",
+    "calibrary.maps.order_preserving", "calibrary.maps.prevalence", "calibrary.metrics.bins.gap_forms",
+    "calibrary.metrics.bins.neighbors", "calibrary.metrics.cumulative.averaged_two_bin",
+    "calibrary.metrics.cumulative.running_sums", "calibrary.metrics.curve.neighbors",
+    "calibrary.metrics.machinery.by", "calibrary.metrics.machinery.literature",
+    "calibrary.metrics.machinery.one_pass", "calibrary.metrics.machinery.table2",
+    "calibrary.metrics.machinery.trust", "calibrary.metrics.point.label_distributions",
+    "calibrary.metrics.segments.fields", "calibrary.metrics.segments.multicalibration",
+    "calibrary.metrics.selective.abstention", "calibrary.numerics.compiled.sliding",
+    "calibrary.numerics.solve.polygons", "calibrary.numerics.splitmix", "calibrary.numerics.sums.segment_sums",
+    "calibrary.plots.centres", "calibrary.plots.layout", "calibrary.recalibrate.inverse",
+    "calibrary.reporting.acting", "calibrary.reporting.cells", "calibrary.reporting.ensembles",
+    "calibrary.reporting.first", "calibrary.reporting.language_models", "calibrary.reporting.remedy",
+    "calibrary.reporting.shifted", "calibrary.reporting.tripod", "calibrary.scale.dialects",
+    "calibrary.scale.store_files", "calibrary.secondorder.detector", "calibrary.secondorder.result",
+    "calibrary.shift.assumption", "calibrary.study.chance", "calibrary.validation.intervals",
+    "calibrary.validation.refits", "calibrary.validation.shown",
 }  # fmt: skip
 PICKLES = REFERENCE / "pickles_0_2"
 TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
@@ -99,6 +96,7 @@ def test_an_owner_of_old_names_has_the_new_ones_and_not_the_old(owner):
     functions = {**vars(cal.kernels), "d_ece_map": cal.d_ece_map, "verdict": cal.verdict, "validate": cal.validate}
     for name in ("plot_reliability", "plot_d_ece_map", "d_ece_map_data", "MapData", "recalibration_data"):
         functions[name] = getattr(cal.plots, name, None)  # without matplotlib there is none
+    [getattr(cal.results, name) for name in dir(cal.results)]
     cal.Report, cal.study.TemperatureSweep, cal.maps.CalibrationMap  # noqa: B018 (loads the classes)
     for old, new in OLD_NAMES[owner].items():
         if "." in owner:

@@ -87,10 +87,10 @@ _DECLARED = """
 Alternative AnytimeInterval Axis CalibrationDisplay ConfidenceInterval CorpData
 DecisionCurve DecisionData Discrimination DotData Ends
 Estimate GroupRow GroupingData HonestError HorizonGroup
-Inferred Instability IntervalEnds Inverted KeyNumber MetricAnswer MetricOption
+Inferred Instability Inverted KeyNumber MetricAnswer MetricOption
 MurphyDifference Part PeriodsData Range RatioInterval RecalibrationData ReliabilityData
 ReliabilityMapData RiskCoverageData Row SegmentsData SetCoverageData
-SmoothData Spread ThresholdDecision ValidationData ValidationRow VerdictAnswer
+SmoothData Spread ThresholdDecision ValidationData VerdictAnswer
 WatchedDay _Node
 """
 

@@ -22,7 +22,7 @@ from calibrary.inference.overall.decision import decide
 from calibrary.language.planning import sampled_plan
 from calibrary.question import Question
 from calibrary.reporting.sections import Asked, Context, made
-from calibrary.validation.refits import Tally
+from calibrary.validation.procedure import Tally
 from paths import ROOT
 from truths import KnownTruth, holds
 

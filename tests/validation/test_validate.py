@@ -74,7 +74,7 @@ def test_the_optimism_is_that_of_rms(like_r, ours, theirs, factor, error):
     expected = np.mean([values[3] for values in seeds])
     assert factor * row.optimism == pytest.approx(expected, abs=error)
     apparent = 2 * row.apparent - 1 if theirs == "Dxy" else row.apparent
-    corrected = 2 * row.corrected - 1 if theirs == "Dxy" else row.corrected
+    corrected = 2 * row.value - 1 if theirs == "Dxy" else row.value
     assert apparent == pytest.approx(seeds[0][0], abs=1e-8)
     assert corrected == pytest.approx(np.mean([values[4] for values in seeds]), abs=error)
 
@@ -83,7 +83,7 @@ def test_scikit_learn_s_logistic_regression_gives_the_same(like_r):
     found = cal.validate(LogisticRegression(C=np.inf, tol=1e-8), X, Y, metrics=["bs", "auroc"], n_resamples=20, rng=1)
     same = cal.validate(newton, X, Y, metrics=["bs", "auroc"], n_resamples=20, rng=1)
     for a, b in zip(found, same, strict=True):
-        assert (a.corrected, a.training, a.low) == pytest.approx((b.corrected, b.training, b.low), abs=1e-4)
+        assert (a.value, a.training, a.low) == pytest.approx((b.value, b.training, b.low), abs=1e-4)
 
 
 # -- literal definitions ------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_the_bootstrap_is_its_literal_definition(method):
     way = {"optimism": literal.optimism, "632": literal.point_632, "632+": literal.point_632_plus}[method]
     for name in names:
         expected = way(LITERAL[name], listed, XS.tolist(), YS.tolist(), drawn(8))
-        assert found[name].corrected == pytest.approx(expected, abs=1e-9), name
+        assert found[name].value == pytest.approx(expected, abs=1e-9), name
         assert found[name].optimism == pytest.approx(found[name].apparent - expected, abs=1e-9)
 
 
@@ -121,7 +121,7 @@ def test_cross_validation_is_its_literal_definition():
     ]
     for name, metric in metrics.items():
         expected = literal.cross_validation(metric, listed, XS.tolist(), YS.tolist(), splits)
-        assert found[name].corrected == pytest.approx(expected, abs=1e-9), name
+        assert found[name].value == pytest.approx(expected, abs=1e-9), name
         assert found[name].method == "cross-validation"
 
 
@@ -142,8 +142,8 @@ def test_noise_is_worth_nothing_to_632_plus():
         for m in ("632", "632+")
     )
     assert point.apparent > 0.7
-    assert abs(plus.corrected - 0.5) < abs(point.corrected - 0.5)
-    assert plus.corrected < 0.62
+    assert abs(plus.value - 0.5) < abs(point.value - 0.5)
+    assert plus.value < 0.62
 
 
 # -- what is drawn ------------------------------------------------------------------------------------
@@ -258,9 +258,9 @@ def test_what_is_held_out_is_marked_or_drawn():
     last = np.arange(300) >= 200
     found = cal.validate(newton, X, Y, method="holdout", holdout=last, metrics=["bs", "calibration slope"], rng=0)
     p = newton(X[~last], Y[~last])(X)
-    assert found["bs"].corrected == pytest.approx(cal.brier_score(Y[last], p[last]), abs=1e-12)
+    assert found["bs"].value == pytest.approx(cal.brier_score(Y[last], p[last]), abs=1e-12)
     assert found["bs"].apparent == pytest.approx(cal.brier_score(Y[~last], p[~last]), abs=1e-12)
-    assert found["bs"].low < found["bs"].corrected < found["bs"].high
+    assert found["bs"].low < found["bs"].value < found["bs"].high
     assert "100 rows held out" in found.sentence
     drawn_rows = Rows(Y, None, None).held_out(0.3, 0)
     assert len(drawn_rows) == 90
@@ -345,7 +345,7 @@ def test_failed_refits_are_counted_left_out_and_said():
     with pytest.warns(cal.CalibrationWarning, match=r"of 50 refits failed .* RuntimeError: no fit"):
         found = cal.validate(failing(0.2), XS, YS, metrics="bs", n_resamples=50, rng=0)
     assert found.n_failed == 19
-    assert np.isfinite(found["bs"].corrected)
+    assert np.isfinite(found["bs"].value)
     assert any("19 of 50 refits failed" in note for note in found.notes)
     with pytest.raises(ValueError, match=r"every one of 10 refits failed; the first: RuntimeError: no fit$"):
         cal.validate(failing(1.0), XS, YS, metrics="bs", n_resamples=10, rng=0)
@@ -448,4 +448,4 @@ def test_n_jobs_is_the_old_name_of_workers():
     asked = {"metrics": "bs", "method": "holdout", "rng": 0}
     with pytest.warns(DeprecationWarning, match="^n_jobs= of validate is an old name: use workers=$"):
         old = cal.validate(newton, XS, YS, n_jobs=-1, **asked)
-    assert old["bs"].corrected == cal.validate(newton, XS, YS, **asked)["bs"].corrected
+    assert old["bs"].value == cal.validate(newton, XS, YS, **asked)["bs"].value

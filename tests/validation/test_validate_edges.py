@@ -46,7 +46,7 @@ def test_a_model_that_changes_its_x_gets_copies(table, method):
     for copy in (True, False):
         model = make_pipeline(StandardScaler(copy=copy), plain())
         found.append(cal.validate(model, mine, Y, **options)["bs"])
-    assert (found[0].apparent, found[0].corrected) == pytest.approx((found[1].apparent, found[1].corrected), abs=1e-6)
+    assert (found[0].apparent, found[0].value) == pytest.approx((found[1].apparent, found[1].value), abs=1e-6)
     assert np.array_equal(np.asarray(mine), X)
 
 
@@ -191,7 +191,7 @@ def test_a_metric_without_a_corrected_value_is_said():
     options = FAST | {"method": "632", "n_resamples": 20}
     with pytest.warns(CalibrationWarning, match="Brier score has no corrected value, because it is undefined"):
         found = cal.validate(plain(), X, Y, units=Y, **options)
-    assert np.isnan(found["bs"].corrected)
+    assert np.isnan(found["bs"].value)
 
 
 # -- words -------------------------------------------------------------------------------------------

@@ -45,11 +45,11 @@ SCALES = {"oe": (np.log, np.exp), "auroc": (logit, lambda x: 1 / (1 + np.exp(-x)
 @pytest.mark.parametrize("metric", FAST["metrics"])
 def test_corrected_values_are_pooled_by_rubins_rules(found, each, metric):
     to, back = SCALES.get(metric, (lambda x: x, lambda x: x))
-    q, low, high = (to(np.array([getattr(one[metric], c) for one in each])) for c in ("corrected", "low", "high"))
+    q, low, high = (to(np.array([getattr(one[metric], c) for one in each])) for c in ("value", "low", "high"))
     row = found[metric]
-    assert row.corrected == pytest.approx(back(q.mean()), rel=1e-12)
+    assert row.value == pytest.approx(back(q.mean()), rel=1e-12)
     assert row.apparent == pytest.approx(back(to(np.array([one[metric].apparent for one in each])).mean()), rel=1e-12)
-    assert row.optimism == pytest.approx(row.apparent - row.corrected, abs=1e-15)
+    assert row.optimism == pytest.approx(row.apparent - row.value, abs=1e-15)
     between = q.var(ddof=1) * (1 + 1 / M)
     for end, sign, shown in ((low, -1, row.low), (high, 1, row.high)):
         total = np.mean(((end - q) / stats.norm.ppf(0.975)) ** 2) + between
@@ -61,11 +61,11 @@ def test_corrected_values_are_pooled_by_rubins_rules(found, each, metric):
 
 def test_lists_and_columns_of_numbers_give_the_same(found):
     listed = cal.validate(MODEL, TABLES, OUTCOME, imputations=True, **FAST)
-    assert [row.corrected for row in listed] == [row.corrected for row in found]
+    assert [row.value for row in listed] == [row.value for row in found]
     assert [row.low for row in listed] == [row.low for row in found]
     order = np.argsort(np.tile(np.arange(N), M), kind="stable")  # the data sets row by row, interleaved
     mixed = cal.validate(MODEL, STACKED.iloc[order], Y[order], imputations=IDS[order], **FAST)
-    assert [row.corrected for row in mixed] == pytest.approx([row.corrected for row in found], rel=1e-12)
+    assert [row.value for row in mixed] == pytest.approx([row.value for row in found], rel=1e-12)
 
 
 def test_curve_and_instability_are_those_of_all_data_sets(found, each):
@@ -104,10 +104,10 @@ def test_every_method_takes_imputations_with_units_and_weights(method, used):
     columns = {"units": np.tile(np.arange(N) // 2, M), "sample_weight": np.ones(N * M)}
     found = cal.validate(MODEL, STACKED, Y, imputations=IDS, **names, **columns)
     one = [
-        cal.validate(MODEL, t, OUTCOME, units=np.arange(N) // 2, sample_weight=np.ones(N), **names)["bs"].corrected
+        cal.validate(MODEL, t, OUTCOME, units=np.arange(N) // 2, sample_weight=np.ones(N), **names)["bs"].value
         for t in TABLES
     ]
-    assert found["bs"].corrected == pytest.approx(np.mean(one), rel=1e-12)
+    assert found["bs"].value == pytest.approx(np.mean(one), rel=1e-12)
     assert np.isfinite(found["bs"].low) == (method == "holdout")
 
 

@@ -82,7 +82,7 @@ def test_the_page_says_the_numbers_of_the_validation_and_escapes_the_model():
     assert "<script>alert" not in page
     assert found.sentence in page
     for row in found.table:
-        assert f">{number(row.corrected)}<" in page
+        assert f">{number(row.value)}<" in page
     few = cal.validate(newton, X, Y, metrics="bs", method="cv", folds=3, repeats=1, rng=0)
     assert "come from bootstrap refits of two classes, and there are none here" in cal.validation_page(few)
 
@@ -90,7 +90,7 @@ def test_the_page_says_the_numbers_of_the_validation_and_escapes_the_model():
 @pytest.mark.parametrize("estimator", table()["estimator"][""].values)
 def test_every_estimator_has_probabilities(estimator):
     found = cal.validate(model_named(estimator, 0), XS, YS, metrics="bs", n_resamples=2, rng=0)
-    assert 0 < found["bs"].corrected < 1
+    assert 0 < found["bs"].value < 1
 
 
 @pytest.mark.parametrize(
@@ -142,4 +142,4 @@ def test_the_examples_run():
     spec.loader.exec_module(example)
     survival, boosted = example.within_two_years(4), example.boosted(25)
     assert survival["oe"].apparent == pytest.approx(1.0, abs=1e-3)
-    assert boosted["auroc"].corrected < boosted["auroc"].apparent
+    assert boosted["auroc"].value < boosted["auroc"].apparent

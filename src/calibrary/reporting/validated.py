@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,7 +90,7 @@ def validated(found: Validation) -> Section:
     parts = [_numbers(found), *_refitted(found, (0.5,))]
     sentences = (found.sentence, *found.notes, *(sentence for part in parts for sentence in part.sentences))
     tables, figures = (tuple(x for part in parts for x in getattr(part, kind)) for kind in ("tables", "figures"))
-    rows = [asdict(row) for row in found.table]
+    rows = [row.to_dict() for row in found.table]
     data = {"model": found.model, "method": found.how, "rows": found.size, "metrics": rows}
     return Section("validation", "Validation of the model", sentences, tables, figures, data)
 

@@ -6,8 +6,8 @@ rows), and shows how much the predictions change from refit to refit.
 
 from __future__ import annotations
 
+from calibrary.validation.corrections import Instability, ValidationCurve
 from calibrary.validation.result import Validation, ValidationRow
-from calibrary.validation.shown import Instability, ValidationCurve
 from calibrary.validation.verb import validate
 
 __all__ = ["Instability", "Validation", "ValidationCurve", "ValidationRow", "validate"]

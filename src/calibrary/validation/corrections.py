@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
 
+from calibrary.base.claims import Sentence, measured
+from calibrary.base.errors import RefusedError
+from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import alpha_of, means, quantiles
+from calibrary.inference.result import ConfidenceInterval
 
 #: The probability that a row is in a bootstrap sample: 1 - 1/e.
 IN_SAMPLE = 1.0 - np.exp(-1.0)
@@ -73,18 +78,13 @@ def logistic_emax(intercept: float, slope: float) -> float:
     return float(np.abs(grid - expit(intercept + slope * logit(grid))).max())
 
 
-class IntervalEnds(NamedTuple):
-    """The ends of one interval for each value; NaN if there is none."""
-
-    low: Array
-    high: Array
+def no_ends(n: int) -> ConfidenceInterval:
+    return ConfidenceInterval(np.full(n, np.nan), np.full(n, np.nan))
 
 
-def no_ends(n: int) -> IntervalEnds:
-    return IntervalEnds(np.full(n, np.nan), np.full(n, np.nan))
-
-
-def of_errors(apparent: Array, training: Array, test: Array, level: float, laws: Sequence[str] = ()) -> IntervalEnds:
+def of_errors(
+    apparent: Array, training: Array, test: Array, level: float, laws: Sequence[str] = ()
+) -> ConfidenceInterval:
     r"""The interval of the value on new rows, from the errors of the refits' apparent values.
 
     The error of a refit's apparent value is its difference from the refit's value on the original rows. It estimates
@@ -104,7 +104,7 @@ def of_errors(apparent: Array, training: Array, test: Array, level: float, laws:
         for law, own, mine, other in zip(laws, apparent, training.T, test.T, strict=True)
     ]
     ends = np.array(found).reshape(-1, 2)
-    return IntervalEnds(ends[:, 0], ends[:, 1])
+    return ConfidenceInterval(ends[:, 0], ends[:, 1])
 
 
 def _plain(apparent: float, training: Array, test: Array, tail: float) -> tuple[float, float]:
@@ -153,7 +153,7 @@ def _tails(errors: Array, tail: float) -> Array:
     return quantiles(known, [rank, 1.0 - rank])
 
 
-def shifted(apparent: Array, training: Array, test: Array, level: float) -> IntervalEnds:
+def shifted(apparent: Array, training: Array, test: Array, level: float) -> ConfidenceInterval:
     """The interval of Noma and others: that of the apparent value, shifted by the optimism.
 
     Its width is 0 if the apparent values are constant, such as the slope of a maximum likelihood fit.
@@ -161,4 +161,73 @@ def shifted(apparent: Array, training: Array, test: Array, level: float) -> Inte
     tail = alpha_of(level) / 2.0
     move = means(training - test)
     ends = np.array([quantiles(column, [tail, 1.0 - tail]) for column in training.T]).reshape(-1, 2)
-    return IntervalEnds(ends[:, 0] - move, ends[:, 1] - move)
+    return ConfidenceInterval(ends[:, 0] - move, ends[:, 1] - move)
+
+
+# -- summaries of all refits -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ValidationCurve:
+    """The calibration curve of the model, and corrected for optimism, on a grid of predicted probabilities.
+
+    Attributes
+    ----------
+    grid : predicted probabilities
+    apparent, corrected : frequency of the event at the grid, on the model's own rows and corrected
+    optimism : their difference
+    refits : the curve of every refit on the original rows, one per row; NaN outside its range of predictions
+    """
+
+    grid: Array
+    apparent: Array
+    optimism: Array
+    corrected: Array
+    refits: Array = field(repr=False)
+
+    @property
+    def mean_absolute_error(self) -> float:
+        """The mean distance between the corrected curve and the diagonal, over the grid."""
+        return float(np.nanmean(np.abs(self.corrected - self.grid)))
+
+
+@dataclass(frozen=True)
+class Instability:
+    """How much the predictions of the same rows change if the model is fitted to other samples of the same population.
+
+    Attributes
+    ----------
+    apparent : the model's prediction for each row
+    predictions : the predictions of the refits, one refit per row
+    by_row : mean absolute difference between refits and model, for each row
+    overall : the mean of ``by_row``
+    low, high : limits that contain 95% of the refits' predictions, for each row
+    """
+
+    apparent: Array
+    predictions: Array = field(repr=False)
+    by_row: Array
+    overall: float
+    low: Array
+    high: Array
+
+    def changed(self, threshold: float) -> Array:
+        """For each row, the share of refits that put it on the other side of a threshold.
+
+        A saved file stores the refits' predictions for some rows only; for other rows the share is NaN.
+        """
+        if not (isinstance(threshold, int | float | np.number) and 0.0 <= threshold <= 1.0):
+            raise RefusedError(f"threshold={threshold!r} must be a probability: a number from 0 to 1")
+        share: Array = ((self.predictions >= threshold) != (self.apparent >= threshold)).mean(axis=0)
+        return np.where(np.isnan(self.predictions).all(axis=0), np.nan, share)
+
+    def sentence_at(self, threshold: float) -> Sentence:
+        """The share of rows that refits put on the other side of a threshold, in words."""
+        share = self.changed(threshold)
+        share = share[~np.isnan(share)]
+        changed, often = float(share.mean()), float((share > 0.1).mean())
+        text = (
+            f"At the threshold {number(threshold)}, a refit puts {percent(changed)} of the rows on the other side; "
+            f"{percent(often)} of the rows change sides in more than 10% of the refits."
+        )
+        return Sentence(text, measured(text, changed=changed, often=often))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from calibrary.base.files import write_atomically
 from calibrary.base.numbers import as_plain
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
 from calibrary.data.checks import Array
-from calibrary.validation.shown import Instability, ValidationCurve
+from calibrary.validation.corrections import Instability, ValidationCurve
 
 FORMAT = "calibrary validation"
 VERSION = 1
@@ -28,7 +28,7 @@ _NUMBERS, _LINES = tuple[float, ...], tuple[tuple[float, ...], ...]
 def as_dict(found: Any) -> dict[str, Any]:
     """The validation as plain text, numbers and lists."""
     plain = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in _NOT_SAVED}
-    plain |= {"table": [asdict(row) for row in found.table], "format": FORMAT, "version": VERSION}
+    plain |= {"table": [row.to_dict() for row in found.table], "format": FORMAT, "version": VERSION}
     if found.unstable:
         plain |= {"curve": _arrays(found.curve), "instability": _thinned(found.instability)}
     return {name: as_plain(value, finite=True) for name, value in plain.items()}

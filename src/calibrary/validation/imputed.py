@@ -16,10 +16,10 @@ from calibrary.data.identity import refuse_misaligned
 from calibrary.inference.methods.scales import poolable, scale_of
 from calibrary.inference.verbs.imputed import check_sizes, rubin
 from calibrary.lookup import catalogue
+from calibrary.validation.corrections import Instability, ValidationCurve
 from calibrary.validation.measures import USUAL
 from calibrary.validation.procedure import as_rows, count_of, rows_of
 from calibrary.validation.result import EMAX_LOGISTIC, Validation, ValidationRow, table_rows
-from calibrary.validation.shown import Instability, ValidationCurve
 
 #: Corrected frequencies are kept this far from 0 and 1, where the log odds are infinite.
 _LEAST = 1e-6
@@ -109,16 +109,16 @@ def _pooled(rows: Sequence[ValidationRow], whole: Validation) -> ValidationRow:
             found: Array = scale.to(np.array([getattr(row, column) for row in rows]))
         return found
 
-    corrected = on_scale("corrected")
+    corrected = on_scale("value")
     bad = np.flatnonzero(~np.isfinite(corrected))
     if len(bad):
-        value = rows[bad[0]].corrected
+        value = rows[bad[0]].value
         raise RefusedError(
             f"imputations: {key} cannot be pooled, because in data set {bad[0] + 1} of {len(rows)} its corrected value "
             f"is {value:g}"
         )
     apparent, training, test, middle = (
-        float(scale.back(on_scale(name).mean())) for name in ("apparent", "training", "test", "corrected")
+        float(scale.back(on_scale(name).mean())) for name in ("apparent", "training", "test", "value")
     )
     z = float(scipy.special.ndtri(0.5 + whole.confidence_level / 2.0))
     ends = []
@@ -128,7 +128,7 @@ def _pooled(rows: Sequence[ValidationRow], whole: Validation) -> ValidationRow:
         half = float(scipy.special.stdtrit(found.df, 0.5 + whole.confidence_level / 2.0)) * found.standard_error
         ends.append(float(scale.back(found.estimate_on_scale + sign * half)) if math.isfinite(half) else math.nan)
     return replace(
-        rows[0], apparent=apparent, training=training, test=test, optimism=apparent - middle, corrected=middle,
+        rows[0], apparent=apparent, training=training, test=test, optimism=apparent - middle, value=middle,
         low=ends[0], high=ends[1],
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means, quantiles
+from calibrary.inference.result import Estimate
 from calibrary.lookup import catalogue
 from calibrary.maps.loess import Lowess
 from calibrary.validation import file
-from calibrary.validation.corrections import logistic_emax
+from calibrary.validation.corrections import Instability, ValidationCurve, logistic_emax
 from calibrary.validation.measures import SPOKEN
-from calibrary.validation.shown import Instability, ValidationCurve
 from calibrary.validation.tripod import TripodTable
 
 #: The number of points of the curve.
@@ -39,30 +39,32 @@ IMPUTED = (
 )
 
 
+_COLUMNS = ("metric", "method", "apparent", "training", "test", "optimism", "corrected", "low", "high", "name")
+
+
 @dataclass(frozen=True)
-class ValidationRow:
-    """One value of a validation.
+class ValidationRow(Estimate):
+    """The estimated value of one metric on new rows, with its interval if there is one, and the method of correction.
 
     Attributes
     ----------
-    metric, method : the metric's id, and the method of correction
+    metric : the metric's id
     apparent : the value on the rows to which the model was fitted
     training, test : means over the refits, on their own rows and on other rows
-    optimism, corrected : the estimated difference between own and new rows; the estimated value on new rows
-    low, high : interval of the value on new rows; NaN if there is none
+    optimism : the estimated difference between own and new rows
     name : the metric's name in a sentence
     """
 
-    metric: str
-    method: str
-    apparent: float
-    training: float
-    test: float
-    optimism: float
-    corrected: float
-    low: float = math.nan
-    high: float = math.nan
+    metric: str = ""
+    apparent: float = math.nan
+    training: float = math.nan
+    test: float = math.nan
+    optimism: float = math.nan
     name: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of a table or a file; the value on new rows is "corrected" there."""
+        return {name: getattr(self, "value" if name == "corrected" else name) for name in _COLUMNS}
 
     @property
     def title(self) -> str:
@@ -79,11 +81,11 @@ def table_rows(rows: list[ValidationRow]) -> tuple[ValidationRow, ...]:
     if slope is None or intercept is None or slope.method != intercept.method:
         return tuple(rows)
     apparent, corrected = (
-        logistic_emax(getattr(intercept, column), getattr(slope, column)) for column in ("apparent", "corrected")
+        logistic_emax(getattr(intercept, column), getattr(slope, column)) for column in ("apparent", "value")
     )
     last = ValidationRow(
-        EMAX_LOGISTIC, "from intercept and slope", apparent, math.nan, math.nan, apparent - corrected, corrected,
-        name="largest error of the logistic recalibration",
+        corrected, method="from intercept and slope", metric=EMAX_LOGISTIC, apparent=apparent,
+        optimism=apparent - corrected, name="largest error of the logistic recalibration",
     )  # fmt: skip
     return (*rows, last)
 
@@ -158,7 +160,7 @@ class Validation:
         """A pandas DataFrame with one row for each value."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(row) for row in self.table])
+        return pd.DataFrame([row.to_dict() for row in self.table])
 
     # -- results of the refits ---------------------------------------------------------------------
 
@@ -221,7 +223,7 @@ class Validation:
     def sentence(self) -> Sentence:
         """The result in words."""
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
-        parts = [f"the {row.name} is {number(row.corrected)} ({self._beside(row)})" for row in shown]
+        parts = [f"the {row.name} is {number(row.value)} ({self._beside(row)})" for row in shown]
         words = f"{_first(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
         if len(self.classes) == 2 and self.classes not in (("0", "1"), ("False", "True")):
             words += f" The event is class {in_sentence(self.classes[1])}."
@@ -272,7 +274,7 @@ class Validation:
         """The items of the TRIPOD+AI checklist that this validation answers; the others are "not given"."""
         rarest = min(self.n_of_class)
         shown = "; ".join(
-            f"{row.name} {with_interval(row.corrected, row.low, row.high)}, apparent {number(row.apparent)}"
+            f"{row.name} {with_interval(row.value, row.low, row.high)}, apparent {number(row.apparent)}"
             for row in self.table
         )
         per = "" if not self.n_features else f"; {rarest / self.n_features:.1f} rows of the rarest class per predictor"
@@ -316,7 +318,7 @@ class Validation:
         body = [
             [row.title, row.method]
             + ["" if math.isnan(x) else number(x) for x in (row.apparent, row.training, row.test)]
-            + [number(row.optimism), number(row.corrected), ends(row.low, row.high)]
+            + [number(row.optimism), number(row.value), ends(row.low, row.high)]
             for row in self.table
         ]
         return head, body

@@ -17,14 +17,16 @@ from calibrary.data.checks import Array, Indices, as_array, checked_weights, mis
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
+from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.draw import generator
 from calibrary.validation import corrections
-from calibrary.validation.corrections import Corrected, IntervalEnds, no_ends, of_errors
+from calibrary.validation.corrections import Corrected, no_ends, of_errors
 from calibrary.validation.imputed import data_sets, poolable_metrics, pooled_validation
 from calibrary.validation.measures import Measured, Measures, chosen
 from calibrary.validation.procedure import (
     Procedure,
+    Runner,
     as_rows,
     count_of,
     features_of,
@@ -33,7 +35,6 @@ from calibrary.validation.procedure import (
     same_values,
     with_type,
 )
-from calibrary.validation.refits import Runner
 from calibrary.validation.resamples import Rows, say_few_units
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
@@ -134,7 +135,7 @@ def validate(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> found = cal.validate(GaussianNB(), X, y, metrics=["bs", "auroc"], n_resamples=20, rng=0)
-    >>> round(found["bs"].apparent, 3), found["bs"].corrected > found["bs"].apparent
+    >>> round(found["bs"].apparent, 3), found["bs"].value > found["bs"].apparent
     (0.054, True)
     """
     one_of("method", method, METHODS)
@@ -340,7 +341,7 @@ class _Study:
 
     def _summed(
         self, measures: Measures, method: str, apparent: Array, training: Array, test: Array
-    ) -> tuple[Corrected, IntervalEnds]:
+    ) -> tuple[Corrected, ConfidenceInterval]:
         if method == "optimism":
             found = corrections.optimism(apparent, training, test)
             return found, of_errors(apparent, training, test, self.level, measures.laws)
@@ -380,7 +381,7 @@ _WORDS = {
 
 
 def _rows(
-    measures: Measures, method: str, apparent: Array, found: Corrected, ends: IntervalEnds
+    measures: Measures, method: str, apparent: Array, found: Corrected, ends: ConfidenceInterval
 ) -> list[ValidationRow]:
     gone = [_spoken(name) for name, x in zip(measures.names, found.corrected, strict=True) if np.isnan(x)]
     if gone:
@@ -390,8 +391,19 @@ def _rows(
         )
     columns = np.column_stack([apparent, *found, ends.low, ends.high])
     return [
-        ValidationRow(name.key, method, own, training, test, optimism, corrected, low, high, _spoken(name))
-        for name, (own, training, test, optimism, corrected, low, high) in zip(
+        ValidationRow(
+            value,
+            low,
+            high,
+            method=method,
+            metric=name.key,
+            apparent=own,
+            training=training,
+            test=test,
+            optimism=optimism,
+            name=_spoken(name),
+        )
+        for name, (own, training, test, optimism, value, low, high) in zip(
             measures.names, columns.tolist(), strict=True
         )
     ]
@@ -431,7 +443,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
             )  # fmt: skip
             low[j], high[j] = found.low, found.high
     found_columns = Corrected(apparent, test, apparent - test, test)
-    rows = _rows(measures, _WORDS["holdout"], apparent, found_columns, IntervalEnds(low, high))
+    rows = _rows(measures, _WORDS["holdout"], apparent, found_columns, ConfidenceInterval(low, high))
     return Validation(
         table=table_rows(rows),
         method="holdout",
