@@ -197,6 +197,14 @@ def _in_a_corner(view: Predictions, some: float, many: float) -> bool:
     return near >= _NEARLY_ALL and apart >= np.log(_RATIO)
 
 
+def part_of(values: Array) -> Axis:
+    """From the nearer end of 0 to 1 to the last of these probabilities, if that is a narrow part; else all of it."""
+    low, high = float(values.min(initial=1.0)), float(values.max(initial=0.0))
+    if high <= _NARROW:
+        return Axis("zoomed", 0.0, high) if high > 0.0 else WHOLE
+    return Axis("zoomed", low, 1.0) if 1.0 - low <= _NARROW and low < 1.0 else WHOLE
+
+
 def event_bins(view: Predictions, n_bins: int | None = None) -> Groups:
     """Bins with equally many expected events (or non-events, where those are rare)."""
     return group(view, edges=event_edges(view, n_bins or automatic_bins(view.c, view.w)))
@@ -208,19 +216,19 @@ def event_bins(view: Predictions, n_bins: int | None = None) -> Groups:
 def square(ax: Any, colors: style.Palette, axis: Axis, x: str, y: str) -> None:
     """Equal axes with the dashed diagonal of perfect calibration."""
     style.unit_square(ax, colors, x, y)
-    if axis.whole:
-        return
-    if axis.kind == "log odds":
-        for set_scale in (ax.set_xscale, ax.set_yscale):
-            set_scale("logit", nonpositive="clip")
-    at, text = _labels(ax, axis)
-    ends = axis.low, axis.high
-    if axis.kind == "zoomed":
-        room = 0.02 * (axis.high - axis.low)
-        ends = axis.low - room, axis.high + room
-    ax.set(xlim=ends, ylim=ends)
-    ax.set_xticks(at, text)
-    ax.set_yticks(at, text)
+    if not axis.whole:
+        along(ax, axis, "xy")
+
+
+def along(ax: Any, axis: Axis, sides: str = "x") -> None:
+    """The sides of a diagram that are on this axis."""
+    labels = _labels(ax, axis)  # before the limits change the size of a square
+    room = 0.0 if axis.kind == "log odds" else 0.02 * (axis.high - axis.low)
+    for side in sides:
+        if axis.kind == "log odds":
+            getattr(ax, f"set_{side}scale")("logit", nonpositive="clip")
+        getattr(ax, f"set_{side}lim")(axis.low - room, axis.high + room)
+        getattr(ax, f"set_{side}ticks")(*labels)
     ax.minorticks_off()
 
 

@@ -16,13 +16,15 @@ from calibrary.maps.isotonic import pooled_frequencies
 from calibrary.metrics.curve.distance import honest_bounds
 from calibrary.numerics.runs import run_starts
 from calibrary.plots import style
-from calibrary.plots.axis import WHOLE, Axis, axis_of, square
+from calibrary.plots.axis import WHOLE, Axis, along, axis_of, square
 from calibrary.plots.data import ConfidenceCells, FigureData, axis_names, binary_view, cells, direction, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import series, tooltips
 
 #: The fit in the legend.
 _FIT = "isotonic fit"
+#: The diagram of the bias shows this part of the band whole.
+_MOST = 0.95
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,6 @@ def _band(some: ConfidenceCells, truth: Array, draws: int, level: float, rng: An
 
 def _adjust(options: dict[str, Any], drawing: dict[str, Any]) -> None:
     one_of("diagram", drawing.get("diagram", "reliability"), ("reliability", "bias"))
-    if drawing.get("diagram") == "bias":
-        options.setdefault("axis", "probability")
 
 
 def _size(data: CorpData, diagram: str = "reliability") -> tuple[float, float]:
@@ -129,24 +129,27 @@ def plot_corp(ax: Any, look: style.Look, data: CorpData, *, diagram: str = "reli
     bias = diagram == "bias"
     if bias:
         ax.axhline(0, color=look.gray, lw=1, ls=style.DASHED, zorder=1)
-        ax.set(xlim=(-0.02, 1.02), xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
+        along(ax, data.axis)
+        ax.set(xlabel=axis_names(data.lens)[0], ylabel="Observed minus predicted")
     else:
         square(ax, look, data.axis, *axis_names(data.lens))
     _draw_band(ax, look, data, bias)
     with series(ax, _FIT):
         _draw_fit(ax, look, data, bias)
     _histogram(ax, look, data)
-    if bias:  # room for the histogram below what is drawn
-        low, high = ax.get_ylim()
-        ax.set_ylim(low - 0.14 * (high - low), high)
+    if bias:  # room for the histogram below the fit and most of the band, which is wide where there are few cases
+        off, bands = data.fit - data.score, (data.low - data.score, data.high - data.score)
+        low = min(float(off.min()), float(np.quantile(bands[0], 1.0 - _MOST)))
+        high = max(float(off.max()), float(np.quantile(bands[1], _MOST)))
+        ax.set_ylim(low - 0.2 * (high - low), high + 0.05 * (high - low))
     side = "Above" if data.weight @ (data.fit - data.score) > 0.0 else "Below"  # as the neighbours on a page
     return Said(
         "Bias by isotonic regression" if bias else "CORP reliability diagram",
         f"Brier score {number(data.brier)} = miscalibration {number(data.miscalibration)} (MCB) - discrimination "
         f"{number(data.discrimination)} (DSC) + uncertainty {number(data.uncertainty)} (UNC) · "
-        + facts(data.n, data.lens, "" if bias else data.axis.said),
+        + facts(data.n, data.lens, data.axis.said),
         f"{_about(data)} {'' if bias else direction(data.lens, side) + ' '}Bottom: where the predictions lie.",
-        legend="upper right" if bias else "upper left",
+        legend="above" if bias else "upper left",
     )
 
 
@@ -175,11 +178,11 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
             _draw_steps(ax, look, data, bias)
         return
     at = style.corners(data.low, 500)
-    base = data.score[at] if bias else 0.0
+    low, high = ((end - data.score if bias else data.axis.near(end))[at] for end in (data.low, data.high))
     ax.fill_between(
         data.axis.near(data.score[at]),
-        data.axis.near(data.low[at]) - base,
-        data.axis.near(data.high[at]) - base,
+        low,
+        high,
         color=look.gray,
         alpha=0.25,
         lw=0,
@@ -193,8 +196,8 @@ def _draw_steps(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     lower, upper = np.append(0.0, data.low), np.append(data.high, 1.0)
     new = np.append(True, (np.diff(lower) != 0) | (np.diff(upper) != 0))  # pieces at which the bound changes
     x = np.column_stack([at[:-1][new], np.append(at[:-1][new][1:], at[-1])]).ravel()
-    base = x if bias else 0.0
-    low, high = (data.axis.near(np.repeat(end[new], 2)) - base for end in (lower, upper))
+    ends = (np.repeat(end[new], 2) for end in (lower, upper))
+    low, high = (end - x if bias else data.axis.near(end) for end in ends)
     ax.fill_between(x, low, high, color=look.gray, alpha=0.2, lw=0, label=_band_name(data))
     for edge in (low, high):
         ax.plot(x, edge, color=look.gray, lw=0.8, alpha=0.8, zorder=2)

@@ -17,7 +17,7 @@ from calibrary.diagnostics.decisions import checked_thresholds, decision_curve, 
 from calibrary.inference.draw.bands import on_labels
 from calibrary.metrics.decision.cost import Regret, cost_curve, cost_of
 from calibrary.plots import style
-from calibrary.plots.axis import axis_of
+from calibrary.plots.axis import along, axis_of, part_of
 from calibrary.plots.data import FigureData, binary_view, cells, each_model, facts
 from calibrary.plots.frame import Said, drawn
 from calibrary.plots.pointed import tooltips
@@ -385,6 +385,10 @@ def plot_murphy(
         ax.plot(t, cost, color=look.gray, lw=1.1, ls=style.DASHED, label=label, zorder=1)
     highest = max([share * (1.0 - share) if share >= 0.0 else 0.0, *(float(d.cost.max()) for d in made.values())])
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * max(highest, 1e-9)), xlabel="Threshold", ylabel="Mean elementary score")
+    stated = np.concatenate([data.threshold for data in made.values()])
+    axis = part_of(stated[(stated > 0.0) & (stated < 1.0)])
+    if not axis.whole:
+        along(ax, axis)
     below = None if gap is None else _difference_panel(ax, look, gap, list(made))
     first = next(iter(made.values()))
     return style.finish(
@@ -394,6 +398,7 @@ def plot_murphy(
         facts(first.n, first.lens, "twice the area under a line is its Brier score"),
         "The cost of acting above each threshold, misses weighing 1 - t and false alarms t. Lower is better; lower "
         "everywhere is better in every proper score. Dashed: the share of the event predicted for every case."
+        + (" The threshold is drawn where there are predictions." if not axis.whole else "")
         + ("" if gap is None else f" Below: the difference with its pointwise {gap.level:.0%} interval."),
         caption=caption,
         legend="above",

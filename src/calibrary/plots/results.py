@@ -227,9 +227,9 @@ def plot_null(ax: Any, look: style.Look, data: NullData) -> Said:
     ax.axvline(data.observed, color=look.gap, lw=2.2, label=f"observed {data.observed:.4g}")
     ax.set(xlabel=data.name[:1].upper() + data.name[1:], ylabel="Draws")
     return Said(
-        f"{data.metric}: observed value and null distribution",
-        f"{pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · {len(data.values):,} draws of labels "
-        "from the predictions",
+        "Observed value and null distribution",
+        f"{data.name} ({data.metric}) · {pvalue(data.pvalue, len(data.values))} · N = {data.n:,.0f} · "
+        f"{len(data.values):,} draws of labels from the predictions",
         "An observed value far outside the histogram is evidence against calibration.",
     )
 

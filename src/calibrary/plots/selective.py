@@ -113,12 +113,14 @@ def plot_risk_coverage(ax: Any, look: style.Look, data: RiskCoverageData, *, ban
     marked = len(data.coverage) <= _MARKS
     if marked:
         ax.plot(data.coverage, data.risk, "o", color=look.model, ms=4, zorder=4)
-        _thresholds(ax, look, data)
     _frame(ax, [data], band)
+    if marked:
+        _thresholds(ax, look, data)
     return Said(
         "Risk and coverage",
-        f"{facts(data.n, data.lens)} · AURC {data.aurc:.4f} · excess {data.e_aurc:.4f} · AUGRC "
-        f"{data.augrc:.4f} · AUROC of the confidence {data.auroc:.3f} · error rate {data.error:.3f}",
+        f"{facts(data.n, data.lens)} · area under the curve {data.aurc:.4f} (AURC), above the best order "
+        f"{data.e_aurc:.4f} · generalized area {data.augrc:.4f} (AUGRC) · AUROC of the confidence {data.auroc:.3f} · "
+        f"error rate {data.error:.3f}",
         "Lower is better: the answers given are more often right. The shaded area between the curve and the best order "
         f"is what a better ranking would save; pale: {data.level:.0%} interval of each risk by itself."
         + (" Dots: the least confidence that is answered." if marked else ""),
@@ -138,10 +140,10 @@ def _thresholds(ax: Any, look: style.Look, data: RiskCoverageData) -> None:
     """Label the marks that have room with their confidence threshold."""
     last = -0.05  # a mark at the left end has no room
     for at, risk, threshold in zip(data.coverage, data.risk, data.threshold, strict=True):
-        if at - last > 0.06:
-            ax.annotate(
-                f"{threshold:.3g}", (at, risk), xytext=(3, -9), textcoords="offset points", fontsize=7, color=look.ink,
-            )  # fmt: skip
+        if at - last > 0.11:
+            below = risk > 0.06 * ax.get_ylim()[1]  # a mark at the bottom has no room there
+            place = {"xytext": (3, -9 if below else 5), "textcoords": "offset points"}
+            ax.annotate(f"{threshold:.3g}", (at, risk), fontsize=7, color=look.ink, **place)
             last = float(at)
 
 
