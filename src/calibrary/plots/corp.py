@@ -141,7 +141,8 @@ def plot_corp(ax: Any, look: style.Look, data: CorpData, *, diagram: str = "reli
         off, bands = data.fit - data.score, (data.low - data.score, data.high - data.score)
         low = min(float(off.min()), float(np.quantile(bands[0], 1.0 - _MOST)))
         high = max(float(off.max()), float(np.quantile(bands[1], _MOST)))
-        ax.set_ylim(low - 0.2 * (high - low), high + 0.05 * (high - low))
+        room = high - low or 0.1
+        ax.set_ylim(low - 0.2 * room, high + 0.05 * room)
     side = "Above" if data.weight @ (data.fit - data.score) > 0.0 else "Below"  # as the neighbours on a page
     return Said(
         "Bias by isotonic regression" if bias else "CORP reliability diagram",
