@@ -218,7 +218,7 @@ from calibrary.shift.target import under_shift as under_shift
 from calibrary.trial.curves import ImputedCurve as ImputedCurve
 from calibrary.trial.curves import PooledCurve as PooledCurve
 from calibrary.trial.curves import imputed_curve as imputed_curve
-from calibrary.trial.one_stage import OneStage as OneStage
+from calibrary.trial.effects import OneStage as OneStage
 from calibrary.trial.plan import Plan as Plan
 from calibrary.trial.plan import plan as plan
 from calibrary.trial.pooled import CentreRow as CentreRow

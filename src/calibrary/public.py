@@ -305,7 +305,7 @@ _TABLE = {
         0.3 secondorder.verb EnsembleResult
         0.3 secondorder.spread EnsembleSpread
         0.4 trial.curves ImputedCurve PooledCurve
-        0.4 trial.one_stage OneStage
+        0.4 trial.effects OneStage
         0.4 trial.plan Plan
         0.4 trial.pooled CentreRow LeaveOneOut Pooled PooledRow
         0.3 validation.result Validation ValidationRow

@@ -94,7 +94,7 @@ from calibrary.shift.curve import ShiftCurve as ShiftCurve
 from calibrary.shift.target import ShiftResult as ShiftResult
 from calibrary.trial.curves import ImputedCurve as ImputedCurve
 from calibrary.trial.curves import PooledCurve as PooledCurve
-from calibrary.trial.one_stage import OneStage as OneStage
+from calibrary.trial.effects import OneStage as OneStage
 from calibrary.trial.plan import Plan as Plan
 from calibrary.trial.pooled import CentreRow as CentreRow
 from calibrary.trial.pooled import LeaveOneOut as LeaveOneOut

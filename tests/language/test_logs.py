@@ -14,7 +14,8 @@ import pytest
 
 import calibrary as cal
 from calibrary.cli.read import read_predictions
-from calibrary.language import packed, read_log, stream
+from calibrary.language import inspect_log as packed
+from calibrary.language import read_log, stream
 from calibrary.tables.json_files import JsonStream, UnreadableError
 from paths import ROOT
 

@@ -23,7 +23,7 @@ from calibrary.maps.isotonic import KeptIsotonic
 from calibrary.maps.vector import ClassWise
 from calibrary.numerics.laws import mean_absolute_deviation
 from calibrary.recalibrate import file
-from calibrary.recalibrate.fitted_rows import FittedRows
+from calibrary.recalibrate.fitted import FittedRows
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.scores import ece_and_null
 from golden import arrays, weights_of
@@ -98,7 +98,7 @@ def test_what_a_calibrated_model_reads_is_the_mean_over_redrawn_labels():
         ece, null = ece_and_null(checked, checked.probability, 15)
         assert ece == pytest.approx(cal.expected_calibration_error(y, p), rel=1e-12)
         drawn = cal.expected_by_chance("ece", None, p, n_resamples=2000, rng=0)
-        assert null == pytest.approx(drawn.mean, abs=4 * drawn.sd / math.sqrt(2000))
+        assert null == pytest.approx(drawn.expected_by_chance, abs=4 * drawn.sd / math.sqrt(2000))
 
 
 def test_temperature_with_class_biases_is_the_likelihood_optimum():

@@ -16,8 +16,7 @@ import calibrary as cal
 from calibrary.base.claims import RULES
 from calibrary.base.numbers import pvalue
 from calibrary.inference.draw.two_sets import TwoSets
-from calibrary.shift.density import DensityWeighting, folds
-from calibrary.shift.shares import LabelWeighting, likelihood_shares, on_simplex
+from calibrary.shift.shares import DensityWeighting, LabelWeighting, folds, likelihood_shares, on_simplex
 from calibrary.shift.target import _Distances
 from paths import ROOT
 from truths import KnownTruth, holds

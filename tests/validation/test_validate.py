@@ -19,7 +19,7 @@ from calibrary.base.saved import SavedFileError
 from calibrary.maps.loess import Lowess
 from calibrary.numerics.draw import generator
 from calibrary.validation import corrections
-from calibrary.validation.resamples import Rows
+from calibrary.validation.procedure import Rows
 from paths import REFERENCE
 
 RMS = json.loads((REFERENCE / "validate" / "rms.json").read_text())

@@ -16,8 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import calibrary as cal
 from calibrary.base.errors import CalibrationWarning, RefusedError
 from calibrary.validation.corrections import of_errors
-from calibrary.validation.procedure import same_values
-from calibrary.validation.resamples import Rows, say_few_units
+from calibrary.validation.procedure import Rows, same_values, say_few_units
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(3, 2, (300, 4))

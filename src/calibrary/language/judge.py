@@ -31,7 +31,7 @@ from calibrary.grouping.named import edges_among
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.result import UNKNOWN, Estimate
 from calibrary.inference.verbs.test import test
-from calibrary.language.ends import norm_ends, tail
+from calibrary.language.answers import norm_ends, tail
 from calibrary.language.labels import JudgedRows, judged_rows
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.declare import Entry

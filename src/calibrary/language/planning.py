@@ -12,8 +12,7 @@ from calibrary.base.errors import whole
 from calibrary.base.numbers import counted, percent
 from calibrary.inference.draw.resampling import check_draws
 from calibrary.inference.verbs.power import _confidences, _truth
-from calibrary.language.answers import Agreement
-from calibrary.language.ends import tail
+from calibrary.language.answers import Agreement, tail
 from calibrary.language.sampled import _Design, _statistics
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import redrawn_labels, seed_of

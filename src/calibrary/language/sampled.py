@@ -31,8 +31,7 @@ from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
 from calibrary.inference.draw.unit_law import UnitLaw
 from calibrary.inference.result import Estimate
-from calibrary.language.answers import Agreement, agreement, ordered
-from calibrary.language.ends import norm_ends, tail
+from calibrary.language.answers import Agreement, agreement, norm_ends, ordered, tail
 from calibrary.numerics.draw import Counts, redrawn_labels, redrawn_rows, redrawn_signs, seed_of
 
 #: Largest number of values in one batch of draws.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.maps.base import EPS
 from calibrary.maps.ends import half_end, inside
 from calibrary.maps.vector import ClassWise, fitted_copy
+from calibrary.numerics.draw import STEP, Hashes, finalized
 from calibrary.recalibrate.candidates import NEVER_CERTAIN, CandidateMap
 
 
@@ -86,3 +88,98 @@ def refuse_one_class(p: Predictions, rows: str) -> None:
     if len(p.y) and (p.y == p.y[0]).all():
         name = p.classes[int(p.y[0])]
         raise RefusedError(f"{rows} contain only class {name!r}: a map needs rows of at least two classes")
+
+
+# -- the rows to which a map was fitted --------------------------------------------------------------
+
+# A fingerprint of the rows to which a map was fitted, because a map must not be tested on the same rows.
+
+#: The number of stored hash values (the smallest ones), enough to recognise a part of the rows.
+_KEPT = 256
+#: The smallest share of distinct rows at which rows can be identified by their probabilities.
+_DISTINCT = 0.95
+#: The number and the share of known rows above which they are not a coincidence.
+_HITS, _SHARE = 8, 0.25
+
+
+def row_numbers(p: Array) -> Hashes:
+    """A 64-bit hash value of every row, equal for equal probabilities."""
+    columns = p[:, None] if p.ndim == 1 else p
+    bits = np.ascontiguousarray(columns + 0.0).view(np.uint64)  # adding 0.0 turns -0.0 into 0.0
+    mixed = np.zeros(len(p), dtype=np.uint64)
+    for column in bits.T:
+        mixed = finalized(mixed + STEP ^ column)
+    return mixed
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The fingerprint of fitted rows: their number, the sum of their hashes, and the smallest hashes.
+
+    There are no smallest hashes if rows repeat. A map that was not fitted to rows has an empty fingerprint.
+    """
+
+    n: int
+    total: int
+    smallest: tuple[int, ...]
+
+    @classmethod
+    def of(cls, p: Array) -> FittedRows:
+        """The fingerprint of these probabilities, in any order."""
+        numbers = row_numbers(p)
+        distinct = np.unique(numbers)
+        kept = distinct[:_KEPT] if len(distinct) >= _DISTINCT * len(numbers) else distinct[:0]
+        return cls(len(numbers), int(numbers.sum(dtype=np.uint64)), tuple(kept.tolist()))
+
+    def compare(self) -> FittedShare:
+        """An object that compares other rows with the fitted rows, a few at a time."""
+        return FittedShare(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain words and numbers."""
+        packed = np.array(self.smallest, dtype="<u8").tobytes()
+        return {"n": self.n, "total": f"{self.total:016x}", "smallest": base64.b64encode(packed).decode()}
+
+    @classmethod
+    def from_dict(cls, given: Any) -> FittedRows:
+        """The object from its dictionary; ValueError if that is invalid."""
+        try:
+            n, total, text = given["n"], int(given["total"], 16), given["smallest"]
+            kept = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefusedError("rows, the fingerprint of the fitted rows, is not readable") from error
+        if not isinstance(n, int) or n < 0 or not 0 <= total < 2**64 or (np.diff(kept.astype(object)) <= 0).any():
+            raise RefusedError("rows, the fingerprint of the fitted rows, has invalid numbers")
+        return cls(n, total, tuple(kept.tolist()))
+
+
+class FittedShare:
+    """The share of given rows to which the map was fitted."""
+
+    def __init__(self, fitted: FittedRows) -> None:
+        self.fitted = fitted
+        self.known = np.array(fitted.smallest, dtype=np.uint64)
+        self.n = self.total = self.near = self.hits = 0
+
+    def add(self, p: Array) -> FittedShare:
+        """Compare further rows."""
+        numbers = row_numbers(p)
+        self.n += len(numbers)
+        self.total = (self.total + int(numbers.sum(dtype=np.uint64))) % 2**64
+        if len(self.known):
+            # up to the largest stored hash value, all rows of the fit are known
+            near = numbers[numbers <= self.known[-1]]
+            self.near += len(near)
+            self.hits += int(np.isin(near, self.known).sum())
+        return self
+
+    @property
+    def share(self) -> float:
+        """The estimated share of rows to which the map was fitted; 0 if it may be a coincidence."""
+        if self.n == self.fitted.n and self.total == self.fitted.total:
+            return 1.0
+        share = self.hits / self.near if self.near else 0.0
+        return share if self.hits >= _HITS and share > _SHARE else 0.0
+
+
+Comparison = FittedShare  # its name in 0.2, which pickles and imports may have

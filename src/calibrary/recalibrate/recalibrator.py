@@ -25,8 +25,7 @@ from calibrary.maps.vector import ClassWise
 from calibrary.maps.venn_abers import VennAbersBounds
 from calibrary.recalibrate import file
 from calibrary.recalibrate.candidates import NAMES, candidate
-from calibrary.recalibrate.fitted import IDENTITY, FittedMap, end_of, fit_candidate, problem
-from calibrary.recalibrate.fitted_rows import FittedRows
+from calibrary.recalibrate.fitted import IDENTITY, FittedMap, FittedRows, end_of, fit_candidate, problem
 from calibrary.recalibrate.folds import fold_numbers
 from calibrary.recalibrate.gain import Before, recalibration_gain
 from calibrary.recalibrate.inputs import class_names, column_names, in_units, probabilities, refuse_swapped

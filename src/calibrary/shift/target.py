@@ -27,8 +27,7 @@ from calibrary.inference.result import Estimate
 from calibrary.maps.prior_shift import PriorShift
 from calibrary.numerics.draw import generator, seed_of
 from calibrary.question import Question
-from calibrary.shift.density import DensityWeighting, log_odds
-from calibrary.shift.shares import LabelWeighting, likelihood_shares, shares_in_both
+from calibrary.shift.shares import DensityWeighting, LabelWeighting, likelihood_shares, log_odds, shares_in_both
 
 #: With more classes than this, only the most frequent classes are compared.
 _MOST_CLASSES = 20

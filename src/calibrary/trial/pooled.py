@@ -43,8 +43,7 @@ from calibrary.maps.base import logit
 from calibrary.metrics.machinery.declare import Result
 from calibrary.question import PLAIN
 from calibrary.trial.curves import PooledCurve, pooled_curve
-from calibrary.trial.effects import Effects, pooled_effects
-from calibrary.trial.one_stage import OneStage, one_stage_logistic, random_ratio
+from calibrary.trial.effects import Effects, OneStage, one_stage_logistic, pooled_effects, random_ratio
 
 _NAN = float("nan")
 ZERO = ("half", "leave", "one-stage")

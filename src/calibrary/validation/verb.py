@@ -26,6 +26,7 @@ from calibrary.validation.imputed import data_sets, poolable_metrics, pooled_val
 from calibrary.validation.measures import Measured, Measures, chosen
 from calibrary.validation.procedure import (
     Procedure,
+    Rows,
     Runner,
     as_rows,
     count_of,
@@ -33,9 +34,9 @@ from calibrary.validation.procedure import (
     procedure,
     rows_of,
     same_values,
+    say_few_units,
     with_type,
 )
-from calibrary.validation.resamples import Rows, say_few_units
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
 METHODS = ("optimism", "632", "632+", "cv", "holdout")
