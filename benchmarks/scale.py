@@ -42,8 +42,7 @@ import pyarrow.parquet as pq
 
 import calibrary as cal
 from calibrary.metrics.machinery.measure import measure, numbers
-from calibrary.scale.accuracy import accuracy_of
-from calibrary.scale.accuracy import declared
+from calibrary.scale.accuracy import accuracy_of, declared
 
 SHORT_LIST = ("ece", "ace", "mce", "smece", "bs", "nll", "ecce_mad", "ecce_r", "spiegelhalter", "mmce")
 BARS = {"scan_ratio": 3.0, "peak_gb": 1.0, "saved_mb": 2.0, "inference_s": 300.0, "bytes_a_row": 120.0}

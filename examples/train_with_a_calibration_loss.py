@@ -142,9 +142,7 @@ def main() -> None:
         after = judged(data, f"cross-entropy + {choice.weight:g} x {name}", networks)
         for seed, old, new in zip(seeds, before, after, strict=True):
             change = cal.compare("nll", y, new, old, n_resamples=399, rng=0)
-            print(
-                f"    seed {seed}  change of log loss {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]"
-            )
+            print(f"    seed {seed}  change of log loss {change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
         judged(data, f"cross-entropy + {choice.weight:g} x {name}", networks, scaled=True)
         gain = max(row["gain"] for row in choice.table)
         if best is None or gain > best[0]:

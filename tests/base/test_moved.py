@@ -40,7 +40,7 @@ SINCE_0_3 = {
     "calibrary.metrics.segments.fields", "calibrary.metrics.segments.multicalibration",
     "calibrary.metrics.selective.abstention", "calibrary.numerics.compiled.sliding",
     "calibrary.numerics.solve.polygons", "calibrary.numerics.splitmix", "calibrary.numerics.sums.segment_sums",
-    "calibrary.plots.centres", "calibrary.plots.layout", "calibrary.recalibrate.fitted_rows",
+    "calibrary.plots.centres", "calibrary.recalibrate.fitted_rows",
     "calibrary.recalibrate.inverse", "calibrary.reporting.acting", "calibrary.reporting.cells",
     "calibrary.reporting.ensembles", "calibrary.reporting.first", "calibrary.reporting.language_models",
     "calibrary.reporting.remedy", "calibrary.reporting.shifted", "calibrary.reporting.tripod",

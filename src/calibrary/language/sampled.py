@@ -315,8 +315,8 @@ def _measured(design: _Design, alpha: float, n_resamples: int, seed: int) -> Sam
         "n_resamples": n_resamples,
     }  # fmt: skip
     arrays = {"edges": design.edges, "gap": gap[0], "null_low": null_low, "null_high": null_high}
-    found = SampledResult(**numbers, **arrays, naive_gap=naive_gap)
-    return replace(found, sentence=sentence(found))
+    result = SampledResult(**numbers, **arrays, naive_gap=naive_gap)
+    return replace(result, sentence=sentence(result))
 
 
 def _statistics(design: _Design, batches: Iterator[Array]) -> tuple[Array, Array]:

@@ -11,19 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib import rcParams
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calibrary.base.errors import RefusedError, extra, one_of
 from calibrary.base.text import in_sentence
 from calibrary.data.checks import Array, Indices
 from calibrary.numerics.draw import generator
-from calibrary.plots.pointed import alternative
 
 #: Height of a strip above a diagram, as a part of the diagram's height; and the height at which its title then starts.
 STRIP, ABOVE_STRIP = 0.1, 1.115
@@ -337,45 +332,3 @@ def corners(value: Array, most: int = 2000) -> Indices:
         return np.arange(len(value))
     even = np.linspace(0, len(value) - 1, most).astype(np.intp)
     return np.unique(np.concatenate([even, [value.argmin(), value.argmax()]]))
-
-
-# -- figures of which captions are never cut off, and whose files hold them in words ---------------
-
-
-#: Inches by which text may lie outside before the figure is enlarged, and how often it is enlarged at most.
-_LITTLE, _MOST = 0.005, 3
-#: Where a file of each format holds the text of a figure.
-_TEXT = {"png": "Description", "svg": "Description", "pdf": "Subject"}
-
-
-class DescribedFigure(Figure):
-    """A figure whose files hold the text of :func:`calibrary.plots.alternative`, unless ``metadata`` has another."""
-
-    def savefig(self, fname: Any, **options: Any) -> None:
-        """Save the figure as matplotlib does, with its text."""
-        named = Path(fname).suffix[1:] if isinstance(fname, str | Path) else ""
-        field = _TEXT.get((options.get("format") or named or rcParams["savefig.format"]).lower())
-        metadata = options.get("metadata") or {}
-        if field and field not in metadata:
-            options["metadata"] = {field: alternative(self), **metadata}
-        super().savefig(fname, **options)
-
-
-class WholeLayout(ConstrainedLayoutEngine):
-    """Constrained layout in a figure that is enlarged until its text fits.
-
-    Square axes may leave less room than planned, so that a caption could be cut off.
-    """
-
-    def execute(self, fig: Any) -> Any:
-        """Lay out the figure; if text lies outside, enlarge the figure and repeat."""
-        made = super().execute(fig)
-        for _ in range(_MOST):
-            box, (wide, high) = fig.get_tightbbox(), fig.get_size_inches()
-            more = max(-box.x0, 0.0) + max(box.x1 - wide, 0.0), max(-box.y0, 0.0) + max(box.y1 - high, 0.0)
-            if max(more) <= _LITTLE:
-                break
-            across, up = (1.1 * part + 0.04 if part > 0.0 else 0.0 for part in more)
-            fig.set_size_inches(wide + across, high + up)
-            made = super().execute(fig)
-        return made

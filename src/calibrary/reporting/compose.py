@@ -281,10 +281,10 @@ def compare_models(
 def _beyond_the_draws(c: Comparison) -> float:
     """The p-value of a comparison; if no draw came near 0, by a normal approximation from its interval."""
     if not c.pvalue <= 2.0 / (c.n_resamples + 1.0) or not c.high > c.low:
-        return c.pvalue
+        return float(c.pvalue)
     ends_apart = 2.0 * float(ndtri(0.5 + c.level / 2.0))
     p = 2.0 * float(ndtr(-abs(c.low + c.high) / 2.0 * ends_apart / (c.high - c.low)))
-    return min(c.pvalue, max(p, _SMALLEST))
+    return min(float(c.pvalue), max(p, _SMALLEST))
 
 
 def subtracted(reports: Sequence[Report], names: Sequence[str]) -> str:

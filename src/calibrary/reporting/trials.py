@@ -74,7 +74,7 @@ def _without(found: Pooled) -> Table:
         if rest:
 
             def moved(one: LeaveOneOut, mean: float = whole.value) -> float:
-                return abs(one.value - mean)
+                return float(abs(one.value - mean))
 
             most = max(rest, key=moved)
             values = with_interval(most.value, most.low, most.high)
