@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
 
 import calibrary as cal
 from calibrary.scale import State
@@ -66,6 +67,34 @@ MADE = {
     "correction": lambda: cal.catalogue["ece"].corrections[0],
     "monitor": cal.CalibrationMonitor,
     "state": lambda: State().update(Y, C),
+    # since 0.3
+    "judged": lambda: cal.judged("bs", np.where(GROUPS < 2, Y, np.nan), C, judge=(C > 0.4).astype(int), **FEW),
+    "sampled": lambda: cal.sampled_answers(
+        [list("aab"), list("abc"), list("aaa")] * 4, list("aca") * 4, n_bins=2, **FEW
+    ),
+    "under_shift": lambda: cal.under_shift("bs", Y, C, C**0.9, **FEW),
+    "shift_curve": lambda: cal.shift_curve("bs", Y, C, GROUPS, n_resamples=59, rng=0),
+    "ensemble": lambda: cal.ensemble(Y, np.stack([C, C**1.2, C**0.8]).T, **FEW),
+    "outside": lambda: cal.outside_rows(
+        [None if g == 2 else int(y) for g, y in zip(GROUPS, Y, strict=True)], C, outside=GROUPS == 2, **FEW
+    ),
+    "validation": lambda: cal.validate(
+        LogisticRegression(),
+        np.c_[C, GROUPS],
+        Y,
+        metrics=["bs"],
+        method="cv",
+        folds=4,
+        repeats=1,
+        rng=0,
+    ),
+    "sample_size": lambda: cal.sample_size("spiegelhalter", 0.2, n_resamples=99),
+    "decision_curve": lambda: cal.decision_curve(Y, C),
+    "honest_error": lambda: cal.honest_error(Y, C),
+    "detection_thresholds": lambda: cal.detection_thresholds(
+        cal.matched_detections(Y, C, iou=0.5 + C / 2, category=GROUPS % 2, image=np.arange(N) // 4, n_missed=3)
+    ),
+    "confidence_direction": lambda: cal.confidence_direction(K, P),
 }
 
 #: What is read from an object that is no record of named values.
@@ -90,8 +119,9 @@ def told(name: str, thing: object) -> object:
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        renamed = getattr(value, "_renamed", dict)()
-        return fields | {old: fields[new] for old, new in renamed.items() if new in fields}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return fields | {old: _plain(getattr(value, old)) for old in getattr(value, "_renamed", dict)()}
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

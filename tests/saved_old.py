@@ -18,6 +18,7 @@ import numpy as np
 
 import calibrary as cal
 from calibrary import study
+from calibrary.base.saved import DIGEST, digest
 from calibrary.reporting.stored import as_json, from_json
 from calibrary.scale import DetectionState, State, VectorState
 from calibrary.study.shards import Shard
@@ -46,6 +47,8 @@ def _without_figures(text: str) -> str:
         report["figures"] = []
         for section in report["sections"]:
             section["figures"] = []
+    found.pop(DIGEST, None)
+    found[DIGEST] = digest(found)
     return json.dumps(found, separators=(",", ":"))
 
 

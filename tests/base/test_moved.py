@@ -49,8 +49,8 @@ SINCE_0_3 = {
     "calibrary.study.chance", "calibrary.trial.one_stage", "calibrary.validation.intervals",
     "calibrary.validation.refits", "calibrary.validation.resamples", "calibrary.validation.shown",
 }  # fmt: skip
-PICKLES = REFERENCE / "pickles_0_2"
-TOLD = json.loads((PICKLES / "told.json").read_text(encoding="utf-8"))
+PICKLES = {version: REFERENCE / f"pickles_{version}" for version in ("0_2", "0_3")}
+TOLD = {version: json.loads((folder / "told.json").read_text(encoding="utf-8")) for version, folder in PICKLES.items()}
 
 
 def imported(path):
@@ -120,10 +120,10 @@ def test_old_paths_are_opened_only_when_asked_for():
     assert shown.strip() == str([f"calibrary.inference.{name}" for name in ("interval", "power", "test", "verdict")])
 
 
-@each(sorted(TOLD))
+@each([(version, name) for version in TOLD for name in sorted(TOLD[version])])
 @pytest.mark.filterwarnings("ignore::calibrary.CalibrationWarning")
-def test_an_old_pickle_loads_with_the_same_content(name):
-    thing = pickle.loads((PICKLES / f"{name}.pkl").read_bytes())
-    assert_same(told(name, thing), TOLD[name], may_add=True)
+def test_an_old_pickle_loads_with_the_same_content(version, name):
+    thing = pickle.loads((PICKLES[version] / f"{name}.pkl").read_bytes())
+    assert_same(told(name, thing), TOLD[version][name], may_add=True)
     again = pickle.loads(pickle.dumps(thing))
     assert type(again) is type(thing)
