@@ -42,13 +42,13 @@ class Estimate(Result):
     draws : the values on the redrawn data
     """
 
-    value: Any
-    low: Any = float("nan")
-    high: Any = float("nan")
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
     level: float = float("nan")
-    standard_error: Any = float("nan")
-    pvalue: Any = float("nan")
-    expected_by_chance: Any = float("nan")
+    standard_error: float = float("nan")
+    pvalue: float = float("nan")
+    expected_by_chance: float = float("nan")
     method: str = ""
     note: str = ""
     sentence: Sentence = _UNSAID

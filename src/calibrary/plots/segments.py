@@ -242,8 +242,8 @@ def plot_pooled_curve(ax: Any, look: style.Look, found: Pooled) -> Said:
     )  # fmt: skip
     known = np.isfinite(curve.low)
     ax.fill_between(
-        curve.grid[known], curve.low[known], curve.high[known], color=look.model, alpha=0.3, lw=0,
-        label=f"{level} band of the mean",
+        curve.grid[known], np.asarray(curve.low)[known], np.asarray(curve.high)[known],
+        color=look.model, alpha=0.3, lw=0, label=f"{level} band of the mean",
     )  # fmt: skip
     ax.plot(curve.grid, curve.value, color=look.model, lw=1.8, zorder=4, label="mean over centres")
     ax.set_xlim(0, 1)

@@ -89,13 +89,12 @@ class ShiftCurve(Estimate):
             "Brier score",
             "calibration part",
         )
+        numbers: list[Any] = [self.n, self.value, self.low, self.high, self.band_low, self.band_high]
+        columns = zip(self.groups, *numbers, self.score, self.calibration, strict=True)
         rows = [
-            (
-                name, f"{self.n[i]:,.0f}", number(self.value[i]), ends(self.low[i], self.high[i]),
-                ends(self.band_low[i], self.band_high[i]), number(self.score[i]), number(self.calibration[i]),
-            )
-            for i, name in enumerate(self.groups)
-        ]  # fmt: skip
+            (name, f"{n:,.0f}", number(value), ends(low, high), ends(*band), number(score), number(part))
+            for name, n, value, low, high, *band, score, part in columns
+        ]
         return head, rows
 
     def _repr_html_(self) -> str:
@@ -271,10 +270,10 @@ def _spoken(metric: Any) -> str:
 
 
 def _sentence(r: ShiftCurve, trend: str) -> Sentence:
-    first, last = r.groups[0], r.groups[-1]
+    values, first, last = np.ravel(r.value), r.groups[0], r.groups[-1]
     at = percent(r.level)
     said = (
-        f"The {r.spoken} is {number(r.value[0])} in the first group ({first}) and {number(r.value[-1])} in the "
+        f"The {r.spoken} is {number(values[0])} in the first group ({first}) and {number(values[-1])} in the "
         f"last ({last}); the {at} band of all {counted(len(r), 'group')} at once is "
         f"{ends(r.band_low[0], r.band_high[0])} in the first and {ends(r.band_low[-1], r.band_high[-1])} in the last."
     )
