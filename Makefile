@@ -16,6 +16,8 @@ DBT ?= dbt-core<1.12
 # One thread for each pytest worker: the workers share the cores.
 # Compiled files are kept, because many tests start a process of their own.
 PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+# Each worker begins with a part of the files that lie together, so that what a file or a run needs once is made once.
+PARALLEL := -n auto --dist worksteal
 # Files with tests that are skipped without PyTorch; of the common suite only the tests that name it.
 COMMON := $(shell find tests -name test_every_metric.py)
 TORCH_TESTS := $(filter-out $(COMMON),$(shell grep -rlE 'importorskip..(torch|calibrary.losses)' tests))
@@ -76,18 +78,18 @@ TESTS := $(wildcard $(ROOMS:%=tests/%) $(ROOMS:%=src/calibrary/%))
 $(if $(ROOM),$(if $(TESTS),,$(error ROOM=$(ROOM) is no room: pass core or a folder of tests/)))
 test: $(VENV)/.test
 	@$(BIN)/python tests/skips.py
-	$(PYTEST) $(BIN)/python -m pytest -n auto $(TESTS)
+	$(PYTEST) $(BIN)/python -m pytest $(PARALLEL) $(TESTS)
 
 new-metric: $(VENV)/.test
 	$(BIN)/python scripts/new_metric.py
 
 test-quick: $(VENV)/.test
-	$(PYTEST) $(BIN)/python -m pytest -n auto --quick tests
+	$(PYTEST) $(BIN)/python -m pytest $(PARALLEL) --quick tests
 
 test-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python -m pip install --quiet "$(TORCH)" -e ".[test]"
-	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest -n auto $(TORCH_TESTS) src/calibrary/losses src/calibrary/scale
-	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest -n auto $(COMMON) -k torch
+	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest $(PARALLEL) $(TORCH_TESTS) src/calibrary/losses src/calibrary/scale
+	$(PYTEST) CALIBRARY_MUST_RUN=torch $(VENV)-torch/bin/python -m pytest $(PARALLEL) $(COMMON) -k torch
 
 # PyTorch is installed by the target that needs it, so that TORCH= can name the build.
 $(VENV)-torch/.installed: pyproject.toml
@@ -126,15 +128,15 @@ test-plain:
 	$(VENV)-plain/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-plain/bin/python -m pip install --quiet pytest pytest-xdist hypothesis -e .
 	! $(VENV)-plain/bin/python -c "import numba" 2>/dev/null
-	$(PYTEST) $(VENV)-plain/bin/python -m pytest -n auto $(PLAIN_TESTS)
-	$(PYTEST) $(VENV)-plain/bin/python -m pytest -n auto --quick $(COMMON)
+	$(PYTEST) $(VENV)-plain/bin/python -m pytest $(PARALLEL) $(PLAIN_TESTS)
+	$(PYTEST) $(VENV)-plain/bin/python -m pytest $(PARALLEL) --quick $(COMMON)
 
 # The oldest numpy, scipy and numba that pyproject declares.
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip install --quiet --upgrade pip
 	$(VENV)-oldest/bin/python -m pip install --quiet "numpy==1.26.*" "scipy==1.12.*" "numba==0.59.*" pytest pytest-xdist hypothesis -e .
-	$(PYTEST) $(VENV)-oldest/bin/python -m pytest -n auto $(COMMON) $(shell find tests -name test_golden.py)
+	$(PYTEST) $(VENV)-oldest/bin/python -m pytest $(PARALLEL) $(COMMON) $(shell find tests -name test_golden.py)
 
 bench: $(VENV)-bench/.installed
 	$(VENV)-bench/bin/python benchmarks/peers.py

@@ -108,9 +108,10 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path):
-    """Only docstrings of src hold examples: a file of tests is not collected again as one of them."""
+    """Only docstrings of src hold examples: files of tests, and files without examples, are not searched for them."""
     found = yield
-    return [one for one in found if TESTS not in file_path.parents or type(one) is pytest.Module]
+    examples = found and TESTS not in file_path.parents and b">>> " in file_path.read_bytes()
+    return [one for one in found if examples or type(one) is pytest.Module]
 
 
 def pytest_ignore_collect(collection_path, config):
