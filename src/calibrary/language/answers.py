@@ -283,8 +283,7 @@ def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) ->
             f"no sample of any question is a right label ({labels[0]!r:.40} for question 0): check that the labels in "
             "answers and right are of the same type (text or numbers)"
         )
-    found: Flags = code == chosen
-    return found
+    return np.asarray(code == chosen)
 
 
 #: From this many questions on, no right label among all samples counts as a mistake of the caller.

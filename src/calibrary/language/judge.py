@@ -294,14 +294,12 @@ class _Noise:
 
     def summed(self, x: Array) -> Array:
         """Sums in the bins."""
-        sums: Array = np.add.reduceat(x, self._begins)
-        return sums
+        return np.add.reduceat(x, self._begins)
 
     def of(self, signs: Array) -> Array:
         """The noise in the bins for signs (draws, rows)."""
         moved = signs * self._each if self._matrix is None else signs @ self._matrix
-        noise: Array = moved - (signs @ self._mean)[:, None] * self._sum
-        return noise
+        return np.asarray(moved - (signs @ self._mean)[:, None] * self._sum)
 
 
 def _usual_size(x: Array, c: Array) -> Array:
@@ -313,8 +311,7 @@ def _usual_size(x: Array, c: Array) -> Array:
         fit = np.array([0.0, float(spread @ square) / max(float(spread @ spread), 1e-300)])
     elif fit[1] < 0.0:
         fit = np.array([float(square.mean()), 0.0])
-    size: Array = np.sqrt(design @ fit)
-    return size
+    return np.asarray(np.sqrt(design @ fit))
 
 
 def _spread(rows: JudgedRows, tuned: _Tuned, bin: Any) -> tuple[float, float]:

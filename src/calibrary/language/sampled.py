@@ -223,22 +223,19 @@ class _Design:
     @property
     def chance(self) -> Array:
         """The probability that the outcome of a question in each cell is 1, for a calibrated model."""
-        chance: Array = self.m / (self.k + 1.0)
-        return chance
+        return np.asarray(self.m / (self.k + 1.0))
 
     @once
     def residual(self) -> Array:
         """Each question's contribution: mean over its samples of outcome - sample."""
         scale, chance = (self.k + 1.0) / self.k, self.chance
-        residual: Array = scale[self.cell] * (self.found.right - chance[self.cell])
-        return residual
+        return np.asarray(scale[self.cell] * (self.found.right - chance[self.cell]))
 
     @once
     def sums(self) -> Array:
         """The mean contribution of each cell."""
         ones = np.bincount(self.cell[self.found.right], minlength=len(self.k))
-        sums: Array = (self.k + 1.0) / self.k * (ones - self.copies * self.chance) / self.n
-        return sums
+        return np.asarray((self.k + 1.0) / self.k * (ones - self.copies * self.chance) / self.n)
 
     def gaps(self, sums: Array) -> Array:
         """Contributions of the bins, from those of the cells (last axis)."""
@@ -282,8 +279,7 @@ class _Design:
         """Sums of factor times contribution in the cells, for factors (draws, questions)."""
         order = np.argsort(self.cell, kind="stable")
         begins, _ = _runs(self.cell[order])
-        sums: Array = np.add.reduceat((factors * self.residual)[:, order], begins, axis=1)
-        return sums
+        return np.add.reduceat((factors * self.residual)[:, order], begins, axis=1)
 
 
 def _runs(sorted_groups: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:

@@ -173,8 +173,7 @@ def _assembled(models: LeftOut, X_train: Any, X_eval: Any, lens: str) -> Jackkni
 
 def _top(prob: Array) -> Indices:
     # for two classes compare with 1/2, as the top-label lens does on P(class 1)
-    top: Indices = (prob[:, 1] > 0.5).astype(np.intp) if prob.shape[1] == 2 else prob.argmax(axis=1)
-    return top
+    return (prob[:, 1] > 0.5).astype(np.intp) if prob.shape[1] == 2 else prob.argmax(axis=1)
 
 
 # -- models given by their parameters ---------------------------------------------------------------
@@ -292,8 +291,7 @@ def _class_weights(model: Any, labels: Indices) -> Array:
     from sklearn.utils.class_weight import compute_class_weight
 
     names = model.classes_[labels]
-    weight: Array = compute_class_weight(model.class_weight, classes=model.classes_, y=names)[labels]
-    return weight
+    return np.asarray(compute_class_weight(model.class_weight, classes=model.classes_, y=names)[labels])
 
 
 def _refitted(model: Any, X_train: Any, y_train: Any) -> _Evaluated:
@@ -425,8 +423,7 @@ def _network_solve(loss: Any, theta: Any, g: Array, damp: float) -> Array:
 
     def apply(v: Array) -> Array:
         product = hvp(loss, theta, theta.new_tensor(v.ravel()))[1].cpu().numpy()
-        result: Array = product + damp * v.ravel()
-        return result
+        return np.asarray(product + damp * v.ravel())
 
     H_times = LinearOperator((P, P), matvec=apply, dtype=np.float64)
     start = generator(0, "first vector").standard_normal(P)
@@ -455,8 +452,7 @@ def _solve(A: Array, B: Array) -> Array:
     own = np.diag(factor[0]) ** 2 / np.diag(A)
     if own.min() <= 10.0 * len(A) * np.finfo(np.float64).eps:
         raise _not_definite()
-    result: Array = cho_solve(factor, B)
-    return result
+    return np.asarray(cho_solve(factor, B))
 
 
 def _not_definite() -> ValueError:
@@ -472,8 +468,7 @@ def _two_logits(z: Array) -> Array:
 
 def _picked(prob: Array, classes: Indices) -> Array:
     index = np.broadcast_to(classes, prob.shape[:-1])[..., None]
-    chosen: Array = np.take_along_axis(prob, index, axis=-1)[..., 0]
-    return chosen
+    return np.take_along_axis(prob, index, axis=-1)[..., 0]
 
 
 def _positions(y: Any, classes: NDArray[Any]) -> Indices:

@@ -403,10 +403,7 @@ _KEPT: dict[str, tuple[Callable[[Any], Numbers], Callable[[_Reader, int], Any]]]
     ),
     "ensemble_temperature": (lambda m: {"inverse": m.inverse_, "shares": m.shares_.tolist()}, _shares),
     **{word: _linear(word) for word in ("vector", "matrix", "dirichlet", "structured_matrix")},
-    "platt": (
-        lambda m: {"a": m.a_, "b": m.b_},
-        lambda r, k: _with(Platt(), a_=r.one("a"), b_=r.one("b")),
-    ),
+    "platt": (lambda m: {"a": m.a_, "b": m.b_}, lambda r, k: _with(Platt(), a_=r.one("a"), b_=r.one("b"))),
     "beta": (
         lambda m: {"a": m.a_, "b": m.b_, "d": m.d_},
         lambda r, k: _with(Beta(), a_=r.one("a", least=0.0), b_=r.one("b", least=0.0), d_=r.one("d")),

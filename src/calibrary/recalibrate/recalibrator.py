@@ -352,8 +352,7 @@ class Recalibrator:
     def predict(self, X: Any, *, by: Any = None) -> NDArray[Any]:
         """The class with the largest recalibrated probability."""
         best = self.predict_proba(X, by=by).argmax(axis=1)
-        named: NDArray[Any] = self.classes_[best]
-        return named
+        return np.asarray(self.classes_[best])
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, *, by: Any = None) -> Any:
         """Fit the map and recalibrate the same rows, for inspection only, not for testing the map."""
@@ -408,14 +407,7 @@ class Recalibrator:
     # -- judging --------------------------------------------------------------------------------
 
     def judge(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        units: Any = None,
-        n_bins: int = 15,
-        by: Any = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, units: Any = None, n_bins: int = 15, by: Any = None
     ) -> MapGain:
         """Test the map on rows to which it was not fitted: score and ECE before and after, with standard error."""
         refuse_misaligned(p=X, y=y, sample_weight=sample_weight, units=units, by=by)

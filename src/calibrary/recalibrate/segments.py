@@ -125,12 +125,10 @@ class _SegmentRows(NamedTuple):
     n_levels: int
 
     def _sums(self, values: Array) -> Array:
-        sums: Array = np.bincount(self.level, values, minlength=self.n_levels).astype(np.float64)
-        return sums
+        return np.bincount(self.level, values, minlength=self.n_levels).astype(np.float64)
 
     def _log_odds(self, theta: Array) -> Array:
-        moved: Array = self.z + theta[0][self.level] + theta[1][self.level] * self.x
-        return moved
+        return np.asarray(self.z + theta[0][self.level] + theta[1][self.level] * self.x)
 
     def log_likelihood(self, theta: Array) -> float:
         eta = self._log_odds(theta)

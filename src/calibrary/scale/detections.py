@@ -204,8 +204,7 @@ def _refuse_other_features(
 
 def middle_of_bins(place: Array, bins: int) -> Array:
     """The middle of each bin, which every coarser bin of the same edges holds too."""
-    middle: Array = (place + 0.5) / bins
-    return middle
+    return (place + 0.5) / bins
 
 
 __all__ = ["DetectionState"]
@@ -416,8 +415,7 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
 
     def _code(self, block: Any, category: Any, place: Any, cell: Any, outcome: Any) -> Integers:
         code = (np.asarray(block, dtype=np.int64) * len(self.categories) + category) * self._places + place
-        result: Integers = (code * self.grid.size + cell) * 4 + outcome
-        return result
+        return np.asarray((code * self.grid.size + cell) * 4 + outcome)
 
     @property
     def _places(self) -> int:

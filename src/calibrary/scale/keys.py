@@ -220,8 +220,7 @@ class KeyColumn:
             place[new] = len(known) + np.arange(len(new))
             numbers = np.concatenate([numbers, self._of_new(_plain(unseen, self.name))])
             self._seen[values.type] = (pa.concat_arrays([known, unseen]), numbers)
-        found: Integers = numbers[place]
-        return found
+        return np.asarray(numbers[place])
 
 
 class Keyring:

@@ -272,13 +272,7 @@ class _Text:
         self.weighted = False
 
     def query(
-        self,
-        label: str,
-        prob: list[str],
-        top: bool,
-        weight: str | None,
-        labels: tuple[Any, ...] | None,
-        pos_label: Any,
+        self, label: str, prob: list[str], top: bool, weight: str | None, labels: tuple[Any, ...] | None, pos_label: Any
     ) -> str:
         d = self.dialect
         label, prob = d.expression(label), [d.expression(column) for column in prob]

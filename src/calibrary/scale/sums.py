@@ -187,8 +187,7 @@ class Sums:
         """The code of an entry of the full array; see ``place_of`` in the compiled loops."""
         key, inside = np.divmod(place, self._places)
         edge, inside = np.divmod(inside, self._places // 2)
-        code: Integers = key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1)
-        return code
+        return np.asarray(key * (2 * self.grid.size) + 2 * (inside & ~1) + 2 * (1 - edge) + (inside & 1))
 
     def _summed(self, batch: Batch) -> CountTable:
         if len(batch.w):

@@ -150,8 +150,7 @@ def _judged(p: Array, mean: Array, column: Indices, labels: Array, cells: int) -
     flat = column.reshape(-1)
 
     def shown(place: Indices, drawn: Array) -> Array:
-        happened: Array = np.take_along_axis(drawn, flat[place][..., None], axis=2)[..., 0] / labels[:, 0]
-        return happened
+        return np.take_along_axis(drawn, flat[place][..., None], axis=2)[..., 0] / labels[:, 0]
 
     odds = logit(np.clip(confidence, 1e-6, 1.0 - 1e-6))
     factors = np.stack([np.ones_like(odds), odds - odds.mean(), 1.0 - 2.0 * confidence], axis=2)
@@ -244,8 +243,7 @@ def _log(given: Members, p: Array) -> Array:
     total: Array = (given.counts * np.log(q)).sum(axis=1)
     if p.shape[1] == 1:
         total = total + (given.labels - given.counts[:, 0]) * np.log(np.clip(1.0 - p[:, 0], 1e-12, 1.0))
-    result: Array = total / given.labels
-    return result
+    return total / given.labels
 
 
 # -- the mixture --------------------------------------------------------------------------------------------

@@ -210,8 +210,7 @@ def refuse_equal(p: Array, names: Sequence[str] | None = None) -> None:
 
 def _normal(p: Array) -> Array:
     """Rows divided by their sum, which may differ from one by rounding."""
-    result: Array = p / p.sum(axis=1, keepdims=True)
-    return result
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def _labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:

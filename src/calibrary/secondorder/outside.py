@@ -196,8 +196,7 @@ def _prevalence(share: float) -> float:
 def confidence(p: Array) -> Array:
     """The probability of the predicted class by the mean of the members."""
     mean = p.mean(axis=1)
-    result: Array = np.maximum(mean[:, 0], 1.0 - mean[:, 0]) if mean.shape[1] == 1 else mean.max(axis=1)
-    return result
+    return np.asarray(np.maximum(mean[:, 0], 1.0 - mean[:, 0]) if mean.shape[1] == 1 else mean.max(axis=1))
 
 
 def _there(c: Array, w: Array, level: float) -> ConfidenceSummary:

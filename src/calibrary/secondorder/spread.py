@@ -82,15 +82,13 @@ def _mean(x: Array, w: Array) -> float:
 
 def _claimed(p: Array, kind: str) -> Array:
     """The variance over the members of each row: an estimate for draws, exact for a mixture."""
-    result: Array = p.var(axis=1, ddof=1 if kind == "draws" else 0).sum(axis=1)
-    return result
+    return np.asarray(p.var(axis=1, ddof=1 if kind == "draws" else 0).sum(axis=1))
 
 
 def _product(counts: Array, labels: Array, mean: Array) -> Array:
     """Mean over the pairs of a row's labels of (y - mu)(y' - mu), summed over the classes."""
     around = (counts - labels * mean) ** 2 - counts * (1.0 - mean) ** 2 - (labels - counts) * mean**2
-    result: Array = (around / (labels * (labels - 1.0))).sum(axis=-1)
-    return result
+    return np.asarray((around / (labels * (labels - 1.0))).sum(axis=-1))
 
 
 def scores(x: Array, w: Array) -> Scores:

@@ -93,8 +93,7 @@ def _share_below(rows: Array, weight: Array, at: Array) -> Array:
     order = np.argsort(rows, kind="stable")
     ranked, total = rows[order], np.concatenate([[0.0], np.cumsum(weight[order])])
     left, right = (np.searchsorted(ranked, at, side=side) for side in ("left", "right"))
-    result: Array = 0.5 * (total[left] + total[right]) / total[-1]
-    return result
+    return np.asarray(0.5 * (total[left] + total[right]) / total[-1])
 
 
 def auroc(s: Scored, level: float) -> tuple[float, float, float, float]:
@@ -159,8 +158,7 @@ def _missed(s: Scored, level: float, n_resamples: int, seed: int) -> Estimate:
 def _at_most(s: Scored, threshold: Array | float) -> Array:
     order = np.argsort(s.found, kind="stable")
     total = np.concatenate([[0.0], np.cumsum(s.found_weight[order])])
-    result: Array = total[np.searchsorted(s.found[order], threshold, side="right")] / total[-1]
-    return result
+    return np.asarray(total[np.searchsorted(s.found[order], threshold, side="right")] / total[-1])
 
 
 def _detection_error(s: Scored, level: float, n_resamples: int, seed: int) -> Estimate:

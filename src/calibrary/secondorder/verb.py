@@ -81,12 +81,7 @@ class EnsembleResult(Result):
             ("epistemic uncertainty (entropy), p as a detector of errors", d),
         ]
         rows = [
-            (
-                name,
-                "no estimate" if isnan(x.value) else number(x.value),
-                ends(x.low, x.high),
-                pvalue_cell(x.pvalue),
-            )
+            (name, "no estimate" if isnan(x.value) else number(x.value), ends(x.low, x.high), pvalue_cell(x.pvalue))
             for name, x in answers
         ]
         return [*rows[:3], ("claimed variance", number(s.claimed), "", ""), *rows[3:]]

@@ -76,8 +76,7 @@ class LabelWeighting:
     def _table(self, predicted: Indices, label: Indices, counts: Array | None) -> Array:
         k = len(self.law)
         table = np.bincount(predicted * k + label, counts, minlength=k * k).reshape(k, k)
-        joint: Array = table / table.sum()
-        return joint
+        return np.asarray(table / table.sum())
 
     @once
     def estimated(self) -> tuple[Array, Array]:
@@ -149,8 +148,7 @@ class LabelWeighting:
 
 
 def _classes(p: Array, share: Array) -> Indices:
-    best: Indices = (p / share).argmax(axis=1)
-    return best
+    return np.asarray((p / share).argmax(axis=1))
 
 
 def on_simplex(x: Array) -> Array:
@@ -160,8 +158,7 @@ def on_simplex(x: Array) -> Array:
     down = np.sort(x)[::-1]
     excess = (np.cumsum(down) - 1.0) / np.arange(1, len(x) + 1)
     last = int(np.flatnonzero(down > excess)[-1])
-    nearest: Array = np.maximum(x - excess[last], 0.0)
-    return nearest
+    return np.asarray(np.maximum(x - excess[last], 0.0))
 
 
 def likelihood_shares(p: Array, share: Array) -> Array:
@@ -178,8 +175,7 @@ def likelihood_shares(p: Array, share: Array) -> Array:
         found = new
         if moved < 1e-9:
             break
-    likely: Array = found / found.sum()
-    return likely
+    return np.asarray(found / found.sum())
 
 
 def shares_in_both(names: tuple[object, ...], target: Array, source: Array) -> str:
@@ -263,8 +259,7 @@ class DensityWeighting:
     @once
     def _odds(self) -> Array:
         """The probability of each source row to belong to the target, by each fold's regression: (rows, folds)."""
-        chance: Array = scipy.special.expit(self.x @ np.column_stack([beta for beta, _ in self._fits]))
-        return chance
+        return np.asarray(scipy.special.expit(self.x @ np.column_stack([beta for beta, _ in self._fits])))
 
     def _scale(self, fold: int) -> float:
         """The weight of a target row in a fold's regression, such that both sets have the same total weight."""
@@ -297,8 +292,7 @@ class DensityWeighting:
     @once
     def _settled(self) -> Array:
         """The gradients at the fitted coefficients for the observed sets, without the ridge penalty."""
-        total: Array = self._counts @ self._away + self.kinds.sum(axis=0)
-        return total
+        return np.asarray(self._counts @ self._away + self.kinds.sum(axis=0))
 
     def weights(self, row: Indices, label: Indices, target: Array) -> Array:
         """The weights of drawn rows; ``target`` is the sum of the drawn target's contributions to the gradients."""
@@ -318,19 +312,16 @@ class DensityWeighting:
         """The weights of the observed source rows; their sum is the total weight of the rows."""
         z = np.sum(self.x * np.stack([beta for beta, _ in self._fits])[self.fold], axis=1)
         each = self._counts * np.exp(z - z.max())
-        scaled: Array = each * (self._counts.sum() / each.sum())
-        return scaled
+        return np.asarray(each * (self._counts.sum() / each.sum()))
 
 
 def folds(rows: Array) -> Indices:
     """The fold of each row, by its rank among the distinct rows, so that copies of a row share a fold."""
     _, number = np.unique(rows, axis=0, return_inverse=True)
-    fold: Indices = number.ravel() % FOLDS
-    return fold
+    return number.ravel() % FOLDS
 
 
 def log_odds(p: Array) -> Array:
     """Features from the probabilities (rows, classes) themselves: log ratios to the last class."""
     z = np.log(np.clip(p, _END, 1.0))
-    ratios: Array = z[:, :-1] - z[:, -1:]
-    return ratios
+    return z[:, :-1] - z[:, -1:]

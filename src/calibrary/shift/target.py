@@ -59,8 +59,7 @@ def compared_variables(p: Array, features: Array | None, classes: Indices) -> Ar
 
 def compared_classes(share: Array) -> Indices:
     """The classes whose probabilities are compared: all, or the most frequent of very many."""
-    commonest: Indices = np.sort(np.argsort(-share, kind="stable")[:_MOST_CLASSES])
-    return commonest
+    return np.sort(np.argsort(-share, kind="stable")[:_MOST_CLASSES])
 
 
 def assumption_test(
@@ -399,10 +398,8 @@ def _heavier(p: Predictions, w: Array) -> Predictions:
 
 def _shares(p: Predictions, weighting: Any, observed: Array) -> Array:
     if hasattr(weighting, "estimated"):
-        estimated: Array = weighting.estimated[0]
-        return estimated
-    weighted: Array = np.bincount(p.y, observed, minlength=p.k) / observed.sum()
-    return weighted
+        return np.asarray(weighting.estimated[0])
+    return np.asarray(np.bincount(p.y, observed, minlength=p.k) / observed.sum())
 
 
 def _weighted_metric(metric: Any, p: Predictions, question: Question) -> Statistic:

@@ -81,8 +81,7 @@ class PairSums:
     @once
     def _together(self) -> Array:
         """Sums of products of residuals of the same unit, for every two cells."""
-        products: Array = (self.sums.T @ self.sums).toarray()
-        return products
+        return np.asarray((self.sums.T @ self.sums).toarray())
 
     def combined(self, coefficient: Array) -> tuple[float, float]:
         """A linear combination of the groups' squared errors, and its standard error.
@@ -130,8 +129,7 @@ def _slope_of(size: Array) -> Array:
     """The coefficients of the slope of a weighted regression on the position in the order."""
     place = np.arange(len(size), dtype=np.float64)
     away = size * (place - np.average(place, weights=size))
-    slope: Array = away / (away @ place)
-    return slope
+    return away / (away @ place)
 
 
 def _two_sided(z: float, skewness: float) -> float:
@@ -188,8 +186,7 @@ class _GroupCells:
     @once
     def share(self) -> Array:
         """The share of each cell in its group, for the mean over the classes, as in the Brier score."""
-        share: Array = self.total / self.size[self.group] / self.at.shape[1]
-        return share
+        return np.asarray(self.total / self.size[self.group] / self.at.shape[1])
 
     @once
     def factor(self) -> Array:

@@ -62,12 +62,7 @@ class Objectives:
 
 
 def objectives(
-    maps: Sequence[Any] = MAPS,
-    *,
-    worlds: Sequence[World] | None = None,
-    n: int = 1000,
-    draws: int = 5,
-    seed: int = 0,
+    maps: Sequence[Any] = MAPS, *, worlds: Sequence[World] | None = None, n: int = 1000, draws: int = 5, seed: int = 0
 ) -> dict[str, Objectives]:
     """Three objectives of a calibration map (section 5.10): the diagram, the estimate, and the ranking of models.
 

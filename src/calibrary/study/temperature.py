@@ -116,8 +116,7 @@ def _tempered(truth: Array, temperature: float) -> Array:
 def _badness(entry: Any, values: Array) -> Array:
     """The distance of each value from the best possible value."""
     if entry.better == "perfect":
-        gap: Array = np.abs(values - entry.perfect)
-        return gap
+        return np.asarray(np.abs(values - entry.perfect))
     return -values if entry.better == "higher" else values
 
 

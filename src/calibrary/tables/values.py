@@ -28,8 +28,7 @@ _POSITIVE_NAMES = ("true", "yes", "positive", "pos", "case", "event", "correct",
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Which values of a column are missing: None, NaN or empty text."""
     if values.dtype.kind == "f":
-        nan: NDArray[np.bool_] = np.isnan(values)
-        return nan
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "O":
         return np.array([v is None or v == "" or v != v for v in values], dtype=bool)
     return np.zeros(len(values), dtype=bool)

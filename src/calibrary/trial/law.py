@@ -38,8 +38,7 @@ class PredictedLaw:
     @cached_property
     def p(self) -> Array:
         """The probability at each point."""
-        found: Array = scipy.special.expit(self.lp)
-        return found
+        return np.asarray(scipy.special.expit(self.lp))
 
     def mean(self, x: Array) -> float:
         """The mean of a function of the points."""
@@ -80,8 +79,7 @@ class PredictedLaw:
         def excess(shift: float) -> float:
             return self.mean(scipy.special.expit(self.lp + shift)) - prevalence
 
-        shifted: Array = scipy.special.expit(self.lp + scipy.optimize.brentq(excess, -60.0, 60.0))
-        return shifted
+        return np.asarray(scipy.special.expit(self.lp + scipy.optimize.brentq(excess, -60.0, 60.0)))
 
 
 def law_of(lp: Any = None, law: Any = None, y_prob: Any = None) -> PredictedLaw | None:

@@ -372,13 +372,7 @@ class _Study:
         return _rows(measures, _WORDS["cv"], apparent, found, no_ends(len(test)))
 
 
-_WORDS = {
-    "optimism": "bootstrap",
-    "632": ".632",
-    "632+": ".632+",
-    "cv": "cross-validation",
-    "holdout": "holdout",
-}
+_WORDS = {"optimism": "bootstrap", "632": ".632", "632+": ".632+", "cv": "cross-validation", "holdout": "holdout"}
 
 
 def _rows(
