@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
 
 #: Longer names are cut, because a title of ten thousand letters would make a page unreadable.
 LONGEST = 80
@@ -93,6 +94,13 @@ def squeezed(name: str) -> str:
 def capital(text: str) -> str:
     """The text with a capital first letter; the rest is unchanged."""
     return text[:1].upper() + text[1:]
+
+
+def in_columns(lines: Sequence[Sequence[str]], *, right: bool = False) -> list[str]:
+    """Lines of cells as lines of text, in columns of equal width; with ``right`` all but the first end at the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust, *[str.rjust if right else str.ljust] * (len(widths) - 1)]
+    return ["  ".join(side(c, w) for side, c, w in zip(sides, row, widths, strict=True)).rstrip() for row in lines]
 
 
 def for_csv(text: object) -> str:

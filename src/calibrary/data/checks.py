@@ -142,6 +142,24 @@ def missing(values: Sequence[Any]) -> int | None:
     return next((i for i, value in enumerate(values) if value is None or _is_not_itself(value)), None)
 
 
+def one_each(values: Any, name: str, n: int, rows: str, wanted: str, remedy: str) -> NDArray[Any]:
+    """A column with a value for each of n rows, which the words ``rows`` count; none may be missing."""
+    given = as_array(values, name)
+    if given.shape != (n,):
+        raise RefusedError(f"{name} has shape {given.shape} and {rows}: pass {wanted}")
+    if (gone := missing(given.tolist())) is not None:
+        raise RefusedError(f"{name}[{gone}] is missing: {remedy}")
+    return given
+
+
+def given_weights(sample_weight: Any, n: int) -> NDArray[Any] | None:
+    """The weights of n rows, if there are any; their values are not checked."""
+    w = None if sample_weight is None else as_array(sample_weight, "sample_weight")
+    if w is not None and w.shape != (n,):
+        raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: pass one weight per row")
+    return w
+
+
 def _is_not_itself(value: Any) -> bool:
     if isinstance(value, str | int):
         return False

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedError, one_of, undefined
 from calibrary.base.markup import html_table
 from calibrary.base.numbers import number, pvalue_cell
+from calibrary.base.text import in_columns
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array
 from calibrary.data.lens import as_lens
@@ -76,10 +77,7 @@ class GradeTests:
 
     def __repr__(self) -> str:
         head, body = self.cells()
-        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
-        return "\n".join(
-            "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]
-        )
+        return "\n".join(in_columns([head, *body]))
 
     def _repr_html_(self) -> str:
         return html_table(*self.cells())

@@ -244,7 +244,9 @@ def _given(answer: Any, samples: _Samples) -> Counts:
 def _rightness(right: Any, samples: _Samples, kept: Flags, shape: Any) -> tuple[Flags | None, Any]:
     """Whether each sample is right; or None and a function from chosen codes to whether they are right."""
     array = right.to_numpy() if hasattr(right, "to_numpy") else right
-    ragged = not isinstance(array, np.ndarray) and any(_is_row(v) for v in array)
+    ragged = not isinstance(array, np.ndarray) and any(
+        hasattr(v, "__iter__") and not isinstance(v, str | bytes) for v in array
+    )
     if (isinstance(array, np.ndarray) and array.ndim == 2) or ragged:
         flat = (
             array.ravel()
@@ -288,10 +290,6 @@ def _same(code: Counts, chosen: Counts, labels: list[Any], samples: _Samples) ->
 
 #: From this many questions on, no right label among all samples counts as a mistake of the caller.
 _SUSPECT = 10
-
-
-def _is_row(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, str | bytes)
 
 
 def _flags(values: NDArray[Any]) -> Flags:

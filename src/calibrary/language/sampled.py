@@ -25,7 +25,7 @@ from calibrary.base.markup import html_table
 from calibrary.base.numbers import counted, number, percent, pvalue, with_interval
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.checks import Array, one_each
 from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.grouping.edges import EqualWidth
 from calibrary.inference.draw.resampling import alpha_of, check_draws
@@ -183,12 +183,8 @@ def sampled_answers(
 
 
 def _units(units: Any, n: int) -> Counts:
-    array = as_array(ordered(units, "units"), "units")
-    if array.shape != (n,):
-        raise RefusedError(f"units has shape {array.shape} and there are {n:,} questions: pass one unit per question")
-    gone = missing(array.tolist())
-    if gone is not None:
-        raise RefusedError(f"units[{gone}] is missing: give each question its unit, or leave the question out")
+    rows, remedy = f"there are {n:,} questions", "give each question its unit, or leave the question out"
+    array = one_each(ordered(units, "units"), "units", n, rows, "one unit per question", remedy)
     names, member = np.unique(array, return_inverse=True)
     if len(names) < 2:
         raise RefusedError("units has one value only: pass at least two units, because the resampling compares units")
@@ -340,7 +336,7 @@ def sentence(r: SampledResult) -> Sentence:
         f"The calibration error of {counted(r.n, 'sampled answer')} is {number(r.value)} ({percent(r.level)} interval "
         f"{number(r.low)} to {number(r.high)}); about {number(r.expected_by_chance)} is expected by chance.",
         f"There is {'' if r.pvalue <= alpha else 'no '}evidence of miscalibration ({r.method} test, "
-        f"{_said(r.pvalue, r.n_resamples)}).",
+        f"{pvalue(r.pvalue, r.n_resamples)}).",
     ]
     claims = [
         Claim(sentences[0], "interval", metric="sampled answers", low=r.low, high=r.high),
@@ -352,7 +348,7 @@ def sentence(r: SampledResult) -> Sentence:
         way = "over-confident" if r.mean_confidence > r.accuracy else "under-confident"
         sentences.append(
             f"The model is {way}: {percent(r.accuracy)} of the answers are right and {percent(r.mean_confidence)} of "
-            f"the samples agree with them ({r.method} test of the mean, {_said(r.mean_pvalue, r.n_resamples)})."
+            f"the samples agree with them ({r.method} test of the mean, {pvalue(r.mean_pvalue, r.n_resamples)})."
         )
         claims.append(Claim(sentences[-1], "direction", gap=r.accuracy - r.mean_confidence))
     sentences.append(
@@ -360,7 +356,3 @@ def sentence(r: SampledResult) -> Sentence:
         "samples."
     )
     return Sentence(" ".join(sentences), *claims)
-
-
-def _said(p: float, draws: int) -> str:
-    return pvalue(p, draws)

@@ -11,7 +11,7 @@ from typing import Any
 
 from calibrary.base.errors import RefusedCallError, UnknownMetricError, deprecated, suggest, warn
 from calibrary.base.markup import Markup, html_table
-from calibrary.base.text import squeezed
+from calibrary.base.text import in_columns, squeezed
 from calibrary.data.columns import takes_table
 from calibrary.lookup.review_tables import ReviewTable, curve_named, nearest_to, table2
 from calibrary.metrics.machinery.declare import ENTRIES, Entry
@@ -166,10 +166,7 @@ class Catalogue(Mapping[str, Entry]):
         return html_table(_HEAD, self._rows())
 
     def __repr__(self) -> str:
-        head, rows = _HEAD, self._rows()
-        widths = [max(len(r[j]) for r in [head, *rows]) for j in range(len(head))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in [head, *rows]]
-        return "\n".join(lines)
+        return "\n".join(in_columns([_HEAD, *self._rows()]))
 
 
 catalogue = Catalogue()

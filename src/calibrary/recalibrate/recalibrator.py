@@ -158,14 +158,8 @@ class Recalibrator:
         rng: Any = 0,
         by: str | None = None,
     ) -> None:
-        self.map = map
-        self.ends = ends
-        self.classes = classes
-        self.logits = logits
-        self.scoring = scoring
-        self.folds = folds
-        self.rng = rng
-        self.by = by
+        self.map, self.ends, self.classes, self.logits = map, ends, classes, logits
+        self.scoring, self.folds, self.rng, self.by = scoring, folds, rng, by
 
     # -- learning -------------------------------------------------------------------------------
 

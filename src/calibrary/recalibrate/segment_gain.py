@@ -13,11 +13,12 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import RefusedError
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, number, percent, pvalue
+from calibrary.base.text import in_columns
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.multiplicity import adjust_pvalues
 from calibrary.recalibrate.candidates import CandidateMap
-from calibrary.recalibrate.fitted import IDENTITY, FittedMap, fit_candidate
+from calibrary.recalibrate.fitted import IDENTITY, fit_candidate
 from calibrary.recalibrate.gain import refuse_one_class_left
 from calibrary.recalibrate.scores import MeanWithError, row_score, row_scores, spoken_score
 from calibrary.recalibrate.segments import MOST_SEGMENTS, fit_segments, segment_pvalue
@@ -143,9 +144,7 @@ class SegmentGain:
 
     def __repr__(self) -> str:
         head, body = self.table()
-        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
-        return "\n".join([self.sentence, "", *lines])
+        return "\n".join([self.sentence, "", *in_columns([head, *body])])
 
     def _repr_html_(self) -> str:
         return markup(each("p", (self.sentence,)), html_table(*self.table()))
@@ -187,10 +186,6 @@ def segment_gain(
     return SegmentGain(by, rows, gain, se, spread, entry.id, int(fold.max()) + 1)
 
 
-def common_map(p: Predictions, common: CandidateMap | None, ends: Any) -> FittedMap:
-    return IDENTITY if common is None else fit_candidate(common, p, ends)
-
-
 def _cross_fitted(
     p: Predictions, by: str, names: NDArray[np.str_], common: CandidateMap | None, fold: Indices, ends: Any
 ) -> tuple[Array, Array, float]:
@@ -198,7 +193,7 @@ def _cross_fitted(
     for f in range(int(fold.max()) + 1):
         held, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
         learning = p.part(others)
-        fitted = common_map(learning, common, ends)
+        fitted = IDENTITY if common is None else fit_candidate(common, learning, ends)
         segments = fit_segments(by, fitted(learning.c), learning.y, learning.w, names[others])
         one[held] = fitted(p.c[held])
         own[held] = segments(one[held], names[held])

@@ -13,7 +13,7 @@ from calibrary.base.claims import Claim, Sentence, measured
 from calibrary.base.errors import suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import number
-from calibrary.base.text import capital
+from calibrary.base.text import capital, in_columns
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.recalibrate.scores import spoken_score
@@ -195,12 +195,7 @@ class RecalibrationGain:
 
     def __repr__(self) -> str:
         head, body = self.table()
-        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
-        lines = [
-            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
-            for line in [head, *body]
-        ]
-        return "\n".join([self.sentence, *self.notes, "", *(line.rstrip() for line in lines)])
+        return "\n".join([self.sentence, *self.notes, "", *in_columns([head, *body], right=True)])
 
     def _repr_html_(self) -> str:
         head, body = self.table()

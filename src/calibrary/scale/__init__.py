@@ -26,21 +26,8 @@ if TYPE_CHECKING:
     from calibrary.scale import torch as torch
 
 __all__ = [
-    "Accuracy",
-    "DetectionState",
-    "State",
-    "Store",
-    "StoreWatch",
-    "VectorState",
-    "accuracy",
-    "dask",
-    "merged",
-    "scan",
-    "segment_sql",
-    "segment_table",
-    "spark",
-    "sql",
-    "watch",
+    "Accuracy", "DetectionState", "State", "Store", "StoreWatch", "VectorState", "accuracy", "dask", "merged", "scan",
+    "segment_sql", "segment_table", "spark", "sql", "watch",
 ]  # fmt: skip
 
 

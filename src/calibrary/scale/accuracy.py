@@ -183,9 +183,8 @@ def accuracy_of(rows: Any, entry: Entry, options: Mapping[str, Any]) -> Accuracy
         bound = _bound(inside, entry, options, fact)
     if bound is not None and math.isfinite(bound):
         return Accuracy("bounded", bound + ROUNDING)
-    if fact.kind == "order" and math.isinf(
-        entry.range[1]
-    ):  # the measured error grows with the number of rows, as the metric does
+    # the measured error grows with the number of rows, as the metric does
+    if fact.kind == "order" and math.isinf(entry.range[1]):
         return Accuracy("close", reason=_NO_LIMIT)
     return Accuracy("close", measured=_measured(fact.measured, rows.grid.resolution, fact.kind))
 
@@ -231,9 +230,8 @@ class _Inside:
     def __init__(self, rows: Any) -> None:
         self.rows = rows
         low, high = rows.grid.low(rows.cell), rows.grid.high(rows.cell)
-        mirrored = (rows.c < low) | (
-            rows.c > high
-        )  # a top-label view of a binary state has confidence 1 - c for some rows
+        # a top-label view of a binary state has confidence 1 - c for some rows
+        mirrored = (rows.c < low) | (rows.c > high)
         self.low, self.high = np.where(mirrored, 1.0 - high, low), np.where(mirrored, 1.0 - low, high)
         self.width = self.high - self.low
         self.share = np.divide(rows.c - self.low, self.width, out=np.zeros(rows.n), where=self.width > 0)
@@ -269,9 +267,6 @@ class _Inside:
         found, each = self.swings()
         return float(each[np.isin(found, cells)].sum())
 
-    def seen_at(self, c: Array) -> Predictions:
-        return Predictions(self.rows.y, c, self.rows.w)
-
 
 def _bound(inside: _Inside, entry: Entry, options: Mapping[str, Any], fact: CellFacts) -> float | None:
     if fact.bound:
@@ -291,7 +286,7 @@ def _row_loss(inside: _Inside, entry: Entry, options: Mapping[str, Any]) -> floa
     given = {name: value for name, value in options.items() if name != "reduction"}
 
     def losses(c: Array) -> Array:
-        return np.asarray(entry.formula(inside.seen_at(c), **given, reduction="none"))
+        return np.asarray(entry.formula(Predictions(inside.rows.y, c, inside.rows.w), **given, reduction="none"))
 
     low, high = losses(inside.low), losses(inside.high)
     below, above = (1 - inside.share) * low, inside.share * high

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedCallError, RefusedError, extra, whole
 from calibrary.base.once import once
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, as_array
+from calibrary.data.checks import Array, as_array, given_weights
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
 from calibrary.data.predictions import Predictions
@@ -364,23 +364,18 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
         if len(prob) != len(y):
             raise RefusedError(f"y_true has {len(y)} rows, y_prob has {len(prob)}: pass one label per row")
         kept = np.ones(len(y), dtype=bool)
-        given = None if sample_weight is None else as_array(sample_weight, "sample_weight")
-        if given is not None and given.shape != (len(y),):
-            raise RefusedError(
-                f"sample_weight has shape {given.shape}, y_true has {len(y)} rows: pass one weight per row"
-            )
+        given = given_weights(sample_weight, len(y))
         ids = None if ids is None else as_array(ids, "ids")
         if ids is not None and ids.shape[:1] != y.shape[:1]:
             raise RefusedError(f"ids has {ids.size} values, y_true has {len(y)} rows: pass one identifier per row")
         dropped: dict[str, int] = {}
         if drop_invalid:
             kept, dropped = valid_rows(y, prob, self.labels, None, given)
-        w = NONE if given is None else whole_weights(given[kept], _weight_place)
+        w = NONE if given is None else whole_weights(given[kept], "sample_weight[{}]".format)
         if kept.any():
             p = checked_rows(y[kept], prob[kept], self.labels, None)
             self.add(p, w, None if ids is None else ids[kept])
-        for reason, count in dropped.items():
-            self.drop(reason, count)
+        self.drop_all(dropped)
         return self
 
     def add(self, p: Predictions, w: NDArray[np.int64], ids: Any) -> None:
@@ -476,7 +471,7 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
             self.top.merge(other.top)
             self.losses = {id: total + other.losses[id] for id, total in self.losses.items()}
             self.sample = self.sample + other.sample
-            self._merge_dropped(other)
+            self.drop_all(other.dropped)
             self._seen += other._seen
         self._rows = None
         return self
@@ -498,16 +493,13 @@ class VectorState(MergeableRows, kind="vectors", written=SavedVectors):
     def _same_kind(self, other: VectorState) -> None:
         if not isinstance(other, VectorState):
             raise RefusedCallError(f"a state can only be merged with a state, not with {type(other).__name__}")
-        names = ("n_classes", "resolution", "losses", "sample", "labels")
-        ours, theirs = (
-            (s.n_classes, s.top.resolution, tuple(s.losses), s.sample.size, s._named()) for s in (self, other)
-        )
-        for name, a, b in zip(names, ours, theirs, strict=True):
-            if a != b:
-                a, b = (self.labels, other.labels) if name == "labels" else (a, b)
-                raise RefusedError(
-                    f"one state has {name}={a!r} and the other {b!r}: create both with the same settings"
-                )
+        same = self._named() == other._named()  # labels that are the numbers of the classes need not be given
+        self._refuse_other(self._settings(same), other._settings(same))
+
+    def _settings(self, unnamed: bool) -> dict[str, Any]:
+        top, labels = self.top.resolution, None if unnamed else self.labels
+        settings = {"n_classes": self.n_classes, "resolution": top, "losses": tuple(self.losses)}
+        return {**settings, "sample": self.sample.size, "labels": labels}
 
     def copy(self) -> Self:
         """Another state with the same rows."""
@@ -608,7 +600,3 @@ def _sample_of(rows: Any, about: Mapping[str, Any]) -> HashedSample:
     return HashedSample(
         about["sample"], hash.astype(np.uint64), y.astype(np.int64), p, w.astype(np.int64), int(about["limit"])
     )
-
-
-def _weight_place(i: int) -> str:
-    return f"sample_weight[{i}]"

@@ -95,15 +95,9 @@ class DetectedCells(CellRows):
         present = np.unique(self.category)
         rows = [np.flatnonzero(self.category == k) for k in present]
         views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
-        prevalence = np.array([view.total for view in views])
-        return replace(
-            self.shown(),
-            views=views,
-            keys=tuple(present.tolist()),
-            prevalence=prevalence,
-            several=True,
-            n_classes=len(views),
-        )
+        keys, prevalence = tuple(present.tolist()), np.array([view.total for view in views])
+        several = {"several": True, "n_classes": len(views)}
+        return replace(self.shown(), views=views, keys=keys, prevalence=prevalence, **several)
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:
         made = super().subset(keep, y, probability, **extra)
@@ -200,11 +194,6 @@ def _refuse_other_features(
             f"{wrong}: the state stores positions and sizes of boxes in {view.feature_bins} bins, "
             f"closed={view.closed!r}; use these, or a number of bins that divides this one"
         )
-
-
-def middle_of_bins(place: Array, bins: int) -> Array:
-    """The middle of each bin, which every coarser bin of the same edges holds too."""
-    return (place + 0.5) / bins
 
 
 __all__ = ["DetectionState"]
@@ -488,12 +477,8 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
     def _same_kind(self, other: DetectionState) -> None:
         if not isinstance(other, DetectionState):
             raise RefusedCallError(f"a state of detections is merged with another, not with {type(other).__name__}")
-        for name in ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks"):
-            ours, theirs = getattr(self, name), getattr(other, name)
-            if ours != theirs:
-                raise RefusedError(
-                    f"one state has {name}={ours!r} and the other {theirs!r}: create both with the same settings"
-                )
+        names = ("categories", "names", "resolution", "features", "feature_bins", "closed", "blocks")
+        self._refuse_other(*({name: getattr(state, name) for name in names} for state in (self, other)))
         for name in ("iou_threshold", "matching", "has_overlaps"):
             self._agree_on(name, getattr(other, name))
 
@@ -545,7 +530,9 @@ class DetectionState(Mergeable, kind="detections", written=SavedDetections):
         at: dict[str, NDArray[Any]] = {}
         for name in reversed(self.features):
             place, number = np.divmod(place, self.feature_bins)
-            at[name] = middle_of_bins(number.astype(np.float64), self.feature_bins)
+            at[name] = (
+                number + 0.5
+            ) / self.feature_bins  # the middle of a bin, which every coarser bin of the same edges holds
         half = np.full(len(place), 0.5)
         w, h = at.get("w", half), at.get("h", half)
         return np.column_stack([at.get("cx", half) - w / 2.0, at.get("cy", half) - h / 2.0, w, h])

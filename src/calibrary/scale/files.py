@@ -106,7 +106,7 @@ def _sums(rows: Any, inside: NDArray[np.bool_], n: Integers) -> NDArray[Any]:
         if many.any() or (np.abs(high) >= 2**48).any() or (np.abs(low) >= 2**62).any():
             return np.asarray(low.astype(object) + high.astype(object) * (1 << _WORD))
         return low + high * (1 << _WORD)
-    if many.any() and not _is_wide(rows.column("s").type):
+    if many.any() and not str(rows.column("s").type).startswith("decimal"):
         raise OverflowError(
             f"{n[many].max():,} rows in one cell: the sum of their positions may not have fitted 64 bits; use a finer "
             "resolution=, or make one state per part of the data"
@@ -114,12 +114,6 @@ def _sums(rows: Any, inside: NDArray[np.bool_], n: Integers) -> NDArray[Any]:
     if many.any():
         return np.array([int(v) for v in rows.column("s").to_pylist()], dtype=object)
     return whole_column(rows.column("s"), "s")
-
-
-def _is_wide(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_decimal(kind))
 
 
 def split_sums(s: NDArray[Any]) -> dict[str, Any]:
@@ -298,6 +292,15 @@ class Mergeable(Saved):
         """Another state with the same content."""
         raise NotImplementedError
 
+    @staticmethod
+    def _refuse_other(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+        """Refuse a state that was made with other settings."""
+        for name, own in ours.items():
+            if own != theirs[name]:
+                raise RefusedError(
+                    f"one state has {name}={own!r} and the other {theirs[name]!r}: create both with the same settings"
+                )
+
     def _of_our_kind(self, other: object) -> TypeGuard[Self]:
         return isinstance(other, Mergeable) and other._kind == self._kind
 
@@ -334,8 +337,9 @@ class MergeableRows(Mergeable):
         if count:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
 
-    def _merge_dropped(self, other: MergeableRows) -> None:
-        for reason, count in other.dropped.items():
+    def drop_all(self, dropped: Mapping[str, int]) -> None:
+        """Count rows that were left out, by reason."""
+        for reason, count in dropped.items():
             self.drop(reason, count)
 
     def _dropped_without(self, other: MergeableRows) -> dict[str, int]:

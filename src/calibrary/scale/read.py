@@ -17,17 +17,7 @@ from calibrary.base.errors import RefusedError, whole
 from calibrary.data.asked import checks_options
 from calibrary.data.checks import Array, are_probabilities
 from calibrary.data.predictions import Predictions
-from calibrary.scale.checks import (
-    NO_LABEL,
-    NO_PROBABILITY,
-    NO_SUM,
-    NO_WEIGHT,
-    Flags,
-    are_copies,
-    by_reason,
-    sums_to_one,
-    valid_rows,
-)
+from calibrary.scale import checks
 from calibrary.scale.classes import VectorState, file_ids
 from calibrary.scale.keys import key_columns
 from calibrary.scale.losses import USUAL_LOSSES, checked_losses
@@ -93,7 +83,7 @@ def weights(piece: Piece, name: str | None) -> tuple[Integers, NDArray[np.bool_]
     given = column.to_numpy(zero_copy_only=False)
     if given.dtype.kind not in "fiub":
         raise RefusedError(f"{piece.place(0)}: {name} holds {column.type} values: weights are whole numbers")
-    fine = are_copies(given) & there
+    fine = checks.are_copies(given) & there
     return np.where(fine, given, 0).astype(np.int64), None if fine.all() else fine
 
 
@@ -187,13 +177,12 @@ class Invalid:
     lock: Any = field(default_factory=threading.Lock)
 
     def add(
-        self, state: Any, piece: Piece, number: int, dropped: dict[str, int], prob: Array, labeled: Flags,
-        weighed: Flags | None,
+        self, state: Any, piece: Piece, number: int, dropped: dict[str, int], prob: Array, labeled: checks.Flags,
+        weighed: checks.Flags | None,
     ) -> None:  # fmt: skip
         """The invalid rows of a batch: why each was left out, and which rows lack a label or a weight."""
         if self.drop:
-            for reason, count in dropped.items():
-                state.drop(reason, count)
+            state.drop_all(dropped)
         elif dropped:
             with self.lock:
                 for column, kind, wrong, values, said in self._found(piece, prob, labeled, weighed):
@@ -206,8 +195,8 @@ class Invalid:
                         self.kinds[column, kind] = (count + int(wrong.sum()), sorted(first)[:_SHOWN])
 
     def _found(
-        self, piece: Piece, prob: Array, labeled: Flags, weighed: Flags | None
-    ) -> Iterator[tuple[str, str, Flags, Array | Any, str]]:
+        self, piece: Piece, prob: Array, labeled: checks.Flags, weighed: checks.Flags | None
+    ) -> Iterator[tuple[str, str, checks.Flags, Array | Any, str]]:
         """Column, kind, the rows, the values of all rows, and the words about one value."""
         import pyarrow as pa
 
@@ -218,8 +207,8 @@ class Invalid:
             yield name, "missing values", np.isnan(p), p, f"{name} is missing"
             yield name, "values outside [0, 1]", ~np.isnan(p) & ~fine[:, i], p, f"{name} = {{:.10g}} is not in [0, 1]"
         if prob.shape[1] > 1:
-            sums, wrong = prob.sum(axis=1), fine.all(axis=1) & ~sums_to_one(prob)
-            yield names[0], NO_SUM, wrong, sums, "the probabilities sum to {:.9g}, not 1"
+            sums, wrong = prob.sum(axis=1), fine.all(axis=1) & ~checks.sums_to_one(prob)
+            yield names[0], checks.NO_SUM, wrong, sums, "the probabilities sum to {:.9g}, not 1"
         column = piece.column(label)
         gone = column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False)
         yield label, "missing values", ~labeled & gone, column, f"{label} is missing"
@@ -236,16 +225,10 @@ class Invalid:
         if len(self.kinds) == 1:
             count, first = next(iter(self.kinds.values()))
             raise RefusedError(f"{first[0][3]}{f', {count:,} rows here' if count > 1 else ''}")
-        found = [
-            Problem(
-                column,
-                kind,
-                count,
-                tuple(place.removesuffix(" (from 0)") for _, _, place, _ in first),
-                "drop_invalid=True",
-            )
-            for (column, kind), (count, first) in self.kinds.items()
-        ]
+        found = []
+        for (column, kind), (count, first) in self.kinds.items():
+            places = tuple(place.removesuffix(" (from 0)") for _, _, place, _ in first)
+            found.append(Problem(column, kind, count, places, "drop_invalid=True"))
         if found:
             raise ProblemsError("the source", found, "from 0 in each file")
 
@@ -434,8 +417,8 @@ def _add_binary(state: State, piece: Piece, columns: Columns, names: Names, inva
     kept = None
     if weighed is not None or _first_invalid(c, y) >= 0:
         labeled = y <= 1
-        reasons = {NO_PROBABILITY: are_probabilities(c), NO_LABEL: labeled, NO_WEIGHT: weighed}
-        kept, dropped = by_reason(n, reasons)
+        reasons = {checks.NO_PROBABILITY: are_probabilities(c), checks.NO_LABEL: labeled, checks.NO_WEIGHT: weighed}
+        kept, dropped = checks.by_reason(n, reasons)
         invalid.add(state, piece, number, dropped, c[:, None], labeled, weighed)
         c, y, w = c[kept], y[kept], w[kept] if len(w) else w
     if state.lens == "top-label":
@@ -461,8 +444,8 @@ def _add_vectors(
     n, k = prob.shape
     y = classes(piece, columns.label, names, k)
     w, weighed = weights(piece, columns.weight)
-    valid, dropped = valid_rows(y, prob, None, None)
-    kept, unweighed = by_reason(n, {"": valid, NO_WEIGHT: weighed})
+    valid, dropped = checks.valid_rows(y, prob, None, None)
+    kept, unweighed = checks.by_reason(n, {"": valid, checks.NO_WEIGHT: weighed})
     dropped |= {reason: count for reason, count in unweighed.items() if reason}
     invalid.add(state, piece, number, dropped, prob, y < k, weighed)
     p = Predictions(y[kept].astype(np.intp), np.ascontiguousarray(prob[kept]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,9 +103,6 @@ class Dialect:
 
     def as_bigint(self, expression: str) -> str:
         return f"CAST({expression} AS {self.bigint})"
-
-    def label_number(self, label: str) -> str:
-        return self.number_of_label.format(label=label, double=self.double)
 
 
 # -- texts ------------------------------------------------------------------------------------------
@@ -262,14 +259,25 @@ def sql(
     return query
 
 
-class _Text:
+class Steps:
+    """A query of steps in one dialect, each of which reads the one before it; ``kept`` are its key columns."""
+
+    def __init__(self, dialect: Dialect, grid: Grid, by: tuple[str, ...]) -> None:
+        self.dialect, self.grid, self.number = dialect, grid, dialect.number
+        self.keys = [dialect.column(name) for name in by]
+        self.kept = "".join(f"{name}, " for name in self.keys)
+
+    def chain(self, steps: Mapping[str, str]) -> str:
+        """The steps as the WITH clause."""
+        return "WITH " + ",\n".join(f"{x} AS {self.dialect.materialized}(\n  {text}\n)" for x, text in steps.items())
+
+
+class _Text(Steps):
     """The steps of the query in one dialect."""
 
     def __init__(self, dialect: Dialect, grid: Grid, table: str, by: tuple[str, ...]) -> None:
-        self.dialect, self.grid, self.table = dialect, grid, table
-        self.keys = [dialect.column(name) for name in by]
-        self.kept = "".join(f"{name}, " for name in self.keys)
-        self.weighted = False
+        super().__init__(dialect, grid, by)
+        self.table, self.weighted = table, False
 
     def query(
         self, label: str, prob: list[str], top: bool, weight: str | None, labels: tuple[Any, ...] | None, pos_label: Any
@@ -282,11 +290,10 @@ class _Text:
             seen = self._binary(label, prob[0], labels, pos_label)
         self.weighted = weight is not None
         copies = self._copies(None if weight is None else d.expression(weight))
-        steps = [("cal_given", f"SELECT {self.kept}{seen}, {copies} AS cal_w FROM {self.table}"), *self._located()]
-        chain = ",\n".join(f"{name} AS {d.materialized}(\n  {text}\n)" for name, text in steps)
+        given = {"cal_given": f"SELECT {self.kept}{seen}, {copies} AS cal_w FROM {self.table}"}
         groups = ", ".join([*self.keys, "cell", "y"])
         return (
-            f"WITH {chain}\n"
+            f"{self.chain(given | self._located())}\n"
             f"SELECT {self.kept}cell, y, SUM(cal_n) AS n, SUM(cal_n * cal_low) AS s, SUM(cal_n * cal_high) AS s_high\n"
             f"FROM cal_found\nWHERE cal_n > 0\nGROUP BY {groups}"
         )
@@ -316,7 +323,7 @@ class _Text:
             other = f"(SELECT MIN({label}) FROM {self.table} WHERE {label} <> {positive})"
             cases = f"WHEN {label} = {positive} THEN 1 WHEN {label} = {other} THEN 0"
         else:  # as a double, so that booleans work too
-            number = d.label_number(label)
+            number = d.number_of_label.format(label=label, double=d.double)
             cases = " ".join(f"WHEN {number} = {d.number(k)} THEN {k}" for k in range(n))
         return f"CASE {cases} END"
 
@@ -352,7 +359,7 @@ class _Text:
 
     # -- cells ---------------------------------------------------------------------------------
 
-    def _located(self) -> list[tuple[str, str]]:
+    def _located(self) -> dict[str, str]:
         """The steps from a confidence to its cell and position."""
         d, grid, kept = self.dialect, self.grid, self.kept
         g, carried = grid.resolution, f"{kept}cal_v, cal_y, cal_w"
@@ -368,67 +375,35 @@ class _Text:
             f"FLOOR((cal_x - (cal_k - CASE WHEN cal_side < 0 THEN {one} ELSE {zero} END)) * {d.number(POSITIONS)} + "
             f"{half})"
         )
-        return [
-            (
-                "cal_valid",
-                f"SELECT {kept}CASE WHEN cal_y IS NULL OR cal_w IS NULL THEN NULL ELSE cal_c END AS cal_v, "
-                "cal_y, cal_w FROM cal_given",
-            ),
-            (
-                "cal_half",
-                f"SELECT {carried}, CASE WHEN cal_v > {half} THEN 1 ELSE 0 END AS cal_r, "
-                f"CASE WHEN cal_v > {half} THEN {one} - cal_v ELSE cal_v END AS cal_d FROM cal_valid",
-            ),
-            ("cal_level", f"SELECT {carried}, cal_r, cal_d, CASE {level} ELSE {LEVELS} END AS cal_l FROM cal_half"),
-            (
-                "cal_finer",
-                f"SELECT {carried}, cal_r, cal_d, cal_l, CASE cal_l {finer} ELSE {one} END AS cal_f FROM cal_level",
-            ),
-            (
-                "cal_scaled",
-                f"SELECT {carried}, cal_r, cal_l, (cal_d * cal_f) * {d.number(g)} AS cal_x, "
-                f"{d.number(g)} * cal_f AS cal_s FROM cal_finer",
-            ),
-            (
-                "cal_near",
-                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_s, FLOOR(cal_x + {half}) AS cal_k FROM cal_scaled",
-            ),
-            (
-                "cal_edge",
-                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, "
-                f"CASE WHEN cal_r = 1 THEN cal_s - cal_k ELSE cal_k * {one} END / cal_s AS cal_e FROM cal_near",
-            ),
-            (
-                "cal_sided",
-                f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, CASE WHEN cal_v = cal_e THEN 0 "
-                "WHEN CASE WHEN cal_v > cal_e THEN 1 ELSE 0 END <> cal_r THEN 1 ELSE -1 END AS cal_side FROM cal_edge",
-            ),
-            (
-                "cal_placed",
-                f"SELECT {carried}, cal_r, cal_side, "
-                f"({LEVELS} - cal_l) * {2 * g} + 2 * {d.as_bigint('cal_k')} + cal_side AS cal_left, "
-                f"{position} AS cal_p FROM cal_sided",
-            ),
-            (
-                "cal_clipped",
-                f"SELECT {carried}, cal_r, cal_left, CASE WHEN cal_v IS NULL OR cal_side = 0 THEN {zero} "
-                f"WHEN cal_p < {one} THEN {one} WHEN cal_p > {d.number(POSITIONS - 1)} THEN {d.number(POSITIONS - 1)} "
-                "ELSE cal_p END AS cal_q FROM cal_placed",
-            ),
-            (
-                "cal_parted",
-                f"SELECT {carried}, cal_r, cal_left, cal_q, FLOOR(cal_q * {d.number(2.0**-14)}) AS cal_h "
-                "FROM cal_clipped",
-            ),
-            (
-                "cal_found",
-                f"SELECT {kept}CASE WHEN cal_v IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - cal_left "
-                "ELSE cal_left END AS cell, CASE WHEN cal_v IS NULL THEN NULL ELSE cal_y END AS y, "
-                f"{'CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END' if self.weighted else '1'} AS cal_n, "
-                f"{d.as_bigint('cal_h')} AS cal_high, "
-                f"{d.as_bigint(f'cal_q - cal_h * {d.number(2**14)}')} AS cal_low FROM cal_parted",
-            ),
-        ]
+        return {
+            "cal_valid": f"SELECT {kept}CASE WHEN cal_y IS NULL OR cal_w IS NULL THEN NULL ELSE cal_c END AS cal_v, "
+            "cal_y, cal_w FROM cal_given",
+            "cal_half": f"SELECT {carried}, CASE WHEN cal_v > {half} THEN 1 ELSE 0 END AS cal_r, "
+            f"CASE WHEN cal_v > {half} THEN {one} - cal_v ELSE cal_v END AS cal_d FROM cal_valid",
+            "cal_level": f"SELECT {carried}, cal_r, cal_d, CASE {level} ELSE {LEVELS} END AS cal_l FROM cal_half",
+            "cal_finer": f"SELECT {carried}, cal_r, cal_d, cal_l, CASE cal_l {finer} ELSE {one} END AS cal_f "
+            "FROM cal_level",
+            "cal_scaled": f"SELECT {carried}, cal_r, cal_l, (cal_d * cal_f) * {d.number(g)} AS cal_x, "
+            f"{d.number(g)} * cal_f AS cal_s FROM cal_finer",
+            "cal_near": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_s, FLOOR(cal_x + {half}) AS cal_k FROM cal_scaled",
+            "cal_edge": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, "
+            f"CASE WHEN cal_r = 1 THEN cal_s - cal_k ELSE cal_k * {one} END / cal_s AS cal_e FROM cal_near",
+            "cal_sided": f"SELECT {carried}, cal_r, cal_l, cal_x, cal_k, CASE WHEN cal_v = cal_e THEN 0 "
+            "WHEN CASE WHEN cal_v > cal_e THEN 1 ELSE 0 END <> cal_r THEN 1 ELSE -1 END AS cal_side FROM cal_edge",
+            "cal_placed": f"SELECT {carried}, cal_r, cal_side, "
+            f"({LEVELS} - cal_l) * {2 * g} + 2 * {d.as_bigint('cal_k')} + cal_side AS cal_left, "
+            f"{position} AS cal_p FROM cal_sided",
+            "cal_clipped": f"SELECT {carried}, cal_r, cal_left, CASE WHEN cal_v IS NULL OR cal_side = 0 THEN {zero} "
+            f"WHEN cal_p < {one} THEN {one} WHEN cal_p > {d.number(POSITIONS - 1)} THEN {d.number(POSITIONS - 1)} "
+            "ELSE cal_p END AS cal_q FROM cal_placed",
+            "cal_parted": f"SELECT {carried}, cal_r, cal_left, cal_q, FLOOR(cal_q * {d.number(2.0**-14)}) AS cal_h "
+            "FROM cal_clipped",
+            "cal_found": f"SELECT {kept}CASE WHEN cal_v IS NULL THEN NULL WHEN cal_r = 1 THEN {2 * grid.middle} - "
+            "cal_left ELSE cal_left END AS cell, CASE WHEN cal_v IS NULL THEN NULL ELSE cal_y END AS y, "
+            f"{'CASE WHEN cal_v IS NULL THEN 1 ELSE cal_w END' if self.weighted else '1'} AS cal_n, "
+            f"{d.as_bigint('cal_h')} AS cal_high, "
+            f"{d.as_bigint(f'cal_q - cal_h * {d.number(2**14)}')} AS cal_low FROM cal_parted",
+        }
 
 
 def rows_of(cursor: Any) -> dict[str, list[Any]]:

@@ -18,22 +18,14 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, extra, one_of, suggest
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import as_array
+from calibrary.data.checks import as_array, given_weights
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import as_lens
 from calibrary.data.predictions import Predictions
 from calibrary.numerics.cells import Grid
+from calibrary.scale import files
 from calibrary.scale.cell_rows import CellRows
 from calibrary.scale.checks import checked_rows, valid_rows, whole_weights
-from calibrary.scale.files import (
-    Label,
-    MergeableRows,
-    as_arrow,
-    checked_columns,
-    known_columns,
-    split_sums,
-    without_invalid,
-)
 from calibrary.scale.keys import Key, Keyring, Keys, as_column, in_order, key_columns, one_kind
 from calibrary.scale.sums import Batch, Sums
 from calibrary.scale.table import EMPTY, CountTable, Integers, added, together, whole_sum
@@ -65,13 +57,13 @@ class SavedCells:
     resolution: int
     lens: str
     by: tuple[str, ...]
-    labels: tuple[Label, ...] | None
-    pos_label: Label | None
+    labels: tuple[files.Label, ...] | None
+    pos_label: files.Label | None
     dropped: dict[str, int]
     digest: str = ""
 
 
-class State(MergeableRows, kind="cells", written=SavedCells):
+class State(files.MergeableRows, kind="cells", written=SavedCells):
     """A summary of predictions as counts and sums by confidence cell and label, of constant size and mergeable.
 
     Parameters
@@ -160,9 +152,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
         refuse_misaligned(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, by=by)
         y, prob = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         n, kept = len(y), None
-        w = None if sample_weight is None else as_array(sample_weight, "sample_weight")
-        if w is not None and w.shape != (n,):
-            raise RefusedError(f"sample_weight has shape {w.shape}, y_true has {n} rows: pass one weight per row")
+        w = given_weights(sample_weight, n)
         dropped: dict[str, int] = {}
         if drop_invalid and n == len(prob):
             kept, dropped = valid_rows(y, prob, self.labels, self.pos_label, w)
@@ -171,8 +161,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
         key = self._ring.numbers(self._batch_columns(by), n, kept)
         if len(prob):
             self.add_seen(checked_rows(y, prob, self.labels, self.pos_label), copies, key)
-        for reason, count in dropped.items():
-            self.drop(reason, count)
+        self.drop_all(dropped)
         return self
 
     def add_seen(self, p: Predictions, w: Integers, key: Integers, keys: Keys | None = None) -> None:
@@ -302,7 +291,10 @@ class State(MergeableRows, kind="cells", written=SavedCells):
 
         Keyed states of different resolutions are merged at the lowest, so that the finer ones of 0.2 can be added.
         """
-        self._become_coarser(self._coarsest(others))
+        if (resolution := self._coarsest(others)) != self.resolution:
+            made = self.coarser(resolution)
+            self.grid = made.grid
+            self._hold(made._table, made._keys)
         for other in others:
             other = self._like_ours(other)
             if not self.labels:
@@ -312,7 +304,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
                 self._sums.add_table(_recoded(other.table, number, self.grid))
             else:
                 self._sums.add_table(other.table)
-            self._merge_dropped(other)
+            self.drop_all(other.dropped)
         self._rows = None
         return self
 
@@ -349,12 +341,6 @@ class State(MergeableRows, kind="cells", written=SavedCells):
         ours = {o.resolution for o in others if isinstance(o, State) and o.key_names == self.key_names}
         g = min({self.resolution, *ours}) if self.key_names else self.resolution
         return g if not any(resolution % g for resolution in (self.resolution, *ours)) else self.resolution
-
-    def _become_coarser(self, resolution: int) -> None:
-        if resolution != self.resolution:
-            made = self.coarser(resolution)
-            self.grid = made.grid
-            self._hold(made._table, made._keys)
 
     def _same_event(self, other: State) -> None:
         """Refuse a state in which another label is the event, because its counts have the opposite meaning."""
@@ -512,7 +498,7 @@ class State(MergeableRows, kind="cells", written=SavedCells):
             for i, name in enumerate(self.key_names)
         }
         columns |= {"cell": pa.array(cell.astype(np.int32)), "y": pa.array(y.astype(np.int8)), "n": self.table.n}
-        columns |= split_sums(self.table.s)
+        columns |= files.split_sums(self.table.s)
         return self._sealed(pa.table(columns))
 
     def _about(self) -> dict[str, Any]:
@@ -548,12 +534,12 @@ class State(MergeableRows, kind="cells", written=SavedCells):
         **names
             ``labels`` and ``pos_label`` of the state.
         """
-        rows, by = known_columns(as_arrow(table), None if by is None else key_columns(by))
+        rows, by = files.known_columns(files.as_arrow(table), None if by is None else key_columns(by))
         made = cls(resolution, by=by, lens=lens, **names)
-        rows, invalid = without_invalid(rows, drop_invalid)
+        rows, invalid = files.without_invalid(rows, drop_invalid)
         made.drop("no probability in [0, 1] or no label 0 or 1", invalid)
         if len(rows):
-            cell, y, n, s = checked_columns(rows, made.grid)
+            cell, y, n, s = files.checked_columns(rows, made.grid)
             key = made._ring.numbers([rows.column(name) for name in by], len(rows), None)
             code = 2 * cell + y + (key * (2 * made.grid.size) if by else 0)
             made._sums.add_table(added(code, n, s))

@@ -13,9 +13,10 @@ import hashlib
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -644,21 +645,11 @@ def _regrouped(state: State, day: str, names: tuple[str, ...]) -> State:
 def _merged(states: Iterable[State], kind: StoreKind) -> State:
     """The sum of all states, added a few at a time."""
     made = State(kind.resolution, by=kind.by, lens=kind.lens, labels=kind.labels, pos_label=kind.pos_label)
-    for some in _batches(states, _TOGETHER):
+    rest = iter(states)
+    while some := list(islice(rest, _TOGETHER)):
         made.merge(*some)
         len(made)  # adds the waiting rows
     return made
-
-
-def _batches(states: Iterable[State], size: int) -> Iterator[list[State]]:
-    waiting: list[State] = []
-    for state in states:
-        waiting.append(state)
-        if len(waiting) == size:
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
 
 
 def _sum_of(dropped: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -18,7 +18,7 @@ from calibrary.data.asked import checks_options
 from calibrary.grouping import EqualWidth
 from calibrary.numerics.cells import LEVELS, POSITIONS, Grid
 from calibrary.scale.keys import as_column, key_columns
-from calibrary.scale.sql import DIALECTS, Dialect
+from calibrary.scale.sql import DIALECTS, Steps
 from calibrary.scale.state import State, usual_resolution
 
 __all__ = ["segment_sql", "segment_table"]
@@ -172,36 +172,20 @@ def segment_sql(
     )
 
 
-class _Numbers:
+class _Numbers(Steps):
     """The steps of the query in one dialect."""
 
-    def __init__(self, dialect: Dialect, grid: Grid, by: tuple[str, ...]) -> None:
-        self.dialect, self.grid = dialect, grid
-        self.keys = [dialect.column(name) for name in by]
-        self.kept = "".join(f"{name}, " for name in self.keys)
-
     def query(self, table: str, n_bins: int, z: float) -> str:
-        steps = [
-            ("cal_sums", self._sums(table)),
-            ("cal_sides", self._sides()),
-            ("cal_levels", self._levels()),
-            ("cal_placed", self._placed()),
-            ("cal_gaps", self._gaps(n_bins)),
-            ("cal_means", self._means()),
-            ("cal_bins", self._bins()),
-            ("cal_segments", self._segments()),
-        ]
-        chain = ",\n".join(f"{name} AS {self.dialect.materialized}(\n  {text}\n)" for name, text in steps)
-        return f"WITH {chain}\n{self._last(z)}"
-
-    def _number(self, value: float) -> str:
-        return self.dialect.number(value)
+        steps = {"cal_sums": self._sums(table), "cal_sides": self._sides(), "cal_levels": self._levels()}
+        steps |= {"cal_placed": self._placed(), "cal_gaps": self._gaps(n_bins), "cal_means": self._means()}
+        steps |= {"cal_bins": self._bins(), "cal_segments": self._segments()}
+        return f"{self.chain(steps)}\n{self._last(z)}"
 
     def _sums(self, table: str) -> str:
         """The sums over rows of one segment, cell and label."""
         d = self.dialect
         n, low, high = (f"SUM({d.as_double(name)})" for name in ("n", "s", "s_high"))
-        where = f"({low} + {self._number(1 << 14)} * {high}) / {n}"
+        where = f"({low} + {self.number(1 << 14)} * {high}) / {n}"
         groups = ", ".join([*self.keys, "cell", "y"])
         label = d.as_double("y")
         return (
@@ -221,13 +205,13 @@ class _Numbers:
     def _levels(self) -> str:
         """The number of cells of this width in the unit interval, and the number of cells before this one."""
         g, d = self.grid.resolution, self.dialect
-        scale = self._by_level([self._number(float(g) * 16.0 ** (LEVELS - k)) for k in range(LEVELS + 1)])
+        scale = self._by_level([self.number(float(g) * 16.0 ** (LEVELS - k)) for k in range(LEVELS + 1)])
         first = self._by_level([str(2 * g * k) for k in range(LEVELS + 1)])
-        half = f"({d.as_double(f'cal_left - {first}')} - CASE WHEN cal_position > {self._number(0)} THEN "
-        half += f"{self._number(1)} ELSE {self._number(0)} END) / {self._number(2)}"
+        half = f"({d.as_double(f'cal_left - {first}')} - CASE WHEN cal_position > {self.number(0)} THEN "
+        half += f"{self.number(1)} ELSE {self.number(0)} END) / {self.number(2)}"
         return (
             f"SELECT {self.kept}cal_cell, cal_y, cal_n, cal_right, {scale} AS cal_scale, "
-            f"{half} + cal_position / {self._number(POSITIONS)} AS cal_cells\n  FROM cal_sides"
+            f"{half} + cal_position / {self.number(POSITIONS)} AS cal_cells\n  FROM cal_sides"
         )
 
     def _by_level(self, values: list[str]) -> str:
@@ -251,7 +235,7 @@ class _Numbers:
     def _below(self, edge: float) -> str:
         """The condition that a prediction is at most this edge, by its cell if the edge is an edge of cells."""
         cell, position = self.grid.locate(np.array([edge]))
-        return f"cal_c <= {self._number(float(edge))}" if position[0] else f"cal_cell <= {int(cell[0])}"
+        return f"cal_c <= {self.number(float(edge))}" if position[0] else f"cal_cell <= {int(cell[0])}"
 
     def _means(self) -> str:
         over = f"OVER (PARTITION BY {', '.join(self.keys)})" if self.keys else "OVER ()"
@@ -279,7 +263,7 @@ class _Numbers:
         return f"SELECT {self.kept}{shown}, SUM(ABS(bin_gaps)) AS cal_bin_gaps\n  FROM cal_bins{groups}"
 
     def _last(self, z: float) -> str:
-        d, number = self.dialect, self._number
+        d, number = self.dialect, self.number
         zero, one, two, four = (number(k) for k in (0, 1, 2, 4))
         squared = number(z * z)
         a = f"(cal_expected * cal_expected + {squared} * cal_squares)"

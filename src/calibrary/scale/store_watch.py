@@ -83,19 +83,12 @@ def watch(
     [('B', '2026-11-05')]
     """
     gates = [gate(text) for text in fail_if]
-    names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
+    names = (by,) if isinstance(by, str) else store.kind.by if by is None else tuple(by)
     kept = os.fspath(record) if record is not None and os.path.exists(record) else None
     kind = store.kind
+    event: dict[str, Any] = {"lens": kind.lens, "labels": kind.labels, "pos_label": kind.pos_label}
     stream = stream_of(
-        by=kind.by if names is None else names,
-        planned_rows=planned_rows,
-        alpha=alpha,
-        units=units,
-        error=error,
-        mature=mature,
-        lens=kind.lens,
-        labels=kind.labels,
-        pos_label=kind.pos_label,
+        by=names, planned_rows=planned_rows, alpha=alpha, units=units, error=error, mature=mature, **event
     )
     if kept is not None:
         stream = _agreed(Watch.load(kept), stream, kept, since)

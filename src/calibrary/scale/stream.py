@@ -310,19 +310,9 @@ def watch(
     >>> found.alarm_on, found.since, found.dates
     ('2026-11-06', '2026-11-06', ('2026-11-06', '2026-11-06'))
     """
-    return Watch(
-        _Settings(
-            key_columns(by),
-            whole("planned_rows", planned_rows),
-            alpha,
-            units,
-            error,
-            whole("mature", mature, 0),
-            lens,
-            None if labels is None else tuple(labels),
-            pos_label,
-        )
-    )
+    names, classes = key_columns(by), None if labels is None else tuple(labels)
+    rows, age = whole("planned_rows", planned_rows), whole("mature", mature, 0)
+    return Watch(_Settings(names, rows, alpha, units, error, age, lens, classes, pos_label))
 
 
 @dataclass(frozen=True)

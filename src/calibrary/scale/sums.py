@@ -9,7 +9,7 @@ their size, so that n tables take n log n steps, and memory grows with the numbe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +50,6 @@ class Batch:
     def copies(self) -> int:
         """The number of rows, with their weights."""
         return whole_sum(self.w) if len(self.w) else len(self)
-
-    def of_key(self, key: int) -> Batch:
-        """The rows with one common key."""
-        return Batch(self.c, self.y, self.w, np.full(len(self), key, dtype=np.int64))
 
     def rows(self, kept: NDArray[np.bool_]) -> Batch:
         """Some of the rows."""
@@ -116,7 +112,7 @@ class Sums:
         self._seen += len(batch)
         copies = batch.copies
         if copies > _MOST_COPIES:
-            self.add_table(self._summed(batch.of_key(key)))
+            self.add_table(self._summed(replace(batch, key=np.full(len(batch), key, dtype=np.int64))))
         else:
             self._add_in_place(batch, copies, key, n_keys)
 

@@ -69,9 +69,7 @@ class CalibrationMetric:
     ) -> None:
         one_of("lens", lens, ("binary", "top-label"))
         self.metrics = tuple(catalogue[name].key for name in metrics)
-        self.options = options
-        self.lens = lens
-        self.grid = Grid(resolution)
+        self.options, self.lens, self.grid = options, lens, Grid(resolution)
         self.vectors = None if state is None else state.copy()
         self._empty = None if state is None else state.copy()
         self.sums = self._zeros("cpu")

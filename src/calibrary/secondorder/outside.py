@@ -27,7 +27,7 @@ from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import seed_of
 from calibrary.secondorder.given import Members, given
 from calibrary.secondorder.spread import interval_of
-from calibrary.secondorder.uncertainty import Detector, Scored, detector, placements
+from calibrary.secondorder.uncertainty import Detector, Scored, detector, placements, variance_of_mean
 
 #: The reported quantiles of confidence, and the number of bars of the histogram.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -225,13 +225,10 @@ def _risks(hit: NDArray[Any], c: Array, w: Array, level: float, n_resamples: int
 def _gain(score: Scored, confidence: Scored, level: float) -> DetectorGain:
     """DeLong's interval of the difference of two areas on the same rows."""
     both = [placements(each) for each in (score, confidence)]
-    total, v, w = 0.0, score.found_weight, score.others_weight
+    v, w = score.found_weight, score.others_weight
     difference = float(v @ (both[0][0] - both[1][0]) / v.sum())
-    for place, weight in ((0, v), (1, w)):
-        apart = both[0][place] - both[1][place]
-        n = len(apart)
-        around = apart - float(weight @ apart / weight.sum())
-        total += float(weight**2 @ around**2) / float(weight.sum()) ** 2 * n / max(n - 1, 1)
+    apart = [(mine - other, weight) for mine, other, weight in zip(*both, (v, w), strict=True)]
+    total = sum(variance_of_mean(x, weight, float(weight @ x / weight.sum())) for x, weight in apart)
     if total <= 0.0:
         return DetectorGain(difference, difference, difference, level, 0.0, 1.0, name=score.name)
     error = math.sqrt(total)

@@ -100,11 +100,11 @@ def auroc(s: Scored, level: float) -> tuple[float, float, float, float]:
     """The area, its interval by DeLong's variance on the log odds, and the p-value of 1/2."""
     of_found, of_others = placements(s)
     area = float(s.found_weight @ of_found / s.found_weight.sum())
-    variance = _variance(of_found, s.found_weight, area) + _variance(of_others, s.others_weight, area)
+    variance = variance_of_mean(of_found, s.found_weight, area) + variance_of_mean(of_others, s.others_weight, area)
     return area, *_ends(area, variance, s, level), _mann_whitney(s, area)
 
 
-def _variance(each: Array, w: Array, area: float) -> float:
+def variance_of_mean(each: Array, w: Array, area: float) -> float:
     """The variance of the weighted mean of the placements."""
     n = len(each)
     return float(w**2 @ (each - area) ** 2) / float(w.sum()) ** 2 * n / max(n - 1, 1)
@@ -117,9 +117,8 @@ def effective(w: Array) -> float:
 
 def _ends(area: float, variance: float, s: Scored, level: float) -> tuple[float, float]:
     fewest = min(effective(s.found_weight), effective(s.others_weight))
-    edge = ((1.0 - level) / 2.0) ** (
-        1.0 / fewest
-    )  # if all pairs are in order, the information is limited by the smaller group
+    # if all pairs are in order, the information is limited by the smaller group
+    edge = ((1.0 - level) / 2.0) ** (1.0 / fewest)
     if variance <= 0.0:
         return (min(area, edge) if area > 0.5 else 0.0), (1.0 if area > 0.5 else max(area, 1.0 - edge))
     z = float(scipy.special.stdtrit(max(fewest - 1.0, 1.0), 0.5 + level / 2.0))

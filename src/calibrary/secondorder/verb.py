@@ -15,15 +15,7 @@ from calibrary.data.identity import knows_rows
 from calibrary.inference.draw.resampling import alpha_of, check_draws, check_level
 from calibrary.metrics.machinery.declare import Result
 from calibrary.numerics.draw import seed_of
-from calibrary.secondorder.calibration import (
-    EnsembleMean,
-    EnsembleMembers,
-    EnsembleMixture,
-    HowAsked,
-    mean_of,
-    members_of,
-    mixture_of,
-)
+from calibrary.secondorder import calibration
 from calibrary.secondorder.given import given
 from calibrary.secondorder.outside import OutsideResult, outside_of
 from calibrary.secondorder.spread import EnsembleSpread, spread_of
@@ -45,9 +37,9 @@ class EnsembleResult(Result):
     sentence : the whole result in words
     """
 
-    mean: EnsembleMean
-    members: EnsembleMembers
-    mixture: EnsembleMixture
+    mean: calibration.EnsembleMean
+    members: calibration.EnsembleMembers
+    mixture: calibration.EnsembleMixture
     spread: EnsembleSpread
     decomposition: EnsembleDecomposition
     outside: OutsideResult | None
@@ -188,19 +180,11 @@ def ensemble(
             f"y_prob has {rows.m} members: draws of {rows.m} show about {percent(1.0 - 1.0 / rows.m)} of the "
             f"disagreement that very many would show, so that the decomposition is too low; pass {FEW_MEMBERS} or more"
         )
-    asked = HowAsked(members, level, n_resamples, seed_of(rng))
-    return EnsembleResult(
-        mean=mean_of(rows, asked),
-        members=members_of(rows, asked),
-        mixture=mixture_of(rows, asked),
-        spread=spread_of(rows, members, level, n_resamples, asked.seed),
-        decomposition=decomposition_of(rows, asked),
-        outside=outside_of(rows, prevalence_outside, level, n_resamples, asked.seed) if len(rows.outside_p) else None,
-        kind=members,
-        n=rows.n,
-        n_members=rows.m,
-        n_classes=rows.k,
-        n_labels=int(rows.labels.sum()),
-        confidence_level=level,
-        n_resamples=n_resamples,
-    )
+    asked = calibration.HowAsked(members, level, n_resamples, seed_of(rng))
+    drawn = (level, n_resamples, asked.seed)
+    mean, each = calibration.mean_of(rows, asked), calibration.members_of(rows, asked)
+    mixture, spread = calibration.mixture_of(rows, asked), spread_of(rows, members, *drawn)
+    parts = (mean, each, mixture, spread, decomposition_of(rows, asked))
+    there = outside_of(rows, prevalence_outside, *drawn) if len(rows.outside_p) else None
+    sizes = (rows.n, rows.m, rows.k, int(rows.labels.sum()))
+    return EnsembleResult(*parts, there, members, *sizes, level, n_resamples)

@@ -137,9 +137,8 @@ class LabelWeighting:
         """
         own = np.bincount(self.y, self.weight, minlength=len(self.law))
         own = own / own.sum()
-        found = np.maximum(
-            self.estimated[0], 0.5 / self.n_target
-        )  # a share of 0 would give all other labels the probability 0
+        # a share of 0 would give all other labels the probability 0
+        found = np.maximum(self.estimated[0], 0.5 / self.n_target)
         odds = p / (found / found.sum() / own)
         total = odds.sum(axis=1)
         weight = (1.0 if self.weight is None else self.weight) / total
@@ -256,11 +255,6 @@ class DensityWeighting:
             found.append((best.x, np.asarray(np.linalg.pinv(best.hessian), dtype=np.float64)))
         return found
 
-    @once
-    def _odds(self) -> Array:
-        """The probability of each source row to belong to the target, by each fold's regression: (rows, folds)."""
-        return np.asarray(scipy.special.expit(self.x @ np.column_stack([beta for beta, _ in self._fits])))
-
     def _scale(self, fold: int) -> float:
         """The weight of a target row in a fold's regression, such that both sets have the same total weight."""
         return float(self._counts[self.fold != fold].sum()) / self.n_target
@@ -285,9 +279,8 @@ class DensityWeighting:
     @once
     def _away(self) -> Array:
         """The contribution of one source row to the gradients."""
-        return np.column_stack(
-            [-np.where(self.fold == f, 0.0, self._odds[:, f])[:, None] * self.x for f in range(FOLDS)]
-        )
+        chance = scipy.special.expit(self.x @ np.column_stack([beta for beta, _ in self._fits]))  # by each fold's fit
+        return np.column_stack([-np.where(self.fold == f, 0.0, chance[:, f])[:, None] * self.x for f in range(FOLDS)])
 
     @once
     def _settled(self) -> Array:

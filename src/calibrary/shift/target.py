@@ -39,9 +39,8 @@ class _Distances:
     def __init__(self, columns: Array) -> None:
         self._order = np.argsort(columns, axis=0, kind="stable").T
         ascending = np.take_along_axis(columns, self._order.T, axis=0).T
-        self._inside = np.zeros(
-            ascending.shape, dtype=bool
-        )  # positions within a tie, where the distribution functions are not evaluated
+        # positions within a tie, where the distribution functions are not evaluated
+        self._inside = np.zeros(ascending.shape, dtype=bool)
         self._inside[:, :-1] = ascending[:, 1:] == ascending[:, :-1]
 
     def largest(self, a: Array, b: Array) -> float:

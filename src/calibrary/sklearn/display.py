@@ -132,13 +132,8 @@ class CalibrationDisplay(TheirDisplay):  # type: ignore[misc]
         y, label = positive(y_true, pos_label)
         bins = bins_of(n_bins, strategy, y, y_prob, weight)
         data = reliability_data(y, y_prob, sample_weight=weight, error=error, interval=False, **bins)
-        display = cls(
-            data.outcome,
-            data.confidence,
-            y_prob,
-            estimator_name="Classifier" if name is None else name,
-            pos_label=label,
-        )
+        name = "Classifier" if name is None else name
+        display = cls(data.outcome, data.confidence, y_prob, estimator_name=name, pos_label=label)
         if error is not None:
             display.low, display.high = data.low, data.high
         return display

@@ -219,20 +219,24 @@ class BiasByConstruction:
         lens : str or Lens
             "auto" is "binary" for one column of probabilities and "top-label" for more.
         """
-        p = predictions(y_true, y_prob, sample_weight=sample_weight)
-        if isinstance(lens, str) and lens == "auto":
-            lens = "binary" if p.binary else "top-label"
-        views = p.through(as_lens(lens))
-        if views.several:
-            raise RefusedError(
-                f"lens={lens!r} gives several sets of confidences: fit one at a time, with lens='binary' or 'top-label'"
-            )
-        view = views.views[0]
+        view = one_view(predictions(y_true, y_prob, sample_weight=sample_weight), lens, "fit")
         alpha, beta = _fit_beta(view)
         candidates = sorted(_fit_curves(view), key=lambda found: found.aic)
         best = candidates[0]
         p1 = float(view.mean(view.c == 1.0))
         return cls(alpha, beta, best.curve, a=best.a, b=best.b, p1=p1, candidates=tuple(candidates))
+
+
+def one_view(p: Predictions, lens: str | Lens, verb: str) -> Predictions:
+    """The confidences of one lens: by default of the event, or of the predicted class."""
+    if isinstance(lens, str) and lens == "auto":
+        lens = "binary" if p.binary else "top-label"
+    views = p.through(as_lens(lens))
+    if views.several:
+        raise RefusedError(
+            f"lens={lens!r} gives several sets of confidences: {verb} one at a time, with lens='binary' or 'top-label'"
+        )
+    return views.views[0]
 
 
 def _inside(view: Predictions) -> tuple[Array, Array, Array]:

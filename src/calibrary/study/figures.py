@@ -31,11 +31,12 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
         if rows:
             line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
             ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
+    laws = {world["law"] for world in found.found["worlds"].values()}
     ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
     ax.set(xscale="log", yscale="log", xlabel="Number of rows N", ylabel="Mean value for calibrated models")
     style.finish(
         ax, colors, "Metrics are above 0 for a calibrated model",
-        f"mean over {len(_laws(found))} distributions of the confidence",
+        f"mean over {len(laws)} distributions of the confidence",
         "The dashed line is 0.02. A metric above it at your N shows an error of more than 0.02 by chance alone. A line "
         "that becomes flat stays above 0 for any number of rows.",
         legend="above",
@@ -216,10 +217,6 @@ def class_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any
                  legend="above")  # fmt: skip
     style.level([left, right])
     return figure
-
-
-def _laws(found: StudyResult) -> set[str]:
-    return {world["law"] for world in found.found["worlds"].values()}
 
 
 FIGURES: dict[str, Callable[[StudyResult], Any]] = {

@@ -96,6 +96,10 @@ class Field:
             "power_by_law": _by(found, lambda w: w.law_name), "power_by_family": _by(found, lambda w: w.family),
         }  # fmt: skip
 
+    def power_by_world(self) -> dict[str, float]:
+        """The power in each world, by its name."""
+        return {world.name: round(power, 3) for world, power in self.powers()}
+
     def powers(self, kept: Callable[[Array, int], Array] = lambda e, _: e) -> list[tuple[AnyWorld, float]]:
         """The share of samples of each miscalibrated setting above the 95% quantile of the calibrated one."""
         enough = {law: e for law, e in self.nulls.items() if len(e) >= FEWEST_NULLS}
@@ -195,7 +199,9 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
             same = lie.world.law_name == r.world.law_name and len(values) and true_report[: len(values)].mean() > 0.0
             if same and np.isfinite(values).all():
                 # compared with the draws of the same rows under the true report
-                ratios.setdefault(lie.world.report, {})[r.world.law_name] = _paired(values, true_report)
+                ratios.setdefault(lie.world.report, {})[r.world.law_name] = float(
+                    values.mean() / true_report[: len(values)].mean()
+                )
     laws = {law for by in ratios.values() for law in by}
     if not laws:
         return {}
@@ -204,10 +210,6 @@ def lie_ratio(number: Number, honest: Sequence[Readings], lies: Sequence[Reading
         "lie": float(np.median(list(best.values()))),
         "lie_by_report": {report: float(np.median(list(by.values()))) for report, by in ratios.items()},
     }
-
-
-def _paired(values: Array, true_report: Array) -> float:
-    return float(values.mean() / true_report[: len(values)].mean())
 
 
 def binning_sensitivity(numbers: Sequence[Number], readings: Sequence[Readings]) -> dict[str, Any]:

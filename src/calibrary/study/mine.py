@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import number, percent
 from calibrary.data.checks import Array
-from calibrary.data.lens import Lens, as_lens
-from calibrary.data.predictions import Predictions, predictions
-from calibrary.study.construction import BiasByConstruction
+from calibrary.data.lens import Lens
+from calibrary.data.predictions import predictions
+from calibrary.study.construction import BiasByConstruction, one_view
 from calibrary.study.curves import CalibrationCurve, Law, beta_law
 from calibrary.study.panel import binary_panel
 from calibrary.study.presets import Preset, Size
@@ -103,7 +102,7 @@ def mine(
     >>> found.rows["ece"]["power"] > 0.9
     True
     """
-    view = _view(predictions(y_true, y_prob, sample_weight=sample_weight), lens)
+    view = one_view(predictions(y_true, y_prob, sample_weight=sample_weight), lens, "study")
     fitted = BiasByConstruction.fit(view)
     n = min(view.n, _MOST_ROWS)
     worlds = {a: World(_law(fitted), _curve(fitted, a)) for a in _AMPLITUDES}
@@ -132,18 +131,6 @@ def _row(row: dict[str, Any], means: dict[str, float], yours: World) -> dict[str
         "power": row.get("power_by_family", {}).get(yours.family),
         "orders": row.get("within"),
     }
-
-
-def _view(p: Predictions, lens: str | Lens) -> Predictions:
-    if isinstance(lens, str) and lens == "auto":
-        lens = "binary" if p.binary else "top-label"
-    views = p.through(as_lens(lens))
-    if views.several:
-        raise RefusedError(
-            f"lens={lens!r} gives several sets of confidences: study one at a time, with lens='binary' or 'top-label'"
-        )
-    view: Predictions = views.views[0]
-    return view
 
 
 def _law(fitted: BiasByConstruction) -> Law:

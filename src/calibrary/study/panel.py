@@ -109,17 +109,14 @@ def studied() -> list[Entry]:
 
 def binary_panel(metrics: Any = None, *, binnings: bool = True) -> list[Number]:
     """The values for binary predictions: of these metrics and functions, or of all."""
-    if metrics is not None:
-        return [number for given in _named(metrics) for number in _numbers(*given)]
-    found = [number for entry in studied() for number in _numbers(entry.id, entry)]
-    return found + ([_binned(*each) for each in BINNINGS] if binnings else [])
+    found = [number for given in _named(metrics) for number in _numbers(*given)]
+    return found + ([_binned(*each) for each in BINNINGS] if binnings and metrics is None else [])
 
 
 def class_panel(metrics: Any = None) -> list[Number]:
     """The values for several classes: every metric with its own lens, and with three common lenses."""
-    chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
     found = []
-    for name, given in chosen:
+    for name, given in _named(metrics):
         found += _numbers(name, given)
         if isinstance(given, Entry) and not given.fields:
             others = [lens for lens in LENSES if lens in given.lenses and lens != given.default_lens]
@@ -129,8 +126,9 @@ def class_panel(metrics: Any = None) -> list[Number]:
 
 def test_panel(metrics: Any = None) -> list[Number]:
     """The p-values of the metrics that have their own test, by its default method."""
-    chosen = _named(metrics) if metrics is not None else [(entry.id, entry) for entry in studied()]
-    return [_tested(given) for _, given in chosen if isinstance(given, Entry) and given.has_test and given.null]
+    return [
+        _tested(given) for _, given in _named(metrics) if isinstance(given, Entry) and given.has_test and given.null
+    ]
 
 
 test_panel.__test__ = False  # type: ignore[attr-defined]  # tests of calibration, not of pytest's
@@ -138,6 +136,8 @@ test_panel.__test__ = False  # type: ignore[attr-defined]  # tests of calibratio
 
 def _named(metrics: Any) -> list[tuple[str, Entry | Callable[..., Any]]]:
     """Names, functions, or a mapping of names to either."""
+    if metrics is None:
+        return [(entry.id, entry) for entry in studied()]
     if isinstance(metrics, Mapping):
         return [(name, catalogue[given] if isinstance(given, str) else given) for name, given in metrics.items()]
     many: Iterable[Any] = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics

@@ -15,16 +15,8 @@ import numpy as np
 from calibrary.base.errors import extra, suggest
 from calibrary.base.numbers import number, percent
 from calibrary.lookup import catalogue
-from calibrary.study.measures import (
-    Field,
-    Readings,
-    binning_sensitivity,
-    class_measures,
-    is_honest_binary,
-    lie_ratio,
-    spearman,
-    test_levels,
-)
+from calibrary.study import measures
+from calibrary.study.measures import Field, Readings
 from calibrary.study.panel import Number, left_out
 from calibrary.study.study_files import COLUMNS, read_summary, write_summary
 from calibrary.study.world import World
@@ -158,7 +150,7 @@ _TOO_SLOW = "one value takes longer than the study allows, even for the fewest r
 
 def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Mapping[str, Any]) -> StudyResult:
     """Compute all results of all values."""
-    binary = [r for r in readings if is_honest_binary(r)]
+    binary = [r for r in readings if measures.is_honest_binary(r)]
     lies = [r for r in readings if isinstance(r.world, World) and r.world.report != "honest"]
     several = [r for r in readings if not isinstance(r.world, World)]
     own = {number.name: number for number in numbers}
@@ -183,18 +175,20 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
             for n in sizes
         },
         "powers": {
-            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := _powers(fields[n][x.name]))}
+            str(n): {x.name: [at.get(w) for w in worlds] for x in plain if (at := fields[n][x.name].power_by_world())}
             for n in sizes
         },
         "binnings": {
-            str(n): binning_sensitivity([x for x in plain if x.kind == "binning"], [r for r in binary if r.n == n])
+            str(n): measures.binning_sensitivity(
+                [x for x in plain if x.kind == "binning"], [r for r in binary if r.n == n]
+            )
             for n in sizes
         },
         "tests": {
             str(n): {
                 x.metric: levels
                 for x in own.values()
-                if x.kind == "test" and (levels := test_levels(x, [r for r in binary if r.n == n]))
+                if x.kind == "test" and (levels := measures.test_levels(x, [r for r in binary if r.n == n]))
             }
             for n in sizes
         },
@@ -205,12 +199,12 @@ def result_of(readings: Sequence[Readings], numbers: Sequence[Number], about: Ma
     return StudyResult(_rounded(found))
 
 
-def _powers(field: Field) -> dict[str, float]:
-    return {world.name: round(power, 3) for world, power in field.powers()}
-
-
 def _of_number(
-    number: Number, n: int, fields: Mapping[int, Mapping[str, Field]], honest: list[Readings], lies: list[Readings]
+    number: Number,
+    n: int,
+    fields: Mapping[int, Mapping[str, Field]],
+    honest: list[Readings],
+    lies: list[Readings],
 ) -> dict[str, Any]:
     at = {r.n for r in lies}
     null = {size: by[number.name].null().get("null") for size, by in fields.items()}
@@ -220,7 +214,7 @@ def _of_number(
         "limit": fields[n][number.name].at_limit() if n else {},
         "n_for_small": _rows_for(_SMALL, {k: v for k, v in null.items() if v is not None}),
         "largest_n": max((size for size, by in fields.items() if by[number.name].read), default=None),
-        **lie_ratio(number, [r for r in honest if r.n in at], lies),
+        **measures.lie_ratio(number, [r for r in honest if r.n in at], lies),
     }
 
 
@@ -264,7 +258,7 @@ def _of_classes(numbers: Any, readings: Sequence[Readings]) -> dict[str, Any]:
     for n in sizes:
         here = [r for r in readings if r.n == n]
         for x in numbers:
-            if x.kind in ("metric", "lens") and (measured := class_measures(x, here)):
+            if x.kind in ("metric", "lens") and (measured := measures.class_measures(x, here)):
                 by_size[str(n)][x.name] = measured
     return {"worlds": {r.world.name: dict(r.truth) for r in readings}, "sizes": by_size}
 
@@ -281,7 +275,7 @@ def _correlation(numbers: Sequence[Number], fields: Mapping[int, Mapping[str, Fi
         table = np.array([[by[w] for w in worlds] for by in known.values()])
         names = [name for name, row in zip(known, table, strict=True) if np.ptp(row) > 0.0]
         rows = [row for row in table if np.ptp(row) > 0.0]
-        return {"n": n, "names": names, "rho": [[spearman(a, b) for b in rows] for a in rows]}
+        return {"n": n, "names": names, "rho": [[measures.spearman(a, b) for b in rows] for a in rows]}
     return {}
 
 

@@ -216,7 +216,8 @@ def _gathered(plan: StudyPlan, folder: Path) -> StudyResult:
         "seed": plan.seed,
         "shards": len(there),
         "of": len(jobs),
-        "missing": dict(Counter(_of_kind(job) for job in jobs if job not in there)),
+        "missing": dict(Counter(f"{'several' if isinstance(job.world, ClassWorld) else 'two'} classes, N = {job.n:,}"
+            for job in jobs if job not in there)),
         "draws": {f"{_kind_of(size, plan.preset)}, N = {size.n:,}": [size.draws, size.null_draws]
                   for size in (*plan.preset.sizes, *plan.preset.class_sizes)},
         "cpu_seconds": round(sum(float(r.shard.seconds @ r.shard.drawn) for r in read), 1),
@@ -226,10 +227,6 @@ def _gathered(plan: StudyPlan, folder: Path) -> StudyResult:
     if not real.exists():
         return found
     return StudyResult({**found.found, "real": read_part(real, "agreement", dict[str, dict[str, float]])})
-
-
-def _of_kind(job: Job) -> str:
-    return f"{'several' if isinstance(job.world, ClassWorld) else 'two'} classes, N = {job.n:,}"
 
 
 def _kind_of(size: Size, preset: Preset) -> str:

@@ -96,11 +96,12 @@ def temperature_sweep(
     mean = total / n_repeats
     worse = [_badness(entry, row) for entry, row in zip(entries, mean, strict=True)]
     keys = [entry.key for entry in entries]
+    by, one = list(zip(keys, worse, strict=True)), int(np.flatnonzero(steps == 1.0)[0])
     return TemperatureSweep(
         steps,
         dict(zip(keys, mean, strict=True)),
-        {key: float(steps[np.argmin(bad)]) for key, bad in zip(keys, worse, strict=True)},
-        {key: _steady(bad, int(np.flatnonzero(steps == 1.0)[0])) for key, bad in zip(keys, worse, strict=True)},
+        {key: float(steps[np.argmin(bad)]) for key, bad in by},
+        {key: bool((np.diff(bad[: one + 1]) < 0.0).all() and (np.diff(bad[one:]) > 0.0).all()) for key, bad in by},
         n_repeats,
     )
 
@@ -118,7 +119,3 @@ def _badness(entry: Any, values: Array) -> Array:
     if entry.better == "perfect":
         return np.asarray(np.abs(values - entry.perfect))
     return -values if entry.better == "higher" else values
-
-
-def _steady(bad: Array, middle: int) -> bool:
-    return bool((np.diff(bad[: middle + 1]) < 0.0).all() and (np.diff(bad[middle:]) > 0.0).all())

@@ -191,9 +191,8 @@ def open_arrow(name: str, content: Path | bytes) -> FileTable:
             batches = list(_batches(opened(file, options=options)))
             schema = batches[0].schema if batches else pa.schema([(column, pa.null()) for column in wanted])
             table = pa.Table.from_batches(batches, schema)
-            table.validate(
-                full=True
-            )  # Arrow does not check the text positions that a file states, even if they lie outside its memory
+            # Arrow does not check the text positions that a file states, even if they lie outside its memory
+            table.validate(full=True)
             return from_arrow(table, wanted, name)
 
     return FileTable(name, names, read)

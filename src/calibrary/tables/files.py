@@ -20,28 +20,14 @@ from calibrary.base.errors import extra
 from calibrary.tables import sources
 from calibrary.tables.arrow_files import open_arrow, open_parquet
 from calibrary.tables.json_files import open_json
-from calibrary.tables.sources import (
-    ENDINGS,
-    InputError,
-    as_file,
-    by_ending,
-    content_of,
-    head_of,
-    in_gib,
-    is_folder,
-    named_errors,
-)
+from calibrary.tables.sources import InputError
 from calibrary.tables.table import LARGEST_EXACT, MOST_COLUMNS, Columns, FileTable, as_column
 from calibrary.tables.text_files import open_csv
 
 
-def open_npz(name: str, content: Path | bytes) -> FileTable:
-    return _of_arrays(name, arrays_in(name, content))
-
-
 def arrays_in(name: str, content: Path | bytes) -> dict[str, Any]:
     """The arrays of an NPZ file by their names."""
-    with as_file(content) as file:
+    with sources.as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an NPZ file: write one with numpy.savez(file, label=..., prob=...)")
         file.seek(0)
@@ -50,7 +36,8 @@ def arrays_in(name: str, content: Path | bytes) -> dict[str, Any]:
             stored = sum(info.compress_size for info in packed.infolist())
         if size > max(sources.MOST_BYTES, stored):
             raise InputError(
-                f"{name} unpacks to more than {in_gib(sources.MOST_BYTES)}: save it uncompressed, with numpy.savez"
+                f"{name} unpacks to more than {sources.in_gib(sources.MOST_BYTES)}: save it uncompressed, with "
+                "numpy.savez"
             )
         file.seek(0)
         arrays: dict[str, Any] = {}
@@ -92,7 +79,7 @@ def open_torch(name: str, content: Path | bytes) -> FileTable:
     with extra("torch", "reading tensors"):
         import torch
 
-    with as_file(content) as file:
+    with sources.as_file(content) as file:
         try:
             # weights_only, because a pickle in a downloaded file could run any code
             found = torch.load(file, map_location="cpu", weights_only=True)
@@ -129,13 +116,15 @@ def open_excel(name: str, content: Path | bytes) -> FileTable:
     with extra("excel", "reading Excel files"):
         import openpyxl
 
-    with as_file(content) as file:
+    with sources.as_file(content) as file:
         if not zipfile.is_zipfile(file):
             raise InputError(f"{name} is not an Excel file (.xlsx): save it as .xlsx or .csv")
         file.seek(0)
         with zipfile.ZipFile(file) as packed:
             if sum(info.file_size for info in packed.infolist()) > _MOST_SHEET:
-                raise InputError(f"{name} unpacks to more than {in_gib(_MOST_SHEET)}: save it as .csv or Parquet")
+                raise InputError(
+                    f"{name} unpacks to more than {sources.in_gib(_MOST_SHEET)}: save it as .csv or Parquet"
+                )
         file.seek(0)
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheet = book.worksheets[0]
@@ -193,14 +182,16 @@ _NOT_READ = {
 
 def open_table(source: str | Path) -> FileTable:
     """The table in a file, a folder of parts, a pipe, or standard input ("-")."""
-    if str(source) != "-" and is_folder(Path(source)):
+    if str(source) != "-" and sources.is_folder(Path(source)):
         return _parts(Path(source))
     other = _NOT_READ.get(Path(str(source)).suffix.lower())
     if other is not None:
         raise InputError(f"{source} is {other}")
-    name, content = content_of(source)
-    kind = KINDS[found := kind_of_table(name, content[:4096] if isinstance(content, bytes) else head_of(content))]
-    with named_errors(name, f" as {kind.title}"):
+    name, content = sources.content_of(source)
+    kind = KINDS[
+        found := kind_of_table(name, content[:4096] if isinstance(content, bytes) else sources.head_of(content))
+    ]
+    with sources.named_errors(name, f" as {kind.title}"):
         table = kind.open(name, content)
     if _by_name(name) in (None, found):
         return table
@@ -246,7 +237,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _refuse_old_workbook(name: str, content: Path | bytes) -> FileTable:
-    with as_file(content) as file:
+    with sources.as_file(content) as file:
         head = file.read(1 << 20)
     if "EncryptedPackage".encode("utf-16-le") in head:
         raise InputError(f"{name} is a workbook that is protected by a password: save it without one")
@@ -264,7 +255,7 @@ class Kind:
 
 
 KINDS = {
-    "npz": Kind("NPZ", open_npz),
+    "npz": Kind("NPZ", lambda name, content: _of_arrays(name, arrays_in(name, content))),
     "npy": Kind("NPY", refuse_npy),
     "parquet": Kind("Parquet", open_parquet),
     "arrow": Kind("Arrow", open_arrow),
@@ -274,13 +265,13 @@ KINDS = {
     "torch": Kind("torch", open_torch),
     "csv": Kind("CSV", open_csv),
 }
-_ENDINGS = tuple(by_ending(*KINDS))
+_ENDINGS = tuple(sources.by_ending(*KINDS))
 _MAGIC = {b"PAR1": "parquet", b"ARRO": "arrow", b"\xff\xff\xff\xff": "arrow", b"\x93NUM": "npy", OLE: "old"}
 
 
 def _by_name(name: str) -> str | None:
     plain = name.lower().removesuffix(".gz")
-    return next((kind for kind, endings in ENDINGS.items() if plain.endswith(endings)), None)
+    return next((kind for kind, endings in sources.ENDINGS.items() if plain.endswith(endings)), None)
 
 
 def kind_of_table(name: str, head: bytes) -> str:

@@ -159,28 +159,24 @@ def model_columns(
         raise InputError(f"no column looks like a probability: {remedy}; the columns are {some(names)}")
     notes.append(guess)
     columns = list(guess.columns)
-    return {_prefix(columns[0]) if len(columns) > 1 else columns[0]: columns}
+    return {re.sub(r"[\d_\-. ]+$", "", columns[0]) or columns[0] if len(columns) > 1 else columns[0]: columns}
 
 
 # -- by what the columns hold -----------------------------------------------------------------------
 
 
 #: Words in the names of labels and of probabilities. Alone they prove nothing: what the column holds must agree.
-_LABEL_WORDS = frozenset(
-    (
-        "label", "labels", "y", "true", "truth", "target", "gt", "class", "outcome", "event", "events", "died", "death",
-        "dead", "deceased", "default", "defaulted", "churn", "churned", "fraud", "relapse", "readmitted", "survived",
-        "converted", "clicked", "positive", "disease", "diagnosis", "mortality", "observed", "actual", "correct",
-        "response", "result", "success", "failure", "sick", "ill", "won",
-    )
-)  # fmt: skip
-_PROB_WORDS = frozenset(
-    (
-        "p", "prob", "probs", "proba", "probability", "probabilities", "risk", "pd", "score", "scores", "pred",
-        "predicted", "prediction", "confidence", "conf", "phat", "yhat", "likelihood", "chance", "posterior",
-        "propensity", "softmax", "model", "forecast", "percent", "pct", "percentage",
-    )
-)  # fmt: skip
+_LABEL_WORDS = frozenset((
+    "label", "labels", "y", "true", "truth", "target", "gt", "class", "outcome", "event", "events", "died", "death",
+    "dead", "deceased", "default", "defaulted", "churn", "churned", "fraud", "relapse", "readmitted", "survived",
+    "converted", "clicked", "positive", "disease", "diagnosis", "mortality", "observed", "actual", "correct",
+    "response", "result", "success", "failure", "sick", "ill", "won",
+))  # fmt: skip
+_PROB_WORDS = frozenset((
+    "p", "prob", "probs", "proba", "probability", "probabilities", "risk", "pd", "score", "scores", "pred",
+    "predicted", "prediction", "confidence", "conf", "phat", "yhat", "likelihood", "chance", "posterior",
+    "propensity", "softmax", "model", "forecast", "percent", "pct", "percentage",
+))  # fmt: skip
 _LOGIT_WORDS = frozenset(("logit", "logits", "margin", "decision", "logodds", "odds"))
 
 
@@ -372,7 +368,3 @@ def _numbered(names: Iterable[str]) -> list[str]:
         if len(numbers) > 1 and max(numbers) - min(numbers) + 1 == len(numbers) and min(numbers) in (0, 1)
     ]
     return full[0] if len(full) == 1 else []
-
-
-def _prefix(name: str) -> str:
-    return re.sub(r"[\d_\-. ]+$", "", name) or name

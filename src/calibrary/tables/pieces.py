@@ -245,9 +245,8 @@ def _of_dataset(dataset: Any, columns: Columns, batch_rows: int, root: str) -> I
             first, blank = 0, isinstance(getattr(fragment, "format", None), ds.CsvFileFormat)
             raw = isinstance(getattr(fragment, "format", None), ds.IpcFileFormat)
             for batch in scanner.to_batches():
-                if (
-                    raw
-                ):  # Arrow does not check the text positions that a file states, even if they lie outside its memory
+                # Arrow does not check the text positions that a file states, even if they lie outside its memory
+                if raw:
                     batch.validate(full=True)
                 yield Piece(batch, name, first, shared, blank)
                 first += len(batch)

@@ -11,22 +11,12 @@ from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError
 from calibrary.base.numbers import counted
-from calibrary.base.text import plain
+from calibrary.base.text import in_columns, plain
 from calibrary.data.checks import Array, are_probabilities
+from calibrary.tables import values as reading
 from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import Columns
-from calibrary.tables.values import (
-    FEW_OTHERS,
-    as_word,
-    hint,
-    is_missing,
-    on_two_scales,
-    parsed,
-    percent_signs,
-    plain_numbers,
-    words,
-)
 
 #: So many rows of each problem are named, and a column with more labels than this is no column of labels.
 _SHOWN, _MOST_LABELS = 3, 20
@@ -57,10 +47,8 @@ class ProblemsError(InputError, RefusedError):
         self.name, self.problems, self.rows = name, tuple(problems), rows
         cells = [("column", "problem", "rows, and the first of them", "what solves it")]
         cells += [(plain(p.column), plain(p.what), p.place, p.remedy) for p in problems]
-        widths = [max(len(row[j]) for row in cells) for j in range(3)]
-        lines = ("  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[3]]) for row in cells)
         first = f"{plain(name, None)} has {counted(len(problems), 'problem')} (rows are counted {rows}):"
-        ValueError.__init__(self, "\n".join([first, *lines]))
+        ValueError.__init__(self, "\n".join([first, *in_columns(cells)]))
 
 
 def refuse_problems(
@@ -93,7 +81,7 @@ def _problems(
 
     if not (how.drop_missing or how.drop_invalid):
         for column in (name for name in values if name not in how.segments):
-            gone = is_missing(values[column])
+            gone = reading.is_missing(values[column])
             yield from problem(column, "missing values", gone, _unless_all(gone, keep, "--drop-missing"))
     if not how.drop_invalid:
         for column in probs:
@@ -115,13 +103,13 @@ def _unless_all(wrong: NDArray[np.bool_], keep: NDArray[np.bool_], remedy: str, 
 
 def _numbers(cells: NDArray[Any]) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """The numbers of a column (NaN where there is none), which cells are other texts, and which have percent signs."""
-    numbers = plain_numbers(cells)
+    numbers = reading.plain_numbers(cells)
     if numbers is not None or cells.dtype.kind in "mM":
         none = np.zeros(len(cells), dtype=bool)
         return np.full(len(cells), np.nan) if numbers is None else numbers, none, none
-    read = [parsed(v, percent=True) if v is not None else np.nan for v in cells.tolist()]
-    signs = percent_signs(cells)
-    text = np.array([v is None for v in read], dtype=bool) & ~is_missing(cells)
+    read = [reading.parsed(v, percent=True) if v is not None else np.nan for v in cells.tolist()]
+    signs = reading.percent_signs(cells)
+    text = np.array([v is None for v in read], dtype=bool) & ~reading.is_missing(cells)
     return np.array([np.nan if v is None else v for v in read]), text, signs & ~text
 
 
@@ -133,14 +121,14 @@ def _of_numbers(
     numbers, text, signs = _numbers(cells)
     if text.any():
         value = cells[np.flatnonzero(text)[0]]
-        remedy = hint(value).removeprefix(": ") or _unless_all(text, keep, "--drop-invalid", " with --prob")
+        remedy = reading.hint(value).removeprefix(": ") or _unless_all(text, keep, "--drop-invalid", " with --prob")
         yield from problem(column, f"text such as {plain(value, 30)!r} in place of numbers", text, remedy)
     if how.logits:
         return
     wrong = ~are_probabilities(numbers, top) & ~np.isnan(numbers)
     if signs.any() and not how.percent:
         wrong &= ~signs
-        if on_two_scales(numbers[keep], signs[keep]):
+        if reading.on_two_scales(numbers[keep], signs[keep]):
             yield from problem(column, "percent signs", signs, "write all values on one scale, or --drop-invalid")
         else:
             percent = signs | (wrong & are_probabilities(numbers, 100.0))
@@ -155,8 +143,8 @@ def _of_labels(
     cells: NDArray[Any], label: str, n_columns: int, how: FileLayout, keep: NDArray[np.bool_], problem: Any
 ) -> Iterator[Problem]:
     """Labels beyond the two of one column of probabilities, labels that --labels does not name, one class alone."""
-    there = keep & ~is_missing(cells)
-    named = words(cells)
+    there = keep & ~reading.is_missing(cells)
+    named = reading.words(cells)
     distinct, counts = np.unique(named[there].astype(str), return_counts=True)
     if how.labels is not None:
         expected = set(how.labels)
@@ -168,7 +156,7 @@ def _of_labels(
         frequent = np.argsort(-counts, kind="stable")[:2]
         expected = next((s for s in ({"0", "1"}, {"-1", "1"}) if s <= set(distinct)), set(distinct[frequent].tolist()))
         others = sum(n for word, n in zip(distinct.tolist(), counts.tolist(), strict=True) if word not in expected)
-        if len(distinct) > _MOST_LABELS or others > FEW_OTHERS * there.sum():
+        if len(distinct) > _MOST_LABELS or others > reading.FEW_OTHERS * there.sum():
             what = f"{len(distinct):,} labels beside one column of probabilities"
             remedy = "one column for each class with --prob, or another --label"
             yield from problem(label, what, there, remedy)
@@ -187,7 +175,7 @@ def _repeated(cells: NDArray[Any]) -> NDArray[np.bool_]:
     seen: set[str] = set()
     wrong = np.zeros(len(cells), dtype=bool)
     for i, value in enumerate(cells.tolist()):
-        word = as_word(value)
+        word = reading.as_word(value)
         wrong[i] = word in seen
         seen.add(word)
     return wrong

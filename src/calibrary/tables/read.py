@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.data.checks import Array
+from calibrary.tables import values as reading
 from calibrary.tables.files import open_table
 from calibrary.tables.guess import columns_by_role, content_guesses, refuse_weight
 from calibrary.tables.layout import FileLayout, PredictionFile
@@ -20,19 +21,6 @@ from calibrary.tables.problems import refuse_problems
 from calibrary.tables.schema import facts_of
 from calibrary.tables.sources import InputError, some
 from calibrary.tables.table import Columns, FileTable
-from calibrary.tables.values import (
-    class_labels,
-    complete_rows,
-    factor,
-    first_difference,
-    inside,
-    is_missing,
-    named_labels,
-    numbers_of,
-    probabilities_of,
-    without_labels,
-    words,
-)
 
 
 def refuse_other_rows(
@@ -46,7 +34,7 @@ def refuse_other_rows(
     )
     if len(found.y) != len(first.y):
         raise InputError(f"{files} differ in their number of rows ({len(found.y):,} and {len(first.y):,}): {remedy}")
-    if how.id and (other := first_difference(found.others[how.id], first.others[how.id])):
+    if how.id and (other := reading.first_difference(found.others[how.id], first.others[how.id])):
         raise InputError(f"{files} hold different rows: their columns {how.id!r} differ, first {other[1]}")
     if found.classes != first.classes:
         raise InputError(f"{files} differ in their labels ({some(found.classes)} and {some(first.classes)}): {remedy}")
@@ -58,7 +46,7 @@ def refuse_other_rows(
             pairs[name] = getattr(found, values), getattr(first, values)
     pairs.update({f"column {name!r}": (found.others[name], first.others[name]) for name in first.others})
     for name, (theirs, ours) in pairs.items():
-        at = first_difference(theirs, ours)
+        at = reading.first_difference(theirs, ours)
         if at is not None:
             raise InputError(f"{files} differ in their {name}, first in {row}{rows[at[0]]} ({at[1]}): {remedy}")
 
@@ -97,7 +85,7 @@ def common_id(tables: Sequence[FileTable]) -> str | None:
 
 
 def in_order_of(found: PredictionFile, id: str) -> PredictionFile:
-    ids = words(found.others[id])
+    ids = reading.words(found.others[id])
     order = np.argsort(ids, kind="stable")
     if len(ids) and (ids[order][1:] == ids[order][:-1]).any():
         twice = ids[order][1:][ids[order][1:] == ids[order][:-1]][0]
@@ -131,10 +119,10 @@ def wide(
         raise InputError(
             f"a long table has its probabilities in one column: name that column with --prob, in addition to {key!r}"
         )
-    kinds, member = factor(values[key])
+    kinds, member = reading.factor(values[key])
     places = [np.flatnonzero(member == k) for k in range(len(kinds))]
     if how.id:
-        ids = words(values[how.id])
+        ids = reading.words(values[how.id])
         places = [rows[np.argsort(ids[rows], kind="stable")] for rows in places]
     _refuse_unequal(values, kinds, places, key, how.id, [name for name in values if name not in (key, given[0])])
     wide = {name: column[places[0]] for name, column in values.items()}
@@ -155,7 +143,7 @@ def kept_together(values: Columns, keep: NDArray[np.bool_], how: FileLayout) -> 
             "rows of a long table that are left out cannot be matched by position: name the column that identifies a "
             "row with --id"
         )
-    ids = words(values[how.id])
+    ids = reading.words(values[how.id])
     gone = set(ids[~keep].tolist())
     return np.array([id not in gone for id in ids.tolist()], dtype=bool)
 
@@ -166,10 +154,10 @@ def _refuse_unequal(
     """Refuse a long table whose models, or classes, have different rows, or other values in the columns ``same``."""
     hint = "" if id else "; name the column that identifies a row with --id"
     for kind, rows in zip(kinds, places, strict=True):
-        if len(rows) != len(places[0]) or (id and first_difference(values[id][rows], values[id][places[0]])):
+        if len(rows) != len(places[0]) or (id and reading.first_difference(values[id][rows], values[id][places[0]])):
             raise InputError(f"{key} {kind!r} and {kinds[0]!r} do not have the same rows{hint}")
         for name in same:
-            at = first_difference(values[name][rows], values[name][places[0]])
+            at = reading.first_difference(values[name][rows], values[name][places[0]])
             if at is not None:
                 raise InputError(
                     f"{key} {kind!r} and {kinds[0]!r} have different values in {name!r} for the same row "
@@ -219,7 +207,7 @@ def read_predictions(
         For a log of a language model: the scorer to use, and "length" to divide log-likelihoods by the length.
     """
     how = FileLayout(**options)
-    opened = opened or _plainly_opened
+    opened = opened or (lambda source, how: (open_table(source), how))
     if how.logits and how.percent:
         raise InputError("--logits and --percent exclude each other: pass one of them")
     if isinstance(source, str | Path):
@@ -229,10 +217,6 @@ def read_predictions(
     if "-" in map(str, source):
         raise InputError("standard input (-) cannot be combined with other files")
     return _one_file_per_model([opened(str(s), how) for s in source], [str(s) for s in source], how)
-
-
-def _plainly_opened(source: str | Path, how: FileLayout) -> tuple[FileTable, FileLayout]:
-    return open_table(source), how
 
 
 @dataclass
@@ -259,14 +243,14 @@ def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     refuse_weight(how.weight, label, columns)
     used = list(dict.fromkeys([label, *(c for cs in columns.values() for c in cs), *beside]))
     values = table.columns(used)
-    known = without_labels(values[label], label, how.drop_label, notes)
+    known = reading.without_labels(values[label], label, how.drop_label, notes)
     refuse_problems(table.name, values, label, columns, how, known, table.first_row)
     part = values if known.all() else {name: column[known] for name, column in values.items()}
     needed = [name for name in used if name not in how.segments]
-    fine = complete_rows(part, needed, table.name, how.drop_missing or how.drop_invalid)
+    fine = reading.complete_rows(part, needed, table.name, how.drop_missing or how.drop_invalid)
     if how.drop_invalid and not how.logits:
         probs = [c for cs in columns.values() for c in cs]
-        fine &= inside(part, probs, 100.0 if how.percent else 1.0, how.percent)
+        fine &= reading.inside(part, probs, 100.0 if how.percent else 1.0, how.percent)
     keep = known.copy()
     keep[known] = fine
     if how.model_column or how.class_column:
@@ -274,35 +258,30 @@ def _used(table: FileTable, how: FileLayout, source: str) -> _Used:
     return _Used(table, how, source, label, columns, values, keep, notes, known)
 
 
-def _own(table: FileTable) -> list[str]:
-    """The columns of units and of segments that the file itself declares."""
-    return [name for name in (table.unit, table.by) if name]
-
-
 def _predictions_of(used: _Used) -> PredictionFile:
     how, label, columns, notes = used.how, used.label, used.columns, used.notes
     values = {name: column[used.keep] for name, column in used.values.items()}
     if how.model_column or how.class_column:
         values, columns = wide(values, label, columns, how)
-    probabilities = {model: probabilities_of(values, cs, how, notes) for model, cs in columns.items()}
+    probabilities = {model: reading.probabilities_of(values, cs, how, notes) for model, cs in columns.items()}
     n_columns = {1 if p.ndim == 1 else p.shape[1] for p in probabilities.values()}
     if len(n_columns) > 1:
         raise InputError(f"the models have different numbers of probability columns: {sorted(n_columns)}")
     if how.labels is None:
-        y, classes = class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
+        y, classes = reading.class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
     else:
-        y, classes = named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
+        y, classes = reading.named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
     return PredictionFile(
         used.source,
         y,
         probabilities,
         classes,
-        None if how.weight is None else numbers_of(values[how.weight], how.weight),
+        None if how.weight is None else reading.numbers_of(values[how.weight], how.weight),
         None if how.group is None else values[how.group],
         tuple(map(str, notes)),
         int((used.known & ~used.keep).sum()),
         {"label": label, "models": columns, "weight": how.weight, "group": how.group},
-        {name: values[name] for name in (*how.others, *([how.id] if how.id else []), *_own(used.table))},
+        {name: values[name] for name in (*how.others, how.id, used.table.unit, used.table.by) if name},
         used.table.unit,
         used.table.by,
         left_out=_left_out(used),
@@ -315,7 +294,7 @@ def _left_out(used: _Used) -> dict[str, int]:
     gone, counts = used.known & ~used.keep, {"with a label to leave out": int((~used.known).sum())}
     for name, values in used.values.items():
         if name not in used.how.segments:
-            here = gone & is_missing(values)
+            here = gone & reading.is_missing(values)
             counts[f"without {name}"] = int(here.sum())
             gone = gone & ~here
     counts["invalid or incomplete in another file" if used.several else "invalid"] = int(gone.sum())
@@ -371,7 +350,7 @@ def _dropped_from_every_file(used: list[_Used], how: FileLayout) -> list[str]:
     if not any(alone):
         return []
     if how.id is not None:
-        ids = [words(each.values[how.id]) for each in used]
+        ids = [reading.words(each.values[how.id]) for each in used]
         gone = {id for each, own in zip(used, ids, strict=True) for id in own[~each.keep].tolist()}
         for each, own in zip(used, ids, strict=True):
             each.keep &= np.array([id not in gone for id in own.tolist()], dtype=bool)

@@ -220,12 +220,8 @@ def _parquet(job: FileJob) -> int:
         packing = source.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
         packing = "NONE" if packing == "UNCOMPRESSED" else packing
         change, schema = _batch_change(job, source.schema_arrow)
-        n = 0
         with pq.ParquetWriter(job.target, schema, compression=packing) as target:
-            for batch in source.iter_batches(batch_size=4 * CHUNK):
-                target.write_batch(change(batch, n))
-                n += batch.num_rows
-    return n
+            return _written(target, source.iter_batches(batch_size=4 * CHUNK), change)
 
 
 def _arrow(job: FileJob) -> int:
@@ -234,14 +230,18 @@ def _arrow(job: FileJob) -> int:
 
     with pa.memory_map(str(job.source)) as file, pa.ipc.open_file(file) as source:
         change, schema = _batch_change(job, source.schema)
-        n = 0
+        batches = (source.get_batch(i) for i in range(source.num_record_batches))
+        parts = (b.slice(start, 4 * CHUNK) for b in batches for start in range(0, b.num_rows, 4 * CHUNK))
         with pa.ipc.new_file(str(job.target), schema) as target:
-            for i in range(source.num_record_batches):
-                batch = source.get_batch(i)
-                for start in range(0, batch.num_rows, 4 * CHUNK):
-                    part = batch.slice(start, 4 * CHUNK)
-                    target.write_batch(change(part, n))
-                    n += part.num_rows
+            return _written(target, parts, change)
+
+
+def _written(target: Any, batches: Iterable[Any], change: Callable[[Any, int], Any]) -> int:
+    """Write the changed batches; returns the number of rows."""
+    n = 0
+    for batch in batches:
+        target.write_batch(change(batch, n))
+        n += batch.num_rows
     return n
 
 
@@ -277,10 +277,4 @@ def _floats(array: Any, column: str, job: FileJob) -> Array:
     return values
 
 
-_KINDS: dict[str, Callable[[FileJob], int]] = {
-    "csv": _csv,
-    "lines": _json,
-    "json": _json,
-    "parquet": _parquet,
-    "arrow": _arrow,
-}
+_KINDS = {"csv": _csv, "lines": _json, "json": _json, "parquet": _parquet, "arrow": _arrow}

@@ -86,9 +86,8 @@ def content_of(source: str | Path) -> tuple[str, Path | bytes]:
         path = Path(source)
         name = str(path)
         _require_file(path)
-        head = (
-            head_of(path) if path.is_file() else b""
-        )  # a pipe can be read only once, and its size is not known in advance
+        # a pipe can be read only once, and its size is not known in advance
+        head = head_of(path) if path.is_file() else b""
         if head and not _is_packed(head):
             return name, path
         with named_errors(name), path.open("rb") as file:

@@ -43,12 +43,10 @@ class FileTable:
             raise InputError(
                 f"{self.name} has {len(self.names):,} columns: one row per prediction is expected (is it transposed?)"
             )
-        twice = next((n for i, n in enumerate(self.names) if n in self.names[:i]), None) if self._repeats() else None
+        repeats = len(set(self.names)) < len(self.names)
+        twice = next((n for i, n in enumerate(self.names) if n in self.names[:i]), None) if repeats else None
         if twice is not None:
             raise InputError(f"two columns of {self.name} are called {twice!r}: rename one of them")
-
-    def _repeats(self) -> bool:
-        return len(set(self.names)) < len(self.names)
 
     def columns(self, wanted: Sequence[str]) -> Columns:
         """These columns, checked to have equal lengths and at least one row."""

@@ -52,7 +52,8 @@ def open_csv(name: str, content: Path | bytes) -> FileTable:
         notes.append(f"decimal commas in {name}")
     if total:
         notes.append(f"the last line of {name} was left out, because it is a line of totals: {plain(total)}")
-    start = functools.partial(_beginning, name, content) if _is_long(content) else None
+    long = isinstance(content, Path) and content.stat().st_size > _LONG
+    start = functools.partial(_beginning, name, content) if long else None
     return FileTable(name, tuple(names), read, tuple(notes), beginning=start, first_row=skipped + 2)
 
 
@@ -74,9 +75,8 @@ def _arrow_reader(
         table = arrow(wanted)
         found = from_arrow(table, wanted, name)
         text = [column for column in wanted if _may_be_text(found[column])]
-        if (
-            text
-        ):  # Arrow takes them for numbers, but they are ids or codes, and two different ones must not become equal
+        # Arrow takes them for numbers, but they are ids or codes, and two different ones must not become equal
+        if text:
             as_written = arrow(text, column_types=dict.fromkeys(text, pa.string()))
             found.update({c: as_numpy(as_written.column(c)) for c in text if _is_text(as_written.column(c), found[c])})
         return found
@@ -134,10 +134,6 @@ _LONG, _BEGINNING = 20 << 20, 1 << 20
 _COMMENT, _MOST_COMMENTS = b"#", 1000
 #: How the first cell of a line of totals reads, and the most bytes of such a line.
 _TOTAL, _LONGEST_TOTAL = re.compile(r"(grand |sub)?totals?|sum|all rows", re.IGNORECASE), 4096
-
-
-def _is_long(content: Path | bytes) -> bool:
-    return isinstance(content, Path) and content.stat().st_size > _LONG
 
 
 def _beginning(name: str, content: Path | bytes) -> FileTable:

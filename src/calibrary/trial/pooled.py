@@ -15,10 +15,10 @@ from calibrary.base.claims import Sentence, measured
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
-from calibrary.base.text import in_sentence
+from calibrary.base.text import in_columns, in_sentence
 from calibrary.data import predictions
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import as_array, missing
+from calibrary.data.checks import one_each
 from calibrary.data.columns import takes_table
 from calibrary.data.identity import knows_rows, refuse_misaligned
 from calibrary.data.labels import plain_labels
@@ -233,10 +233,10 @@ class Pooled(Result):
 
     def __repr__(self) -> str:
         head, body = self.cells()
-        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
         notes = [f"{row.metric}: {row.note}" for row in self.table if row.note]
-        return "\n".join([self.sentence, *self.cautions, "", *lines, *([""] if notes else []), *notes])
+        return "\n".join(
+            [self.sentence, *self.cautions, "", *in_columns([head, *body]), *([""] if notes else []), *notes]
+        )
 
     def _repr_html_(self) -> str:
         return markup(each("p", (self.sentence, *self.cautions)), html_table(*self.cells()))
@@ -377,12 +377,8 @@ def centres_of(p: Predictions, centre: Any) -> Centres:
         )
     if p.w is not None:
         raise RefusedError("performance over centres takes no weights: repeat rows, or leave sample_weight out")
-    given = as_array(centre, "centre")
-    if given.shape != (p.n,):
-        raise RefusedError(f"centre has shape {given.shape} and y_true has {p.n:,} rows: pass the centre of each row")
-    gone = missing(given.tolist())
-    if gone is not None:
-        raise RefusedError(f"centre[{gone}] is missing: give each row its centre, or leave the row out")
+    rows, remedy = f"y_true has {p.n:,} rows", "give each row its centre, or leave the row out"
+    given = one_each(centre, "centre", p.n, rows, "the centre of each row", remedy)
     found, of = np.unique(plain_labels(given), return_inverse=True)
     if len(found) < 2:
         raise RefusedError(f"centre has 1 value, {in_sentence(found.tolist()[0])}: pooling needs at least 2 centres")

@@ -11,10 +11,10 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedCallError, RefusedError
-from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.checks import Array, as_array
 from calibrary.data.identity import refuse_misaligned
 from calibrary.inference.methods.scales import poolable, scale_of
-from calibrary.inference.verbs.imputed import check_sizes, rubin
+from calibrary.inference.verbs.imputed import check_sizes, imputation_numbers, rubin
 from calibrary.lookup import catalogue
 from calibrary.validation.corrections import Instability, ValidationCurve
 from calibrary.validation.measures import USUAL
@@ -39,13 +39,9 @@ def data_sets(X: Any, y: Any, imputations: Any, columns: Mapping[str, Any]) -> I
             yield {"X": table, "y": labels, **columns}
         return
     refuse_misaligned(X=X, y=y, imputations=imputations)
-    table, of = as_rows(X), as_array(imputations, "imputations")
+    table = as_rows(X)
     n = count_of(table)
-    if of.shape != (n,):
-        raise RefusedError(f"imputations has shape {of.shape} and X has {n:,} rows: pass the data set of each row")
-    gone = missing(of.tolist())
-    if gone is not None:
-        raise RefusedError(f"imputations[{gone}] is missing: give each row the number of its data set")
+    of = imputation_numbers(imputations, n, f"X has {n:,} rows")
     named = {"y": y, **columns}
     arrays = {name: as_array(given, name) for name, given in named.items() if np.ndim(given) or name == "y"}
     for name, given in arrays.items():
@@ -77,18 +73,10 @@ def pooled_validation(each: Sequence[Validation]) -> Validation:
     """One result of several: corrected values by Rubin's rules, and the curve point by point on the log odds."""
     first, several = each[0], range(len(each[0].table))
     rows = [_pooled([one.table[j] for one in each], first) for j in several if first.table[j].metric != EMAX_LOGISTIC]
-    pooled = replace(
-        first,
-        table=table_rows(rows),
-        imputations=len(each),
-        n_refits=sum(one.n_refits for one in each),
-        n_failed=sum(one.n_failed for one in each),
-        failure=next((one.failure for one in each if one.failure), ""),
-        seconds_refitting=sum(one.seconds_refitting for one in each),
-        seconds_measuring=sum(one.seconds_measuring for one in each),
-        predictions=None,
-        refits=None,
-    )
+    counts = ("n_refits", "n_failed", "seconds_refitting", "seconds_measuring")
+    sums = {name: sum(getattr(one, name) for one in each) for name in counts}
+    failure, table = next((one.failure for one in each if one.failure), ""), table_rows(rows)
+    pooled = replace(first, table=table, imputations=len(each), failure=failure, predictions=None, refits=None, **sums)
     if first.unstable:
         pooled.__dict__["curve"] = _curve([one.curve for one in each])
         pooled.__dict__["instability"] = _instability([one.instability for one in each])

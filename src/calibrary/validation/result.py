@@ -15,7 +15,7 @@ from calibrary.base.errors import RefusedError, UnknownMetricError, suggest
 from calibrary.base.markup import each, html_table, markup
 from calibrary.base.numbers import counted, ends, number, percent, with_interval
 from calibrary.base.once import once
-from calibrary.base.text import in_sentence
+from calibrary.base.text import capital, in_columns, in_sentence
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import means, quantiles
@@ -224,7 +224,7 @@ class Validation:
         """The result in words."""
         shown = [row for name in SPOKEN for row in self.table if row.metric == name] or list(self.table[:3])
         parts = [f"the {row.name} is {number(row.value)} ({self._beside(row)})" for row in shown]
-        words = f"{_first(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
+        words = f"{capital(self.how)}, {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
         if len(self.classes) == 2 and self.classes not in (("0", "1"), ("False", "True")):
             words += f" The event is class {in_sentence(self.classes[1])}."
         if self.unstable:
@@ -325,9 +325,7 @@ class Validation:
 
     def __repr__(self) -> str:
         head, body = self.cells()
-        widths = [max(len(line[j]) for line in [head, *body]) for j in range(len(head))]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in [head, *body]]
-        return "\n".join([self.sentence, *self.notes, "", *lines])
+        return "\n".join([self.sentence, *self.notes, "", *in_columns([head, *body])])
 
     def _repr_html_(self) -> str:
         return markup(each("p", (self.sentence, *self.notes)), html_table(*self.cells()))
@@ -342,10 +340,6 @@ class Validation:
     def load(cls, path: str | Path) -> Validation:
         """Read a result from a file that :meth:`save` wrote."""
         return file.load(cls, path)
-
-
-def _first(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _repeated(p: Predictions, drawn: Array) -> Predictions:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrary.base.errors import RefusedCallError, RefusedError, bounded, collected_warnings, flag, one_of, warn, whole
 from calibrary.base.moved import takes_old_keywords
 from calibrary.data.asked import checks_options
-from calibrary.data.checks import Array, Indices, as_array, checked_weights, missing
+from calibrary.data.checks import Array, Indices, as_array, checked_weights, one_each
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.draw.resampling import check_level, means
@@ -21,22 +21,10 @@ from calibrary.inference.result import ConfidenceInterval
 from calibrary.inference.verbs.interval import interval
 from calibrary.numerics.draw import generator
 from calibrary.validation import corrections
+from calibrary.validation import procedure as fitting
 from calibrary.validation.corrections import Corrected, no_ends, of_errors
 from calibrary.validation.imputed import data_sets, poolable_metrics, pooled_validation
 from calibrary.validation.measures import Measured, Measures, chosen
-from calibrary.validation.procedure import (
-    Procedure,
-    Rows,
-    Runner,
-    as_rows,
-    count_of,
-    features_of,
-    procedure,
-    rows_of,
-    same_values,
-    say_few_units,
-    with_type,
-)
 from calibrary.validation.result import Refits, Validation, ValidationRow, table_rows
 
 METHODS = ("optimism", "632", "632+", "cv", "holdout")
@@ -163,12 +151,12 @@ def validate(
         parts = list(data_sets(X, y, imputations, columns))
         return pooled_validation([validate(model, **part, **settings) for part in parts])
     given = _given(model, X, y, units, sample_weight)
-    runner = Runner(given.procedure, given.X, given.y, workers, progress)
+    runner = fitting.Runner(given.procedure, given.X, given.y, workers, progress)
     if method == "holdout":
         return _held_out(given, measures, holdout, confidence_level, rng)
     whole_fit = _fit_to_all(given)
     if given.rows.unit is not None:
-        say_few_units(given.rows.unit, whole_fit.weight)
+        fitting.say_few_units(given.rows.unit, whole_fit.weight)
     measures = measures.named(whole_fit)
     study = _Study(given, measures, runner, whole_fit, confidence_level, generator(rng, "validation"))
     rows: list[ValidationRow] = []
@@ -210,10 +198,10 @@ def validate(
 class _Given:
     """The checked input: the procedure, the rows of X with positive weight, and their labels, weights and units."""
 
-    procedure: Procedure
+    procedure: fitting.Procedure
     X: Any
     y: NDArray[Any]
-    rows: Rows
+    rows: fitting.Rows
 
     def facts(self) -> dict[str, Any]:
         """The facts about model and rows that the result contains."""
@@ -224,7 +212,7 @@ class _Given:
             "n_units": None if rows.unit is None else rows.n_units,
             "classes": tuple(map(str, classes)),
             "n_of_class": tuple(np.bincount(rows.label, minlength=len(classes)).tolist()),
-            "n_features": features_of(self.X),
+            "n_features": fitting.features_of(self.X),
         }
 
     def predictions(self, probability: Array, rows: Indices | None = None) -> Predictions:
@@ -236,29 +224,25 @@ class _Given:
 
 
 def _given(model: Any, X: Any, y: Any, units: Any, sample_weight: Any) -> _Given:
-    X, labels = as_rows(X), as_array(y, "y")
+    X, labels = fitting.as_rows(X), as_array(y, "y")
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    n = count_of(X)
+    n = fitting.count_of(X)
     if labels.ndim != 1 or len(labels) != n:
         raise RefusedError(f"y has shape {labels.shape} and X has {n} rows: pass one outcome for each row")
-    unit = None if units is None else as_array(units, "units")
-    if unit is not None and unit.shape != (n,):
-        raise RefusedError(f"units has shape {unit.shape} and X has {n} rows: pass the unit of each row")
-    gone = None if unit is None else missing(unit.tolist())
-    if gone is not None:
-        raise RefusedError(f"units[{gone}] is missing: give each row its unit, or leave the row out")
+    words = (f"X has {n} rows", "the unit of each row", "give each row its unit, or leave the row out")
+    unit = None if units is None else one_each(units, "units", n, *words)
     weight = None if sample_weight is None else checked_weights(sample_weight, n)
     if weight is not None and (weight == 0.0).any():
         kept = np.flatnonzero(weight)
-        X, labels, weight = rows_of(X, kept), labels[kept], weight[kept]
+        X, labels, weight = fitting.rows_of(X, kept), labels[kept], weight[kept]
         unit = None if unit is None else unit[kept]
     classes, label = _classes(labels)
     place = None if unit is None else np.unique(unit, return_inverse=True)[1].ravel().astype(np.intp)
-    rows = Rows(label, weight, place)
+    rows = fitting.Rows(label, weight, place)
     if rows.n_units < 2:
         raise RefusedError("units has one value only: pass at least two units, because whole units are resampled")
-    return _Given(procedure(model, classes, weight is not None), X, labels, rows)
+    return _Given(fitting.procedure(model, classes, weight is not None), X, labels, rows)
 
 
 def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
@@ -278,13 +262,13 @@ def _classes(labels: NDArray[Any]) -> tuple[tuple[Hashable, ...], Indices]:
 def _fit_to_all(given: _Given) -> Predictions:
     """The model fitted to all rows; an error of the model becomes one sentence, and a change of its X a warning."""
     rows, weight = given.rows.everything
-    own, again = rows_of(given.X, rows), rows_of(given.X, rows)
+    own, again = fitting.rows_of(given.X, rows), fitting.rows_of(given.X, rows)
     try:
         predict = given.procedure.fitted(own, given.y.copy(), weight)
     except Exception as error:
-        raise RefusedError(f"the model cannot be fitted to all rows: {with_type(error)}") from error
+        raise RefusedError(f"the model cannot be fitted to all rows: {fitting.with_type(error)}") from error
     found = given.predictions(given.procedure.probabilities(predict, again, given.rows.n))
-    if not (same_values(given.X, own) and same_values(given.X, again)):
+    if not (fitting.same_values(given.X, own) and fitting.same_values(given.X, again)):
         warn(
             f"{given.procedure.name} changes its X in place: it was given copies, so that your X and this result are "
             "not affected; make it work on a copy (copy=True in scikit-learn) before you use it elsewhere"
@@ -301,7 +285,7 @@ class _Study:
 
     given: _Given
     measures: Measures
-    runner: Runner
+    runner: fitting.Runner
     whole: Predictions
     level: float
     rng: np.random.Generator
@@ -384,23 +368,12 @@ def _rows(
             f"{', '.join(gone)} has no corrected value, because it is undefined on the rows on which every refit was "
             "measured: pass more rows or units, or use another method"
         )
-    columns = np.column_stack([apparent, *found, ends.low, ends.high])
+    columns = {"training": found.training, "test": found.test, "optimism": found.optimism, "value": found.corrected}
+    rows = np.column_stack([apparent, *columns.values(), ends.low, ends.high]).tolist()
+    named = [dict(zip(("apparent", *columns, "low", "high"), row, strict=True)) for row in rows]
     return [
-        ValidationRow(
-            value,
-            low,
-            high,
-            method=method,
-            metric=name.key,
-            apparent=own,
-            training=training,
-            test=test,
-            optimism=optimism,
-            name=_spoken(name),
-        )
-        for name, (own, training, test, optimism, value, low, high) in zip(
-            measures.names, columns.tolist(), strict=True
-        )
+        ValidationRow(**own, method=method, metric=name.key, name=_spoken(name))
+        for name, own in zip(measures.names, named, strict=True)
     ]
 
 
@@ -423,7 +396,7 @@ def _held_out(given: _Given, measures: Measures, holdout: Any, level: float, rng
     outside = given.predictions(made.probability[held], held)
     if given.rows.unit is not None:
         outside = outside.in_units(given.rows.unit[held])
-        say_few_units(given.rows.unit[held], outside.weight)
+        fitting.say_few_units(given.rows.unit[held], outside.weight)
     measures = measures.named(inside)
     apparent, test = measures.of(inside), measures.of(outside)
     low, high = np.full((2, len(test)), np.nan)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedCallError, RefusedError
 from calibrary.data import predictions
-from calibrary.data.checks import Array, as_array, missing
+from calibrary.data.checks import Array, one_each
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.predictions import Predictions
 from calibrary.inference.methods.scales import how, on_scale, poolable, scale_of
@@ -66,18 +67,17 @@ def completed(y_true: Any, y_prob: Any, imputations: Any, settings: Mapping[str,
         check_sizes(sizes)
         return [predictions(y, p, **settings) for y, p in zip(labels, y_prob, strict=True)]
     refuse_misaligned(y_true=y_true, y_prob=y_prob, imputations=imputations)
-    given = as_array(imputations, "imputations")
     p = predictions(y_true, y_prob, **settings)
-    if given.shape != (p.n,):
-        raise RefusedError(
-            f"imputations has shape {given.shape} and y_true has {p.n:,} rows: pass the data set of each row"
-        )
-    gone = missing(given.tolist())
-    if gone is not None:
-        raise RefusedError(f"imputations[{gone}] is missing: give each row the number of its data set")
+    given = imputation_numbers(imputations, p.n, f"y_true has {p.n:,} rows")
     _, of, sizes_of = np.unique(given, return_inverse=True, return_counts=True)
     check_sizes(sizes_of.tolist())
     return [p.part(np.flatnonzero(of.ravel() == i)) for i in range(len(sizes_of))]
+
+
+def imputation_numbers(imputations: Any, n: int, rows: str) -> NDArray[Any]:
+    """The data set of each row, checked."""
+    wanted, remedy = "the data set of each row", "give each row the number of its data set"
+    return one_each(imputations, "imputations", n, rows, wanted, remedy)
 
 
 def check_sizes(sizes: list[int]) -> None:
