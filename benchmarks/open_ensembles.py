@@ -174,8 +174,8 @@ def members_world(n: int, m: int, slope: float) -> Callable[[int], dict[str, flo
         y = (rng.random(n) < expit(odds)).astype(int)
         rows = given(y, p, None, None)
         fits = [cox(*seen(rows, rows.p[:, j]), rows.weight) for j in range(m)]
-        _, low, high, p_value = slope_of(fits, LEVEL)
-        return {"members reject": p_value <= 0.05, "slope covers": low <= slope <= high}
+        found = slope_of(fits, LEVEL)
+        return {"members reject": found.pvalue <= 0.05, "slope covers": found.low <= slope <= found.high}
 
     return run
 

@@ -146,22 +146,21 @@ def write_parquet(table: Any, path: str | os.PathLike[str]) -> None:
         _write(table, temporary)
 
 
-def parquet_bytes(table: Any) -> bytes:
-    """The content of the Parquet file."""
+def parquet_bytes(table: Any, keys: tuple[str, ...] = (), group_rows: int | None = None) -> bytes:
+    """The content of the Parquet file, with groups of so many rows."""
     made = io.BytesIO()
-    _write(table, made)
+    _write(table, made, keys, group_rows)
     return made.getvalue()
 
 
-def _write(table: Any, where: Any) -> None:
+def _write(table: Any, where: Any, keys: tuple[str, ...] = (), group_rows: int | None = None) -> None:
     import pyarrow.parquet as pq
 
-    whole = [f.name for f in table.schema if str(f.type) in ("int8", "int32", "int64")]
+    whole = [f.name for f in table.schema if str(f.type) in ("int8", "int32", "int64") and f.name not in keys]
     others = [name for name in table.column_names if name not in whole]
     packed = dict.fromkeys(whole, "DELTA_BINARY_PACKED")
-    pq.write_table(
-        table, where, compression="zstd", use_dictionary=others, column_encoding=packed, write_page_checksum=True
-    )
+    how = {"use_dictionary": others, "column_encoding": packed, "row_group_size": group_rows}
+    pq.write_table(table, where, compression="zstd", write_page_checksum=True, **how)
 
 
 _KINDS = {"cells": "State", "vectors": "VectorState", "detections": "DetectionState"}

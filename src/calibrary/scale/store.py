@@ -26,6 +26,7 @@ from calibrary.base.numbers import counted
 from calibrary.base.saved import SavedFileError
 from calibrary.base.text import in_sentence
 from calibrary.data.asked import checks_options
+from calibrary.scale.files import parquet_bytes
 from calibrary.scale.keys import canonical, is_text, kind_of, one_kind
 from calibrary.scale.state import State
 from calibrary.scale.store_log import STATES, Change, Manifest, Snapshot, StoredFile, StoreKind, days_of, folder_at
@@ -674,10 +675,7 @@ def _is_old(file: StoredFile, content: bytes, state: State) -> bool:
 def _parquet(state: State) -> bytes:
     """The Parquet file of a state, with the same columns in every file, so that engines can read all as one table."""
     with extra("files", "a store"):
-        import io
-
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
     table = state.to_table()
     if "s_high" not in table.column_names:
@@ -685,10 +683,4 @@ def _parquet(state: State) -> bytes:
     for i, name in enumerate(state.key_names):
         if pa.types.is_null(table.column(i).type):  # all values are missing: engines could not infer the type
             table = table.set_column(i, name, table.column(i).cast(pa.string()))
-    whole = ["cell", "y", "n", "s", "s_high"]
-    made = io.BytesIO()
-    pq.write_table(
-        table, made, compression="zstd", use_dictionary=list(state.key_names), row_group_size=_GROUP_ROWS,
-        column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"), write_page_checksum=True,
-    )  # fmt: skip
-    return made.getvalue()
+    return parquet_bytes(table, state.key_names, _GROUP_ROWS)

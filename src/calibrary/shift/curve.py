@@ -27,6 +27,7 @@ from calibrary.numerics.draw import seed_of
 from calibrary.shift.trend import PairSums
 
 TRENDS = ("weighted", "permutation")
+_PARTS = ("Brier score", "calibration part")
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,7 @@ class ShiftCurve(Estimate):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """The heading and the rows of the table, one row for each group."""
-        head = (
-            self.by or "group",
-            "rows",
-            self.spoken,
-            "interval",
-            "simultaneous band",
-            "Brier score",
-            "calibration part",
-        )
+        head = (self.by or "group", "rows", self.spoken, "interval", "simultaneous band", *_PARTS)
         numbers: list[Any] = [self.n, self.value, self.low, self.high, self.band_low, self.band_high]
         columns = zip(self.groups, *numbers, self.score, self.calibration, strict=True)
         rows = [

@@ -24,15 +24,8 @@ _OF_CLASSES = ("spiegelhalter", "ecd", "skce_uq", "ece", "smece", "mdca", "cece"
 
 def null_figure(found: StudyResult, theme: str = "light") -> Any:
     """The mean of metrics on calibrated models, by number of rows."""
-    ax, colors = style.new_axes(None, theme, (6.4, 5.6))
-    names = [name for name in _SHOWN if name in found.names]
-    for i, name in enumerate(names):
-        rows = [(n, row["null"]) for n, row in rows_of(found, name) if (row.get("null") or 0.0) > 0.0]
-        if rows:
-            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
-            ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
+    ax, colors = _by_rows(found, theme, "null", 0.02)
     laws = {world["law"] for world in found.found["worlds"].values()}
-    ax.axhline(0.02, color=colors.gray, lw=0.8, ls=style.DASHED)
     ax.set(xscale="log", yscale="log", xlabel="Number of rows N", ylabel="Mean value for calibrated models")
     style.finish(
         ax, colors, "Metrics are above 0 for a calibrated model",
@@ -42,6 +35,18 @@ def null_figure(found: StudyResult, theme: str = "light") -> Any:
         legend="above",
     )  # fmt: skip
     return ax.figure
+
+
+def _by_rows(found: StudyResult, theme: str, column: str, bar: float) -> tuple[Any, style.Look]:
+    """Axes with the numbers of a column of the metrics, by the number of rows, and a dashed line."""
+    ax, colors = style.new_axes(None, theme, (6.4, 5.6))
+    for i, name in enumerate(name for name in _SHOWN if name in found.names):
+        known = [(n, row[column]) for n, row in rows_of(found, name) if row.get(column) is not None]
+        if rows := [(n, x) for n, x in known if x > 0.0 or column != "null"]:  # which has a logarithmic axis
+            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
+            ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
+    ax.axhline(bar, color=colors.gray, lw=0.8, ls=style.DASHED)
+    return ax, colors
 
 
 def power_figure(found: StudyResult, theme: str = "light", n: int = 1000) -> Any:
@@ -156,13 +161,7 @@ def _square(start: int, size: int, color: str) -> Any:
 
 def bias_figure(found: StudyResult, theme: str = "light") -> Any:
     """Bias divided by the standard deviation, by number of rows."""
-    ax, colors = style.new_axes(None, theme, (6.4, 5.6))
-    for i, name in enumerate(name for name in _SHOWN if name in found.names):
-        rows = [(n, row["bias_over_sd"]) for n, row in rows_of(found, name) if row.get("bias_over_sd") is not None]
-        if rows:
-            line = {"marker": style.MARKERS[i % 8], "ms": 4, "label": full_name(name)}
-            ax.plot(*zip(*rows, strict=True), **line, **colors.nth(i))
-    ax.axhline(1.0, color=colors.gray, lw=0.8, ls=style.DASHED)
+    ax, colors = _by_rows(found, theme, "bias_over_sd", 1.0)
     ax.set(xscale="log", xlabel="Number of rows N", ylabel="|bias| / standard deviation", ylim=(0, None))
     style.finish(
         ax, colors, "Bias over standard deviation",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -234,8 +234,6 @@ def _kind_of(size: Size, preset: Preset) -> str:
 
 
 def _changed(preset: Preset, worlds: Any, n: Any, draws: int | None) -> Preset:
-    from dataclasses import replace
-
     if worlds is not None:
         own = tuple(w for w in worlds if not isinstance(w, str))
         names = [w for w in worlds if isinstance(w, str)]
@@ -260,11 +258,8 @@ def _changed(preset: Preset, worlds: Any, n: Any, draws: int | None) -> Preset:
     if draws is not None:
         draws = whole("draws", draws, 2)
         many = {"draws": draws, "null_draws": 4 * draws}
-        preset = replace(
-            preset,
-            sizes=tuple(replace(s, **many) for s in preset.sizes),
-            class_sizes=tuple(replace(s, **many) for s in preset.class_sizes),
-        )
+        sizes, of_classes = (tuple(replace(s, **many) for s in each) for each in (preset.sizes, preset.class_sizes))
+        preset = replace(preset, sizes=sizes, class_sizes=of_classes)
     return preset
 
 

@@ -271,22 +271,13 @@ def _predictions_of(used: _Used) -> PredictionFile:
         y, classes = reading.class_labels(values[label], label, columns, n_columns.pop(), how.positive, notes)
     else:
         y, classes = reading.named_labels(values[label], label, n_columns.pop(), tuple(how.labels))
-    return PredictionFile(
-        used.source,
-        y,
-        probabilities,
-        classes,
-        None if how.weight is None else reading.numbers_of(values[how.weight], how.weight),
-        None if how.group is None else values[how.group],
-        tuple(map(str, notes)),
-        int((used.known & ~used.keep).sum()),
-        {"label": label, "models": columns, "weight": how.weight, "group": how.group},
-        {name: values[name] for name in (*how.others, how.id, used.table.unit, used.table.by) if name},
-        used.table.unit,
-        used.table.by,
-        left_out=_left_out(used),
-        by_content=content_guesses(notes),
-    )
+    weight = None if how.weight is None else reading.numbers_of(values[how.weight], how.weight)
+    group, table = None if how.group is None else values[how.group], used.table
+    roles = {"label": label, "models": columns, "weight": how.weight, "group": how.group}
+    others = {name: values[name] for name in (*how.others, how.id, table.unit, table.by) if name}
+    about = (tuple(map(str, notes)), int((used.known & ~used.keep).sum()), roles, others, table.unit, table.by)
+    found = PredictionFile(used.source, y, probabilities, classes, weight, group, *about)
+    return replace(found, left_out=_left_out(used), by_content=content_guesses(notes))
 
 
 def _left_out(used: _Used) -> dict[str, int]:

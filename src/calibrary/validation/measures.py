@@ -17,20 +17,9 @@ from calibrary.metrics.machinery.entry import Entry
 from calibrary.metrics.machinery.measure import measure, numbers
 from calibrary.question import Question
 
+_OF_FIT = ("calibration slope", "calibration intercept")
 #: The default metrics: those that reports of prediction models usually contain.
-USUAL = (
-    "calibration slope",
-    "calibration intercept",
-    "oe",
-    "ece",
-    "smece",
-    "ici",
-    "emax",
-    "bs",
-    "scaled Brier score",
-    "auroc",
-    "nll",
-)
+USUAL = (*_OF_FIT, "oe", "ece", "smece", "ici", "emax", "bs", "scaled Brier score", "auroc", "nll")
 
 
 #: The metrics that the summary sentence mentions, if they were computed.
