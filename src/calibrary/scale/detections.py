@@ -96,7 +96,7 @@ class DetectedCells(CellRows):
         rows = [np.flatnonzero(self.category == k) for k in present]
         views = tuple(self.subset(r, self.y[r], self.probability[r]) for r in rows)
         keys, prevalence = tuple(present.tolist()), np.array([view.total for view in views])
-        several = {"several": True, "n_classes": len(views)}
+        several: dict[str, Any] = {"several": True, "n_classes": len(views)}
         return replace(self.shown(), views=views, keys=keys, prevalence=prevalence, **several)
 
     def subset(self, keep: NDArray[Any], y: NDArray[Any], probability: Array, **extra: Any) -> Predictions:

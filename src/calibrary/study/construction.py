@@ -236,7 +236,8 @@ def one_view(p: Predictions, lens: str | Lens, verb: str) -> Predictions:
         raise RefusedError(
             f"lens={lens!r} gives several sets of confidences: {verb} one at a time, with lens='binary' or 'top-label'"
         )
-    return views.views[0]
+    view: Predictions = views.views[0]
+    return view
 
 
 def _inside(view: Predictions) -> tuple[Array, Array, Array]:

@@ -74,7 +74,7 @@ def pooled_validation(each: Sequence[Validation]) -> Validation:
     first, several = each[0], range(len(each[0].table))
     rows = [_pooled([one.table[j] for one in each], first) for j in several if first.table[j].metric != EMAX_LOGISTIC]
     counts = ("n_refits", "n_failed", "seconds_refitting", "seconds_measuring")
-    sums = {name: sum(getattr(one, name) for one in each) for name in counts}
+    sums: dict[str, Any] = {name: sum(getattr(one, name) for one in each) for name in counts}
     failure, table = next((one.failure for one in each if one.failure), ""), table_rows(rows)
     pooled = replace(first, table=table, imputations=len(each), failure=failure, predictions=None, refits=None, **sums)
     if first.unstable:
