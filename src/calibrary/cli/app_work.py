@@ -13,7 +13,9 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import select
+import shlex
 import signal
 import socket
 import sys
@@ -30,12 +32,15 @@ from numpy.typing import NDArray
 
 from calibrary.base.numbers import counted
 from calibrary.base.text import plain
-from calibrary.cli.large import is_state
+from calibrary.cli.large import is_scanned, is_state
 from calibrary.cli.read import log_of
-from calibrary.cli.report import is_saved
+from calibrary.cli.report import AnswersCommand, ReportCommand, is_saved
+from calibrary.cli.shared import given_options, mistake
+from calibrary.options import options_of
 from calibrary.tables.files import open_table
 from calibrary.tables.guess import Guess, guessed_columns
 from calibrary.tables.schema import ColumnFacts, facts_of, first_look
+from calibrary.tables.sources import InputError
 from calibrary.tables.table import FileTable
 
 #: The largest numbers of rows and columns that are shown, of letters in a cell, and of columns that can be chosen.
@@ -90,9 +95,8 @@ def preview(path: Path, scorer: str | None = None) -> FilePreview:
         note = "a saved report: its page is written again, without any computation"
         return FilePreview(path.name, "report", notes=[note])
     if is_state(path):
-        return FilePreview(
-            path.name, "state", notes=["a saved state (histogram): its columns were chosen when it was created"]
-        )
+        note = "a saved state (histogram): its columns were chosen when it was created"
+        return FilePreview(path.name, "state", notes=[note])
     found = log_of(path, scorer, "none", None)
     if found is not None:
         table, label, prob = found
@@ -289,9 +293,7 @@ def _load(more: list[str]) -> None:
     """Load the libraries of a job before a user waits for it."""
     from importlib import import_module
 
-    for name in ("calibrary.cli.app_work", "calibrary.plots", "calibrary.reporting", *_LIBRARIES):
-        import_module(name)
-    for name in more:
+    for name in ("calibrary.cli.app_work", "calibrary.plots", "calibrary.reporting", *_LIBRARIES, *more):
         import_module(name)
     with suppress(ModuleNotFoundError):
         import_module(_OPTIONAL)
@@ -307,8 +309,6 @@ def _make_a_small_report() -> None:
 
 def done(job: dict[str, Any], speaker: Speaker) -> None:
     """Do one job; any error is reported in one sentence."""
-    from calibrary.cli.shared import mistake
-
     try:
         JOBS[job["job"]](job, speaker)
     except Exception as error:
@@ -336,8 +336,6 @@ def _tool(job: dict[str, Any], speaker: Speaker) -> None:
 
 
 def _preview(job: dict[str, Any], speaker: Speaker) -> None:
-    from calibrary.cli.app_work import preview, together
-
     found = [preview(Path(path), job.get("scorer")) for path in job["files"]]
     shown = together(found)
     speaker.say(result={**shown, "notes": [in_words_of_the_page(note) for note in shown["notes"]]})
@@ -354,7 +352,6 @@ def _pdf(job: dict[str, Any], speaker: Speaker) -> None:
 
 
 def _report(job: dict[str, Any], speaker: Speaker) -> None:
-    from calibrary.cli.report import is_saved
     from calibrary.reporting.stored import from_json
     from calibrary.reporting.write import save
 
@@ -440,10 +437,6 @@ def _progress_for(speaker: Speaker, pieces: int, expected: float) -> Any:
 
 def command_of(files: list[str], given: dict[str, Any]) -> Any:
     """The command that the page asks for; empty values are ignored, and what the page does not have is refused."""
-    from calibrary.cli.report import AnswersCommand, ReportCommand
-    from calibrary.options import options_of
-    from calibrary.tables.sources import InputError
-
     kind: Any = AnswersCommand if given.get("sampled") is True else ReportCommand
     offered = {option.name: option for option in options_of("report") if option.app}
     known = {option.name for option in options_of(kind.verb)}
@@ -465,8 +458,6 @@ def command_of(files: list[str], given: dict[str, Any]) -> Any:
 
 def _check_type(option: Any, value: Any) -> None:
     """Refuse a value of another type than the option's."""
-    from calibrary.tables.sources import InputError
-
     one: Any = {"flag": bool, "whole": int, "share": (int, float)}.get(option.what, str)
     each = value if isinstance(value, list) and option.repeated else [value]
     if option.repeated != isinstance(value, list) or not all(
@@ -477,8 +468,6 @@ def _check_type(option: Any, value: Any) -> None:
 
 def words(command: Any) -> list[str]:
     """The words of the command that computes the same report."""
-    from calibrary.cli.shared import given_options
-
     typed: list[str] = []
     for name, option in given_options(command).items():
         value = getattr(command, name)
@@ -490,15 +479,11 @@ def words(command: Any) -> list[str]:
 
 def command_line(command: Any) -> str:
     """The command that computes the same report, as typed in a shell."""
-    import shlex
-
     return shlex.join(words(command))
 
 
 def python_lines(command: Any) -> str:
     """The Python code that computes the same report."""
-    from calibrary.cli.report import is_saved
-
     if len(command.files) == 1 and is_saved(command.files[0]):
         read = f"reports, comparisons = from_json({command.files[0]!r})"
         return _lines("from calibrary.reporting.stored import from_json", _SAVE_IMPORT, "", read, _SAVE)
@@ -517,9 +502,6 @@ def _of_several(command: Any) -> bool:
 
 def _of_one_model(command: Any) -> str:
     """The Python code for one model."""
-    from calibrary.cli.large import is_scanned
-    from calibrary.options import options_of
-
     chosen, file = _chosen(command), command.files[0]
     entries = [option for option in options_of("report") if option.name in chosen]
     reading = {"id" if o.name == "id_column" else o.name: chosen[o.name] for o in entries if o.reads}
@@ -530,8 +512,8 @@ def _of_one_model(command: Any) -> str:
     about = {"title": file, **{o.name: chosen[o.name] for o in entries if o.about}}
     parts = [f"found.predictions(), about={about!r}"]
     parts += [f"by={{{', '.join(f'{c!r}: found.others[{c!r}]' for c in command.split)}}}"] if command.split else []
-    parts += [f"time=found.others[{command.time!r}]"] if command.time else []
-    parts += [f"units=found.others[{command.unit!r}]"] if command.unit else []
+    columns = {"time": command.time, "units": command.unit}
+    parts += [f"{name}=found.others[{column!r}]" for name, column in columns.items() if column]
     plainly = [o for o in entries if o.settings and o.name not in ("by", "time", "unit", "seed")]
     parts += [f"{o.keyword}={chosen[o.name]!r}" for o in plainly]
     return _lines(
@@ -564,10 +546,6 @@ _SAVE = 'save(reports, ["report.html"], comparisons)'
 
 def in_words_of_the_page(sentence: str) -> str:
     """A message of the command line in which options are replaced by the names of the page's fields."""
-    import re
-
-    from calibrary.options import options_of
-
     named = {word: option.app for option in options_of("report") for word in option.words if option.app}
     named["--sampled"] = "the box Sampled answers"
     return re.sub(r"--[a-z]+(?:-[a-z]+)*", lambda found: named.get(found[0], found[0]), sentence)

@@ -137,13 +137,9 @@ def listing(entries: Iterable[Listed], width: int) -> Table:
 
 
 def _wanted(e: Listed, given: Any) -> bool:
-    fits_task = {
-        None: True,
-        "binary": e.family != "detection" and "order" not in e.needs,
-        "multiclass": e.family != "detection" and "order" not in e.needs,
-        "ordinal": e.family != "detection",
-        "detection": e.family == "detection",
-    }
+    of_detection, ordered = e.family == "detection", "order" in e.needs
+    unordered: dict[str | None, bool] = dict.fromkeys(("binary", "multiclass"), not of_detection and not ordered)
+    fits_task = {**unordered, None: True, "ordinal": not of_detection, "detection": of_detection}
     if given.task not in fits_task:
         raise InputError(f"--task {given.task!r} is not known: choose from binary, multiclass, ordinal, detection")
     return (

@@ -86,8 +86,8 @@ EXAMPLES = {
         "calibrary report {file} --label outcome --prob risk --threshold 0.05 -o page.html",
     ),
     "classes": Example(
-        "a model of ten "
-        "classes", _classes, _class_columns, "calibrary report " "{file} --label " "digit --prob p " "-o page.html"
+        "a model of ten classes", _classes, _class_columns,
+        "calibrary report {file} --label digit --prob p -o page.html",
     ),
     "detector": Example(
         "an object detector", _detector, None,
@@ -151,8 +151,5 @@ def _picture(one: Any) -> None:
             bar = list("█" * round(happened * _WIDE) + " " * (_WIDE + 1 - round(happened * _WIDE)))
             bar[min(round(stated * _WIDE), _WIDE)] = "|"
             share = f"{percent(round(stated, 2)):>6}   {percent(round(happened, 2)):>8}"
-            out.print(
-                plain(f"{share}   {''.join(bar).rstrip()}  {counted(float(count), 'row')}"),
-                highlight=False,
-                no_wrap=True,
-            )
+            line = f"{share}   {''.join(bar).rstrip()}  {counted(float(count), 'row')}"
+            out.print(plain(line), highlight=False, no_wrap=True)

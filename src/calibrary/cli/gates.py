@@ -76,9 +76,8 @@ class Gates:
             grouped = report.predictions is not None and report.predictions.in_groups
             wanted, side = rule.opposite, self._side(rule)
             apart = (grouped and rule.field != "value") or side != "two-sided"
-            answer = (
-                _by_data(wanted, report, self.undecided, side) if apart else _by_table(wanted, report, self.undecided)
-            )
+            asked = (wanted, report, self.undecided)
+            answer = _by_data(*asked, side) if apart else _by_table(*asked)
         except ValueError as error:
             return Case(report.title, gate, "error", False, str(error))
         return Case(report.title, gate, answer.status, answer.passed, answer.sentence)
@@ -97,11 +96,8 @@ def _by_table(wanted: Condition, report: Any, undecided: str) -> Verdict:
     if len(several) > 1 and not wanted.part:
         raise InputError(f"{wanted.metric} has {len(several)} values: name one, such as {wanted.metric}.{several[0]}")
     if row.low is None and wanted.field not in ("value", "pvalue", "pvalue_adjusted"):
-        why = (
-            "with --resamples 0 there is none"
-            if not report.evaluation.settings
-            else row.note or "none is available here"
-        )
+        none = row.note or "none is available here"
+        why = none if report.evaluation.settings else "with --resamples 0 there is none"
         raise InputError(
             f"{wanted.name} needs an interval ({why}): use {wanted.metric}.value for a bound on the estimate"
         )

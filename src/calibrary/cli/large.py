@@ -85,15 +85,8 @@ def scanned(source: Any, **options: Any) -> ScannedFile | None:
             f"{one} is scanned, as are all files of more than {MOST_ROWS:,} rows: use --drop-invalid instead of "
             "--drop-missing; it counts every row that is left out"
         )
-    resolution = _ENOUGH if by else None
-    state, columns, notes = state_of(
-        [str(one)],
-        by=by,
-        kind=kind,
-        resolution=resolution,
-        **{n: options.get(n) for n in _SCANNED},
-        labels=whole_names(options.get("labels")),
-    )
+    how: dict[str, Any] = {**{n: options.get(n) for n in _SCANNED}, "labels": whole_names(options.get("labels"))}
+    state, columns, notes = state_of([str(one)], by=by, kind=kind, resolution=_ENOUGH if by else None, **how)
     notes = [
         f"more than {MOST_ROWS:,} rows: counted in a histogram (a state); each metric is shown with its precision",
         *notes,
@@ -114,10 +107,8 @@ def _of_state(
     said = (*notes, *(f"{count:,} rows left out: {reason}" for reason, count in state.dropped.items()))
     if isinstance(state, State) and len(state) > _MANY_CELLS and state.resolution % _ENOUGH == 0:
         state = state.coarser(_ENOUGH)
-        said = (
-            *said,
-            f"the histogram of {state.n:,} predictions was reduced to {_ENOUGH:,} cells, to make resampling fast",
-        )
+        reduced = f"the histogram of {state.n:,} predictions was reduced to {_ENOUGH:,} cells, to make resampling fast"
+        said = (*said, reduced)
     if not by:
         return ScannedFile(source, name, state.as_predictions(), None, said)
     if len(by) > 1:
@@ -125,9 +116,8 @@ def _of_state(
     if by[0] not in getattr(state, "key_names", ()):
         raise InputError(f"{source} was not split by {by[0]!r}: scan again with --by {by[0]}")
     rows, values = state.rows_by(by[0])
-    return ScannedFile(
-        source, name, rows, values if options.get("group") else None, said, others={by[0]: np.asarray(values)}
-    )
+    group = values if options.get("group") else None
+    return ScannedFile(source, name, rows, group, said, others={by[0]: np.asarray(values)})
 
 
 def _split_columns(options: dict[str, Any]) -> list[str]:
@@ -250,6 +240,11 @@ def whole_names(names: list[str] | None) -> list[str | int] | None:
         return None
     numbers = [whole_name(name) for name in names]
     return numbers if all(isinstance(number, int) for number in numbers) else list(names)
+
+
+def whole_classes(labels: list[str] | None, positive: str | None) -> dict[str, Any]:
+    """The classes that were named as a database stores them: all of them in order, and the one of interest of two."""
+    return {"labels": whole_names(labels), "pos_label": None if positive is None else whole_name(positive)}
 
 
 def whole_name(word: str) -> str | int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrary.cli.large import whole_name, whole_names
+from calibrary.cli.large import whole_classes
 from calibrary.cli.shared import listed
 from calibrary.data.checks import Array
 from calibrary.tables.files import arrays_in, open_table
@@ -63,12 +63,8 @@ class SecondOrderOptions:
 
     def classes(self, numeric: bool) -> dict[str, Any]:
         """The classes that were named, as numbers if the label columns hold numbers."""
-        if not numeric:
-            return {"labels": self.labels, "pos_label": self.positive}
-        return {
-            "labels": whole_names(self.labels),
-            "pos_label": None if self.positive is None else whole_name(self.positive),
-        }
+        named = self.labels, self.positive
+        return whole_classes(*named) if numeric else dict(zip(("labels", "pos_label"), named, strict=True))
 
 
 def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -> SecondOrder:
@@ -96,13 +92,8 @@ def second_order_of(source: str, options: SecondOrderOptions, **settings: Any) -
     if options.members and columns.names:
         refuse_equal(p, columns.names)
     classes = options.classes(all(values.dtype.kind in "iuf" for values in columns.labels.values()))
-    given = {
-        **classes,
-        "sample_weight": columns.weight,
-        "outside": columns.outside,
-        "prevalence_outside": options.prevalence,
-        **settings,
-    }
+    given = {**classes, "sample_weight": columns.weight, "outside": columns.outside, **settings}
+    given["prevalence_outside"] = options.prevalence
     inside = ~gone.all(axis=1)
     whole = columns.weight is None or bool((columns.weight == np.rint(columns.weight)).all())
     beside: dict[str, Any] = {
@@ -178,16 +169,13 @@ def _columns_of(source: str, options: SecondOrderOptions) -> tuple[_Columns, NDA
     values = table.columns(list(dict.fromkeys([*labels, *columns, *beside])))
     scale = 100.0 if how.percent else 1.0
     p = [numbers_of(values[name], name, how.percent) / scale for name in columns]
-    return _Columns(
-        {name: values[name] for name in labels},
-        columns,
-        tuple(map(str, notes)),
-        np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0)),
-        _flags(values[options.outside], options.outside) if options.outside else None,
-        np.column_stack([numbers_of(values[name], name) for name in features]) if features else None,
-        numbers_of(values[options.weight], options.weight) if options.weight else None,
-        {name: values[name] for name in options.others},
-    ), None if array is None else array / scale
+    probability = np.column_stack(p) if p else np.empty((len(values[labels[0]]), 0))
+    outside = _flags(values[options.outside], options.outside) if options.outside else None
+    weight = numbers_of(values[options.weight], options.weight) if options.weight else None
+    split, others_of = ({name: values[name] for name in named} for named in (labels, options.others))
+    rows = (probability, outside, _stacked(values, features) if features else None, weight)
+    made = _Columns(split, columns, tuple(map(str, notes)), *rows, others_of)
+    return made, None if array is None else array / scale
 
 
 def _flags(values: NDArray[Any], name: str) -> NDArray[np.bool_]:

@@ -9,19 +9,10 @@ from typing import Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.files import beside, check_writable
-from calibrary.cli.shared import (
-    err,
-    load,
-    out,
-    plain,
-    reading,
-    taking,
-    written,
-)
+from calibrary.cli.shared import err, load, out, plain, reading, table_of, taking, written
 from calibrary.data.checks import Array, outside
 from calibrary.data.matching import match_detections
 from calibrary.recalibrate import RecalibrationGain, Recalibrator, recalibration_gain
@@ -71,11 +62,9 @@ def _show(gain: RecalibrationGain, as_json: bool, quiet: bool) -> None:
     for note in gain.notes:
         out.print(plain(note), soft_wrap=True)
     head, body = gain.table()
-    table = Table(box=None, pad_edge=False)
-    for j, name in enumerate(head):
-        table.add_column(name, justify="left" if j in (0, len(head) - 1) else "right")
-    for line in body:
-        table.add_row(*map(plain, line), style="bold" if line[-1] else "")
+    table = table_of(head, body, words=(0, len(head) - 1))
+    for row, line in zip(table.rows, body, strict=True):
+        row.style = "bold" if line[-1] else ""
     out.print(table)
     if gain.advice is not None:
         out.print("Test the map on data to which it was not fitted.")

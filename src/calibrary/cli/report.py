@@ -18,24 +18,12 @@ import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
 from calibrary.base.numbers import counted, ends, number
 from calibrary.base.once import once
+from calibrary.cli.console import err, out, plain
 from calibrary.cli.gates import Gates, rule_of
 from calibrary.cli.large import class_names
 from calibrary.cli.members import LEAST_DRAWS, curve_of, shares_typed, target_of
-from calibrary.cli.shared import (
-    draws_of,
-    err,
-    listed,
-    load,
-    needs_option,
-    noted,
-    out,
-    plain,
-    reading,
-    refuse_unused,
-    say,
-    taking,
-    written,
-)
+from calibrary.cli.shared import draws_of, listed, load, noted, reading, say, table_of, written
+from calibrary.cli.taking import needs_option, refuse_unused, taking
 from calibrary.cli.waiting import waiting
 from calibrary.lookup import catalogue
 from calibrary.metrics.machinery.facts import FAMILIES
@@ -128,8 +116,7 @@ _SAVED = ("output", "as_json", "fail_if", "undecided", "one_sided", "junit", "ev
 _NEEDS: dict[str, tuple[str, ...]] = {
     "inclusion": ("--judge",),
     "form": ("--folder",),
-    "feature": ("--target",),
-    "assume": ("--target",),
+    **dict.fromkeys(("feature", "assume"), ("--target",)),
 }
 #: The settings of a report whose value is not the one that was typed.
 _CONVERTED = ("metrics", "by", "time", "centre", "unit", "blocks", "prevalence")
@@ -190,10 +177,7 @@ class _Page:
     def _split_by(self: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
         """The settings that split or order the rows."""
         grouped = columns[self.group] if self.group else None
-        return {
-            "by": self._segments(columns) or _by_group(grouped),
-            "time": columns[self.time] if self.time else None,
-        }
+        return {"by": self._segments(columns) or _by_group(grouped), "time": columns[self.time] if self.time else None}
 
 
 class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
@@ -208,13 +192,10 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
         """The settings for one model's report, which name columns of the file."""
         own, unit = {found.by: found.others[found.by]} if found.by else None, self._unit(found)
         source = _source(found, model, time=self.time, unit=unit, centre=self.centre)
-        return replace(
-            self.settings.with_about(source=source, title=_title(found, model, self.title), notes=found.notes),
-            by=self._segments(found.others) or own or _by_group(found.group),
-            time=found.others[self.time] if self.time else None,
-            centre=found.others[self.centre] if self.centre else None,
-            units=found.others[unit] if unit else None,
-        )
+        described = self.settings.with_about(source=source, title=_title(found, model, self.title), notes=found.notes)
+        named = {"time": self.time, "centre": self.centre, "units": unit}
+        columns: dict[str, Any] = {role: found.others[name] if name else None for role, name in named.items()}
+        return replace(described, by=self._segments(found.others) or own or _by_group(found.group), **columns)
 
     def _unit(self, found: PredictionFile) -> str | None:
         """The column of units: the one that was named, or the one that a log declares."""
@@ -238,15 +219,12 @@ class ReportCommand(_Page, fields_of("report")):  # type: ignore[misc]
             return None
         from calibrary.cli.members import judged_of
 
-        files = [source] if isinstance(source, str) else source
-        if len(files) != 1:
-            raise InputError("--judge takes one file at a time")
         how = FileLayout(
             label=self.label, prob=self.prob, models=self.model, weight=self.weight, group=self.group,
             id=self.id_column, others=self._others, percent=self.percent, logits=self.logits,
         )  # fmt: skip
         return judged_of(
-            self.primary, files[0], how, self.judge, self.inclusion, rng=self.seed,
+            self.primary, _only(source, "--judge takes one file"), how, self.judge, self.inclusion, rng=self.seed,
             n_resamples=draws_of(self.resamples, "--judge"),
             **({"n_bins": self.bins} if "n_bins" in catalogue[self.primary].options else {}),
         )[0]  # fmt: skip
@@ -341,20 +319,15 @@ class AnswersCommand(_Page, fields_of("answers")):  # type: ignore[misc]
         """The report of sampled answers, with their own test as its verdict and the shares of agreement as its rows."""
         from calibrary.cli.read import sampled_answers_of
 
-        files = [source] if isinstance(source, str) else source
-        if len(files) != 1:
-            raise InputError("calibrary answers takes one log at a time")
+        file = _only(source, "calibrary answers takes one log")
         found = sampled_answers_of(
-            files[0], self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
+            file, self.scorer, answer=self.answer, unit=self.unit, others=self._beside, n_bins=self.bins or 10,
             n_resamples=draws_of(self.resamples, "calibrary answers"), rng=self.seed,
         )  # fmt: skip
         if not self.quiet:
             err.print(f"[dim]{plain(found.log.said)}[/]")
-        described = self.settings.with_about(
-            title=self.title or f"{Path(files[0]).name}: sampled answers",
-            notes=(found.log.said, *found.log.notes),
-            source={"path": files[0], "columns": {}},
-        )
+        title, notes = self.title or f"{Path(file).name}: sampled answers", (found.log.said, *found.log.notes)
+        described = self.settings.with_about(title=title, notes=notes, source={"path": file, "columns": {}})
         chosen = replace(described, sections=[found.result], units=found.units, **self._split_by(found.others))
         return [cal.report(found.right, found.share, settings=chosen)], ()
 
@@ -468,6 +441,14 @@ def _given_out(reports: list[Any], comparisons: Any, command: Any, printed: bool
         show_json(reports, comparisons)
     for path in outputs:
         written(path)
+
+
+def _only(source: str | list[str], what: str) -> str:
+    """The one file that was named; of several an error, which begins with ``what``."""
+    files = [source] if isinstance(source, str) else source
+    if len(files) != 1:
+        raise InputError(f"{what} at a time")
+    return files[0]
 
 
 def _by_group(column: Any) -> dict[str, Any] | None:
@@ -646,10 +627,7 @@ def show(reports: list[Any], comparisons: Any, quiet: bool, everything: bool = F
             left = f"; {counted(len(r.evaluation.skipped), 'metric')} left out" if r.evaluation.skipped else ""
             out.print(f"[dim]{counted(len(r.evaluation.rows), 'value')} computed, which --all prints{left}[/]")
     if comparisons:
-        table = Table(*COMPARISON_HEAD, title="comparison", title_justify="left", box=None, pad_edge=False)
-        for texts in comparison_cells(comparisons):
-            table.add_row(*(plain(t) for t in texts))
-        out.print(table)
+        out.print(table_of(COMPARISON_HEAD, comparison_cells(comparisons), title="comparison", title_justify="left"))
 
 
 #: With more models than this, the terminal shows one table instead of paragraphs for each model.

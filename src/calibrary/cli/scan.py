@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from calibrary.base.files import check_writable, write_atomically
-from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_name, whole_names
+from calibrary.cli.large import class_names, is_state, load_state, read_result, state_of, whole_classes, whole_names
 from calibrary.cli.shared import err, out, plain, say, taking, written
 from calibrary.tables.pieces import matching, refuse_twice
 from calibrary.tables.sources import InputError
@@ -59,10 +59,7 @@ def state(given: Any) -> None:
     try:
         made = State.of_table(
             read_result(table), by=given.by, lens="top-label" if given.top_label else "binary",
-            resolution=given.resolution,
-            labels=whole_names(class_names(given.labels, given.positive)),
-            pos_label=None if given.positive is None else whole_name(given.positive),
-            drop_invalid=given.drop_invalid,
+            resolution=given.resolution, drop_invalid=given.drop_invalid, **_classes(given),
         )  # fmt: skip
     except (ValueError, OverflowError) as error:
         sentence = (
@@ -70,6 +67,10 @@ def state(given: Any) -> None:
         )
         raise InputError(f"{table}: {sentence}") from error
     _save(made, given.output)
+
+
+def _classes(given: Any) -> dict[str, Any]:
+    return whole_classes(class_names(given.labels, given.positive), given.positive)
 
 
 def _save(made: Any, output: Path) -> None:
@@ -102,9 +103,7 @@ def sql(given: Any) -> None:
     probs = given.prob or ["p"]
     query = text(
         given.table, label=given.label, prob=probs[0] if len(probs) == 1 else probs, by=given.by or (),
-        weight=given.weight, labels=whole_names(class_names(given.labels, given.positive)),
-        pos_label=None if given.positive is None else whole_name(given.positive), resolution=given.resolution,
-        dialect=given.dialect,
+        weight=given.weight, resolution=given.resolution, dialect=given.dialect, **_classes(given),
     )  # fmt: skip
     print(query)
 
@@ -135,14 +134,8 @@ def monitor(given: Any) -> None:
     if "://" not in store and not Path(store).is_dir():
         raise InputError(f"no such folder: {store}")
     say("reading the store", given.quiet)
-    found = watch(
-        Store(store),
-        by=given.by or None,
-        restart=given.restart or None,
-        units=given.unit,
-        fail_if=given.fail_if or (),
-        **{name: getattr(given, name) for name in _SAME},
-    )
+    how: dict[str, Any] = {**{name: getattr(given, name) for name in _SAME}, "units": given.unit}
+    found = watch(Store(store), by=given.by or None, restart=given.restart or None, fail_if=given.fail_if or (), **how)
     for path in paths:
         write_atomically(path, _content(found, path.suffix).encode())
     out.print(plain(found.sentence), soft_wrap=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import json
 import re
 import shutil
@@ -16,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypedDict
+from typing import Annotated, Any, ParamSpec, TypedDict, TypeVar
 
 import anyio
 import numpy as np
@@ -46,7 +47,7 @@ from calibrary.options import help_of, options_of
 from calibrary.reporting.compared import answer
 from calibrary.reporting.compose import compare_models
 from calibrary.reporting.schema import schema
-from calibrary.reporting.stored import as_json
+from calibrary.reporting.stored import any_reader, as_json
 from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError
 
@@ -66,19 +67,32 @@ _AT_ONCE = 4
 # -- parameters of the tools -------------------------------------------------------------------------
 
 FilePath = Annotated[str, Field(description="File of predictions, or a log of a language model, in an allowed folder.")]
-Label = Annotated[str | None, Field(description=help_of("label"))]
-Prob = Annotated[list[str] | None, Field(description=help_of("prob"))]
-Unit = Annotated[str | None, Field(description=help_of("unit"))]
-Scorer = Annotated[str | None, Field(description=help_of("scorer"))]
 Judge = Annotated[str | None, Field(description=help_of("judge"))]
 Draws = Annotated[int, Field(ge=99, le=9999, description=help_of("resamples"))]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63, description=help_of("seed"))]
-Weight = Annotated[str | None, Field(description=help_of("weight"))]
-Positive = Annotated[str | None, Field(description=help_of("positive"))]
-Percent = Annotated[bool, Field(description=help_of("percent"))]
-Logits = Annotated[bool, Field(description=help_of("logits"))]
-DropMissing = Annotated[bool, Field(description=help_of("drop_missing"))]
-Rescale = Annotated[bool, Field(description=help_of("rescale"))]
+#: The arguments of every tool that say how its files are read, each with its type.
+_READING: dict[str, Any] = {
+    "label": str | None,
+    "prob": list[str] | None,
+    **dict.fromkeys(("unit", "weight", "positive"), str | None),
+    **dict.fromkeys(("percent", "logits", "drop_missing", "rescale"), bool),
+    "scorer": str | None,
+}
+_Tool = TypeVar("_Tool", bound=Callable[..., Any])
+
+
+def reads_files(tool: _Tool) -> _Tool:
+    """The tool with the arguments of :data:`_READING` in place of ``**how``, where a client sees them."""
+    signature = inspect.signature(tool, eval_str=True)
+    reading = []
+    for name, type_ in _READING.items():
+        shown: Any = Annotated[type_, Field(description=help_of(name))]
+        usual = False if type_ is bool else None
+        reading.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual, annotation=shown))
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    tool.__signature__ = signature.replace(parameters=[*own, *reading])  # type: ignore[attr-defined]
+    return tool
+
 
 # -- results of the tools ----------------------------------------------------------------------------
 
@@ -168,7 +182,7 @@ def _answered(tool: Callable[Given, Any]) -> Callable[Given, Any]:
     @functools.wraps(tool)
     def called(*args: Given.args, **given: Given.kwargs) -> Any:
         try:
-            found = _for_json(tool(*args, **given))
+            found = any_reader(tool(*args, **given))
         except Exception as error:
             sentence = mistake(error)
             if sentence is None:
@@ -223,6 +237,7 @@ class ChildCalls:
                 raise RuntimeError(said.get("traceback", said["fault"]))
             return _result(said["result"], of_file=True)
 
+        called.__signature__ = inspect.signature(tool)  # type: ignore[attr-defined]  # without self
         return called  # type: ignore[return-value]
 
 
@@ -252,7 +267,7 @@ def computed(job: dict[str, Any]) -> Any:
     """The answer of a tool, in the child process whose working folder is that of the job."""
     place = Path(job["folder"])
     tools = Tools(AllowedFolders(job["roots"], job["most"], job["known"]), place)
-    return _for_json(getattr(tools, job["tool"])(**job["arguments"]))
+    return any_reader(getattr(tools, job["tool"])(**job["arguments"]))
 
 
 #: The names of the tools' arguments by the options of the command line, which errors name.
@@ -264,41 +279,19 @@ def in_words_of_a_tool(sentence: str) -> str:
     return re.sub(r"--[a-z-]+", lambda m: f"`{_ARGUMENTS[m[0]]}`" if m[0] in _ARGUMENTS else m[0], sentence)
 
 
-def _for_json(value: Any) -> Any:
-    """The value with NaN replaced by null, and infinities by the words "inf" and "-inf", which JSON can represent."""
-    if isinstance(value, dict):
-        return {str(name): _for_json(v) for name, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_for_json(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None if np.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
-
-
 class Tools:
     """The tools; those that read files find copies of them in ``place``, which is the working folder."""
 
     def __init__(self, folders: AllowedFolders, place: Path) -> None:
         self.folders, self.place = folders, place
 
+    @reads_files
     def report(
         self,
         path: FilePath,
-        label: Label = None,
-        prob: Prob = None,
-        unit: Unit = None,
-        weight: Weight = None,
-        positive: Positive = None,
-        percent: Percent = False,
-        logits: Logits = False,
-        drop_missing: DropMissing = False,
-        rescale: Rescale = False,
         metrics: Annotated[
             list[str], Field(min_length=1, description="Metrics or families to compute; the headline shows the first.")
         ] = ["ece", "smece", "bs", "nll"],  # noqa: B006
-        scorer: Scorer = None,
         sampled: Annotated[
             bool,
             Field(description="Inspect log: the epochs are sampled answers; the test allows for their sampling noise."),
@@ -309,13 +302,10 @@ class Tools:
         ] = False,
         resamples: Draws = 999,
         seed: Seed = 0,
+        **how: Any,
     ) -> Annotated[CallToolResult, ReportAnswer]:
         """Report on one file: is the model calibrated, how large is the error, in which direction, and how certain?"""
-        given = {
-            "label": label, "prob": prob, "unit": unit, "weight": weight, "positive": positive, "percent": percent,
-            "logits": logits, "drop_missing": drop_missing, "scorer": scorer, "judge": judge,
-            "rescale": rescale,
-        }  # fmt: skip
+        given = {**how, "judge": judge}
         kind: Any = AnswersCommand if sampled else _ToolCommand
         known = {o.name for o in options_of(kind.verb)}
         unused = [name for name, value in given.items() if value and name not in known]
@@ -331,39 +321,32 @@ class Tools:
         sentence = Sentence.joined("\n", (Sentence.joined(" ", [r.headline, *r.statements]) for r in reports))
         return {"sentence": sentence, "report": json.loads(as_json(shown, comparisons))}
 
+    @reads_files
     def metric(
         self,
         id: Annotated[str, Field(description="Metric id or alias, such as ece, smece or bs.")],
         path: FilePath,
-        label: Label = None,
-        prob: Prob = None,
-        unit: Unit = None,
-        weight: Weight = None,
-        positive: Positive = None,
-        percent: Percent = False,
-        logits: Logits = False,
-        drop_missing: DropMissing = False,
-        rescale: Rescale = False,
-        scorer: Scorer = None,
         judge: Judge = None,
         resamples: Draws = 999,
         seed: Seed = 0,
+        **how: Any,
     ) -> Annotated[CallToolResult, MetricAnswer]:
         """One metric of a file, with its interval and the p-value of the test of perfect calibration, if it has one."""
         entry, found = catalogue[id], self._file(path)
         named = {"id": entry.key, "name": entry.name}
         if judge is not None:
-            if unit or scorer or weight or positive or drop_missing or rescale:
+            layout = FileLayout(
+                **{name: how.pop(name) for name in ("label", "prob", "percent", "logits") if name in how}
+            )
+            if any(how.values()):
                 unused = "unit, scorer, weight, positive, drop_missing and rescale"
                 raise InputError(f"{unused} are not used with judge: leave them out")
-            layout = FileLayout(label=label, prob=prob, percent=percent, logits=logits)
             both, notes = judged_of(
                 entry.key, found, layout, judge, None, gated=_NO_GUESSES, rng=seed, n_resamples=resamples
             )
             notes = [in_words_of_a_tool(note) for note in notes]
             return _ends(both, both.pvalue, both.n, notes, sentence=both.sentence, **named)
-        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits, "rescale": rescale}
-        data, units, notes = self._read(found, label, prob, unit, scorer, drop_missing=drop_missing, **how)
+        data, units, notes = self._read(found, **how)
         with collected_warnings() as warned:
             ends = cal.interval(entry.key, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         if np.ndim(ends.value):
@@ -371,31 +354,23 @@ class Tools:
         said = estimate_sentence(entry.name, ends)
         return _ends(ends, ends.pvalue, len(data.y), [*notes, *warned], sentence=said, **named)
 
+    @reads_files
     def verdict(
         self,
         condition: Annotated[str, Field(description="A bound on a metric, such as ece<0.05 or cis.slope>0.8.")],
         path: FilePath,
-        label: Label = None,
-        prob: Prob = None,
-        unit: Unit = None,
-        weight: Weight = None,
-        positive: Positive = None,
-        percent: Percent = False,
-        logits: Logits = False,
-        drop_missing: DropMissing = False,
-        rescale: Rescale = False,
-        scorer: Scorer = None,
         resamples: Draws = 999,
         seed: Seed = 0,
+        **how: Any,
     ) -> Annotated[CallToolResult, VerdictAnswer]:
         """Does a metric meet a bound? Its interval decides: pass, fail, or undecided with the number of rows needed."""
-        how = {"weight": weight, "positive": positive, "percent": percent, "logits": logits, "rescale": rescale}
-        data, units, notes = self._read(self._file(path), label, prob, unit, scorer, drop_missing=drop_missing, **how)
+        data, units, notes = self._read(self._file(path), **how)
         with collected_warnings():  # an undecided verdict warns with its own sentence
             found = cal.verdict(condition, data.predictions(), n_resamples=resamples, rng=seed, units=units)
         wanted = VerdictAnswer.__annotations__
         return {**{k: v for k, v in found.to_dict().items() if k in wanted}, "notes": notes}
 
+    @reads_files
     def compare(
         self,
         paths: Annotated[
@@ -404,43 +379,29 @@ class Tools:
         models: Annotated[
             list[str] | None, Field(description="With one file: the probability column of each model.")
         ] = None,
-        label: Label = None,
-        prob: Prob = None,
-        unit: Unit = None,
-        weight: Weight = None,
-        positive: Positive = None,
-        percent: Percent = False,
-        logits: Logits = False,
-        drop_missing: DropMissing = False,
-        rescale: Rescale = False,
         metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["ece", "bs"],  # noqa: B006
         id_column: Annotated[str | None, Field(description=help_of("id_column"))] = None,
-        scorer: Scorer = None,
         resamples: Draws = 999,
         seed: Seed = 0,
+        **how: Any,
     ) -> Annotated[CallToolResult, CompareAnswer]:
         """Compare the calibration of models on the same rows, or on the questions that two logs have in common."""
         if models is not None and len(paths) > 1:
             raise InputError("models are the columns of one file: leave models out, or name one file")
-        if prob is not None and len(paths) == 1:
+        if how.get("prob") is not None and len(paths) == 1:
             raise InputError("prob is the column of each of several files: name the columns of one file in models")
-        data = read_predictions(
-            [self._file(path) for path in paths], label=label, id=id_column, scorer=scorer, prob=prob, models=models,
-            others=[] if unit is None else [unit], weight=weight, positive=positive, percent=percent, logits=logits,
-            drop_missing=drop_missing, rescale=rescale,
-        )  # fmt: skip
-        data.refuse_guesses(_NO_GUESSES)
+        data, units, notes = self._read([self._file(path) for path in paths], id=id_column, models=models, **how)
         if len(data.models) < 2:
             raise InputError("compare needs two models: name two files, or the columns of one file in `models`")
-        ids, column = tuple(catalogue[m].key for m in metrics), unit or data.unit
+        ids = tuple(catalogue[m].key for m in metrics)
         with collected_warnings() as warned:
             pairs = compare_models(
                 data.y, data.models, metrics=ids, n_resamples=resamples, rng=seed, sample_weight=data.weight,
-                outcomes=data.outcomes, units=data.others[column] if column else None,
+                outcomes=data.outcomes, units=units,
             )  # fmt: skip
         said = Sentence.joined("\n", [*answer(pairs, ids[0]), *(_comparison_sentence(id, c) for id, c in pairs)])
         listed = [{"metric": id, **c.to_dict()} for id, c in pairs]
-        return {"sentence": said, "comparisons": listed, "notes": [*_notes_of(data), *warned]}
+        return {"sentence": said, "comparisons": listed, "notes": [*notes, *warned]}
 
     def explain(
         self, id: Annotated[str, Field(description="Metric id or alias.")]
@@ -473,21 +434,15 @@ class Tools:
         return self.folders.fetched(path, self.place)
 
     def _read(
-        self, file: str, label: str | None, prob: list[str] | None, unit: str | None, scorer: str | None, **how: Any
+        self, files: str | list[str], unit: str | None = None, **how: Any
     ) -> tuple[PredictionFile, Any, list[str]]:
-        """The predictions of a file, the units of its rows, and notes about guessed columns."""
-        data = read_predictions(
-            file, label=label, prob=prob, scorer=scorer, others=[] if unit is None else [unit], **how
-        )
+        """The predictions of a file (or one per model), the units of the rows, and what was guessed or left out."""
+        data = read_predictions(files, others=[] if unit is None else [unit], **how)
         data.refuse_guesses(_NO_GUESSES)
         column = unit or data.unit
-        return data, data.others[column] if column else None, _notes_of(data)
-
-
-def _notes_of(data: PredictionFile) -> list[str]:
-    """What was guessed and left out, in the words of the tools."""
-    dropped = [f"rows with missing values that were left out: {data.n_dropped:,}"] if data.n_dropped else []
-    return [in_words_of_a_tool(note) for note in (*data.notes, *dropped)]
+        dropped = [f"rows with missing values that were left out: {data.n_dropped:,}"] if data.n_dropped else []
+        notes = [in_words_of_a_tool(note) for note in (*data.notes, *dropped)]
+        return data, data.others[column] if column else None, notes
 
 
 #: The largest number of letters of a model's name in a sentence.
@@ -525,10 +480,8 @@ def _reasons_sentence(rank: int, r: Any) -> Sentence:
 
 def server_for(folders: AllowedFolders) -> MCPServer:
     """The server with its tools for the files in these folders."""
-    calls, reads = (
-        ChildCalls(folders),
-        ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
-    )
+    calls = ChildCalls(folders)
+    reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     tools = Tools(folders, Path())  # for their names and parameters, and for those that read no file
     offered = []
     for name in TOOLS:
@@ -536,14 +489,9 @@ def server_for(folders: AllowedFolders) -> MCPServer:
         made = calls.called(tool) if name in _OF_FILES else _answered(tool)
         offered.append(StrictTool.from_function(made, annotations=reads))
         offered[-1].parameters["additionalProperties"] = False
-    server = MCPServer(
-        "calibrary",
-        version=cal.__version__,
-        instructions=_INSTRUCTIONS.format(folders=", ".join(map(str, folders.roots))),
-        log_level="WARNING",
-        tools=offered,
-        lifespan=calls.running,
-    )
+    said = _INSTRUCTIONS.format(folders=", ".join(map(str, folders.roots)))
+    about: dict[str, Any] = {"version": cal.__version__, "instructions": said, "log_level": "WARNING"}
+    server = MCPServer("calibrary", tools=offered, lifespan=calls.running, **about)
     server.resource("calibrary://report.schema.json", mime_type="application/schema+json")(report_schema)
     return server
 

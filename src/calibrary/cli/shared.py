@@ -5,9 +5,11 @@ Text supplied by people is always printed through :func:`plain`, so that none of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
+
+from rich.table import Table
 
 from calibrary.cli.console import err, out, plain
 from calibrary.cli.large import class_names, scanned
@@ -18,7 +20,7 @@ from calibrary.tables.sources import InputError
 
 __all__ = [
     "draws_of", "err", "given_options", "listed", "load", "needs_option", "noted", "out", "plain", "reading",
-    "refuse_unused", "say", "taking", "written",
+    "refuse_unused", "say", "table_of", "taking", "written",
 ]  # fmt: skip
 
 
@@ -56,6 +58,16 @@ def noted(notes: Iterable[str], quiet: bool) -> None:
     """Print what was guessed and left out."""
     for note in () if quiet else notes:
         err.print(f"[dim]{plain(note)}[/]")
+
+
+def table_of(heads: Iterable[str], rows: Iterable[Iterable[Any]], words: Collection[int] = (), **options: Any) -> Table:
+    """A table without lines; columns of numbers are flush right if the places of the columns of ``words`` are given."""
+    table = Table(box=None, pad_edge=False, **options)
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if words and place not in words else "left")
+    for row in rows:
+        table.add_row(*map(plain, row))
+    return table
 
 
 def mistake(error: Exception) -> str | None:

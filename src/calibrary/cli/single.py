@@ -9,25 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 import calibrary as cal
 from calibrary.base.files import check_writable, write_atomically
-from calibrary.cli.shared import (
-    draws_of,
-    err,
-    listed,
-    load,
-    needs_option,
-    noted,
-    out,
-    plain,
-    reading,
-    refuse_unused,
-    say,
-    taking,
-    written,
-)
+from calibrary.cli.console import err, out, plain
+from calibrary.cli.shared import draws_of, listed, load, noted, reading, say, table_of, written
+from calibrary.cli.taking import needs_option, refuse_unused, taking
 from calibrary.lookup import catalogue
 from calibrary.tables.layout import FileLayout
 from calibrary.tables.sources import InputError
@@ -52,28 +39,17 @@ def metric(command: Any) -> None:
     p = found.predictions()
     if unit is None and found.unit and (interval or test):
         unit = found.unit
-    result = cal.evaluate(
-        p,
-        metrics=[entry.key],
-        lens=lens,
-        weight_type=command.weight_type,
-        intervals=interval and unit is None,
-        tests=test and unit is None,
-        primary=entry.key,
-        n_resamples=draws,
-        rng=command.seed,
-    )
+    settings: dict[str, Any] = {"lens": lens, "weight_type": command.weight_type, "n_resamples": draws}
+    settings |= {"rng": command.seed}
+    asked: dict[str, Any] = {"intervals": interval and unit is None, "tests": test and unit is None}
+    result = cal.evaluate(p, metrics=[entry.key], primary=entry.key, **asked, **settings)
     if not result.rows:
         raise InputError(f"{entry.key}: {result.skipped[entry.key]}")
     rows: Sequence[Any] = result.rows
     if unit is not None:
         if not (interval or test):
             raise InputError("--unit affects only the resampling: add --interval or --test")
-        settings = {
-            "lens": lens, "weight_type": command.weight_type, "units": found.others[unit], "n_resamples": draws,
-            "rng": command.seed,
-        }  # fmt: skip
-        rows = _by_unit(entry.key, p, rows, settings, interval, test)
+        rows = _by_unit(entry.key, p, rows, {**settings, "units": found.others[unit]}, interval, test)
     for row in rows:
         text = f"{_shown(row.name, f'{row.id}.{row.part}' if row.part else row.id)} {row.value:.10g}"
         if row.low is not None and not np.isnan([row.low, row.high]).all():
@@ -132,11 +108,8 @@ def compare(given: Any) -> None:
     from calibrary.reporting import compare_models
 
     draws = draws_of(given.resamples, "compare")
-    beside = (
-        len(given.files) > 1 or given.model_column is not None
-    )  # the models are given by files or rows, not by columns
     read = reading(given)
-    if not beside:
+    if len(given.files) == 1 and given.model_column is None:  # else the models are given by files or rows
         read["models"] = read.pop("prob")
     found = load(given.files, given.quiet, **read, others=[unit] if unit else [])
     if len(found.models) < 2:
@@ -145,27 +118,16 @@ def compare(given: Any) -> None:
     ids = tuple(catalogue[m].key for m in listed(given.metrics) or ["ece", "bs", *ranking])
     say("comparing", given.quiet)
     unit = unit or found.unit
-    found_pairs = compare_models(
-        found.y,
-        found.models,
-        metrics=ids,
-        n_resamples=draws,
-        rng=given.seed,
-        sample_weight=found.weight,
-        weight_type=given.weight_type,
-        outcomes=found.outcomes,
-        units=found.others[unit] if unit else None,
-    )
+    rows: dict[str, Any] = {"sample_weight": found.weight, "units": found.others[unit] if unit else None}
+    rows |= {"outcomes": found.outcomes, "weight_type": given.weight_type}
+    found_pairs = compare_models(found.y, found.models, metrics=ids, n_resamples=draws, rng=given.seed, **rows)
     from calibrary.reporting.compared import answer
     from calibrary.reporting.text import COMPARISON_HEAD, comparison_cells
 
     for sentence in answer(found_pairs, ids[0]):
         out.print(plain(sentence))
     out.print()
-    table = Table(*COMPARISON_HEAD, box=None, pad_edge=False)
-    for texts in comparison_cells(found_pairs):
-        table.add_row(*(plain(t) for t in texts))
-    out.print(table)
+    out.print(table_of(COMPARISON_HEAD, comparison_cells(found_pairs)))
 
 
 @taking("plot")

@@ -14,16 +14,7 @@ from rich.table import Table
 
 from calibrary.base.errors import suggest
 from calibrary.base.numbers import number, percent
-from calibrary.cli.shared import (
-    err,
-    listed,
-    load,
-    out,
-    plain,
-    reading,
-    taking,
-    written,
-)  # fmt: skip
+from calibrary.cli.shared import err, listed, load, out, plain, reading, taking, written
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import shown, stored
 from calibrary.study.result import StudyResult, rows_of
@@ -32,7 +23,6 @@ from calibrary.tables.sources import InputError
 app = typer.Typer(help="Simulate metrics on data whose true calibration is known.", no_args_is_help=True)
 
 
-@app.command()
 @app.command()
 @taking("study-run")
 def run(given: Any) -> None:
@@ -54,7 +44,6 @@ def run(given: Any) -> None:
 
 
 @app.command()
-@app.command()
 @taking("study-show")
 def show(given: Any) -> None:
     """Show the results for all metrics or for one: `calibrary study show smece`."""
@@ -71,7 +60,6 @@ def show(given: Any) -> None:
             out.print(plain(line), highlight=False, soft_wrap=True)
 
 
-@app.command()
 @app.command()
 @taking("study-figures")
 def figures(given: Any) -> None:
@@ -92,7 +80,6 @@ def figures(given: Any) -> None:
 
 
 @app.command()
-@app.command()
 @taking("study-mine")
 def mine(given: Any) -> None:
     """Simulate how well metrics work on predictions like yours: `calibrary study mine predictions.csv`."""
@@ -100,14 +87,8 @@ def mine(given: Any) -> None:
 
     loaded = load(given.file, given.quiet, **reading(given))
     with _bar("mine", given.quiet) as watch:
-        found = study.mine(
-            loaded.predictions(),
-            metrics=_chosen(given.metrics, given.function),
-            lens=given.lens,
-            draws=given.draws,
-            seed=given.seed,
-            watch=watch,
-        )
+        how: dict[str, Any] = {"lens": given.lens, "draws": given.draws, "seed": given.seed, "watch": watch}
+        found = study.mine(loaded.predictions(), metrics=_chosen(given.metrics, given.function), **how)
     out.print(plain(str(found)), highlight=False, soft_wrap=True)
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from calibrary.base.errors import extra, suggest
 from calibrary.base.files import check_writable
-from calibrary.cli.shared import listed, out, plain, say, taking, written
+from calibrary.cli.shared import listed, out, plain, say, table_of, taking, written
 from calibrary.data.checks import Array
 from calibrary.reporting.validated import validation_page
 from calibrary.tables.files import open_table
@@ -93,11 +92,9 @@ def _show(found: Validation, tripod: bool, quiet: bool) -> None:
         for note in found.notes:
             out.print(plain(note), soft_wrap=True)
         head, body = found.cells()
-        table = Table(box=None, pad_edge=False)
-        for j, name in enumerate(head):
-            table.add_column(name, justify="left" if j < 2 else "right", no_wrap=j > 1)
-        for line in body:
-            table.add_row(*map(plain, line))
+        table = table_of(head, body, words=(0, 1))
+        for column in table.columns[2:]:
+            column.no_wrap = True
         out.print(table)
     if tripod:
         for words in str(found.tripod()).splitlines():

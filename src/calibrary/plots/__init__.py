@@ -36,12 +36,7 @@ from calibrary.plots.detection import (
     plot_d_ece_map,
     plot_detection_reliability,
 )
-from calibrary.plots.display import (
-    CorpDisplay,
-    CumulativeDisplay,
-    ReliabilityDisplay,
-    SmoothReliabilityDisplay,
-)
+from calibrary.plots.display import CorpDisplay, CumulativeDisplay, ReliabilityDisplay, SmoothReliabilityDisplay
 from calibrary.plots.grouping import GroupingData, grouping_data, plot_grouping
 from calibrary.plots.monitor import MonitorData, monitor_data, plot_monitor
 from calibrary.plots.overview import overview

@@ -200,16 +200,8 @@ def _several(ax: Any, look: style.Look, models: dict[str, BrierCurveData]) -> Sa
         )
     hybrid = hybrid_curve(models)
     at = style.corners(hybrid.cost, _MOST)
-    ax.fill_between(
-        hybrid.t[at],
-        0,
-        hybrid.cost[at],
-        color=look.light,
-        alpha=0.6,
-        lw=0,
-        zorder=1,
-        label=f"hybrid: {hybrid.area:.4f}",
-    )
+    shade = {"color": look.light, "alpha": 0.6, "lw": 0, "zorder": 1, "label": f"hybrid: {hybrid.area:.4f}"}
+    ax.fill_between(hybrid.t[at], 0, hybrid.cost[at], **shade)
     _frame(ax, max(float(d.total.max()) for d in models.values()))
     _winners(ax, look, hybrid)
     first = next(iter(models.values()))

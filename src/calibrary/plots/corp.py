@@ -181,13 +181,7 @@ def _draw_band(ax: Any, look: style.Look, data: CorpData, bias: bool) -> None:
     at = style.corners(data.low, 500)
     low, high = ((end - data.score if bias else data.axis.near(end))[at] for end in (data.low, data.high))
     ax.fill_between(
-        data.axis.near(data.score[at]),
-        low,
-        high,
-        color=look.gray,
-        alpha=0.25,
-        lw=0,
-        label=_band_name(data),
+        data.axis.near(data.score[at]), low, high, color=look.gray, alpha=0.25, lw=0, label=_band_name(data)
     )
 
 

@@ -77,22 +77,12 @@ def detection_reliability(matches: Any, *, n_bins: int = 10) -> DetectionReliabi
     with_missed = np.abs(gap - missed * (np.arange(n_bins) == n_bins - 1)).sum()
     used = n > 0
     edges = np.arange(n_bins + 1) / n_bins
-    return DetectionReliabilityData(
-        edges[:-1][used],
-        edges[1:][used],
-        n[used],
-        score[used],
-        precision[used],
-        overlap[used],
-        missed,
-        total,
-        float(np.abs(gap).sum() / total) if total else float("nan"),
-        float((n * np.abs(precision * overlap - score)).sum() / total) if total else float("nan"),
-        float(with_missed / (total + missed)) if total + missed else float("nan"),
-        n_bins,
-        float("nan") if matches.iou_threshold is None else float(matches.iou_threshold),
-        matches.matching or "given",
-    )
+    sums = (np.abs(gap).sum(), total), ((n * np.abs(precision * overlap - score)).sum(), total)
+    errors = (float(x / of) if of else float("nan") for x, of in (*sums, (with_missed, total + missed)))
+    bins = (values[used] for values in (edges[:-1], edges[1:], n, score, precision, overlap))
+    iou = float("nan") if matches.iou_threshold is None else float(matches.iou_threshold)
+    found: list[Any] = [*bins, missed, total, *errors, n_bins, iou, matches.matching or "given"]
+    return DetectionReliabilityData(*found)
 
 
 @drawn(DetectionReliabilityData, detection_reliability, size=(5.4, 6.0))

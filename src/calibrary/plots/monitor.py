@@ -193,9 +193,8 @@ def plot_periods(ax: Any, look: style.Look, data: PeriodsData) -> Said:
     short = all(len(name) <= _SHORT for name in data.period)
     slanted = {} if short else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(place[::every], data.period[::every], fontsize=8, **slanted)
-    top = np.nanmax(
-        np.concatenate([data.value[known], data.high[ends], data.null_high[np.isfinite(data.null_high)], [0.0]])
-    )
+    chance = data.null_high[np.isfinite(data.null_high)]
+    top = np.nanmax(np.concatenate([data.value[known], data.high[ends], chance, [0.0]]))
     bottom = min(0.0, float(np.nanmin(np.concatenate([data.value[known], data.low[ends], [0.0]]))))
     ax.set(xlim=(-0.6, len(place) - 0.4), ylim=(1.1 * bottom, 1.1 * top or 1.0), ylabel=data.metric)
     n = data.n
@@ -211,9 +210,6 @@ def _period_words(data: PeriodsData, i: int) -> str:
     """The tooltip of a period."""
     level = f", {percent(data.level)} interval" if np.isfinite(data.low[i]) else ""
     value = with_interval(float(data.value[i]), float(data.low[i]), float(data.high[i]))
-    chance = (
-        f"\nif calibrated {number(data.null_mean[i])}, up to {number(data.null_high[i])} in 95% of samples"
-        if np.isfinite(data.null_high[i])
-        else ""
-    )
+    usual = f"\nif calibrated {number(data.null_mean[i])}, up to {number(data.null_high[i])} in 95% of samples"
+    chance = usual if np.isfinite(data.null_high[i]) else ""
     return f"{data.period[i]}: {counted(data.n[i], 'row')}\n{data.metric} {value}{level}{chance}"

@@ -89,9 +89,8 @@ def bin_words(
     n: float, predicted: float, observed: float, interval: tuple[float, float] | None, level: float, where: str = ""
 ) -> str:
     """The tooltip of a bin: its range, cases, predicted and observed share, and the interval if there is one."""
-    between = (
-        "" if interval is None else f"\n{percent(level)} interval {percent(interval[0])} to {percent(interval[1])}"
-    )
+    ends = () if interval is None else map(percent, interval)
+    between = "" if interval is None else f"\n{percent(level)} interval {' to '.join(ends)}"
     place = f"{where}: " if where else ""
     return f"{place}{counted(n, 'case')}\npredicted {percent(predicted)}, observed {percent(observed)}{between}"
 

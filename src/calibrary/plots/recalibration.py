@@ -124,26 +124,11 @@ def recalibration_data(
     n_bins = min(gain.n_bins, automatic_bins(views[0][0].c, views[0][0].w))
     binning = binning or ("width" if drawn_on.whole else "events")
     before, after = (_bins(view, drawn_on, binning, n_bins, confidence_level) for view, _ in views)
-    names = ("confidence", "outcome", "low", "high", "weight", "histogram")
-    curves: dict[str, Any] = dict(zip(names, before, strict=True))
-    curves |= {f"after_{name}": value for name, value in zip(names, after, strict=True)}
-    return RecalibrationData(
-        **curves,
-        ece=gain.ece_before,
-        after_ece=row.ece,
-        calibrated_ece=row.ece_calibrated,
-        map=row.map,
-        name=row.name,
-        advised=row.map == gain.advice,
-        sentence=gain.sentence,
-        n=p.total,
-        n_folds=gain.n_folds,
-        n_bins=n_bins,
-        lens=name,
-        level=confidence_level,
-        binning=binning,
-        axis=drawn_on,
-    )
+    curves = [*before[:-1], *after[:-1], before[-1], after[-1]]
+    errors, chosen = (gain.ece_before, row.ece, row.ece_calibrated), (row.map, row.name, row.map == gain.advice)
+    sizes = gain.sentence, p.total, gain.n_folds, n_bins, name, confidence_level
+    found: list[Any] = [*curves, *errors, *chosen, *sizes, "ECE", binning, drawn_on]
+    return RecalibrationData(*found)
 
 
 def _bins(view: Predictions, axis: Axis, binning: str, n_bins: int, level: float) -> tuple[Array, ...]:
@@ -174,19 +159,11 @@ def plot_recalibration(ax: Any, look: style.Look, data: RecalibrationData) -> Sa
     square(ax, look, data.axis, *axis_names(data.lens))
     before = (data.confidence, data.outcome, data.low, data.high, data.weight)
     after = (data.after_confidence, data.after_outcome, data.after_low, data.after_high, data.after_weight)
-    _curve(
-        ax,
-        look,
-        *before,
-        look.model,
-        style.DASHED,
-        "s",
-        f"not recalibrated: {data.metric} {number(data.ece)}",
-        data.level,
-    )
+    words = f"not recalibrated: {data.metric} {number(data.ece)}"
+    _curve(ax, look, before, (look.model, style.DASHED, "s"), words, data.level)
     chance = "" if np.isnan(data.calibrated_ece) else f", {number(data.calibrated_ece)} if calibrated"
     words = f"after {data.name}: {data.metric} {number(data.after_ece)}{chance}"
-    _curve(ax, look, *after, look.gap, "-", "o", words, data.level)
+    _curve(ax, look, after, (look.gap, "-", "o"), words, data.level)
     above, edges = strip_of(ax, data.axis), np.linspace(0.0, 1.0, 41)
     above.stairs(data.histogram, edges, fill=True, color=look.model, alpha=0.3, lw=0)
     above.stairs(data.after_histogram, edges, color=look.gap, lw=1.1)
@@ -200,20 +177,10 @@ def plot_recalibration(ax: Any, look: style.Look, data: RecalibrationData) -> Sa
 
 
 def _curve(
-    ax: Any,
-    look: style.Look,
-    x: Array,
-    y: Array,
-    low: Array,
-    high: Array,
-    weight: Array,
-    color: str,
-    line: Any,
-    marker: str,
-    label: str,
-    level: float,
+    ax: Any, look: style.Look, bins: tuple[Array, ...], drawing: tuple[str, Any, str], label: str, level: float
 ) -> None:
     """Points of the bins with their intervals; a line joins those with enough cases."""
+    (x, y, low, high, weight), (color, line, marker) = bins, drawing
     many = weight >= _FEW
     with series(ax, label):
         ax.plot(x[many], y[many], color=color, ls=line, lw=1.4, alpha=0.8, zorder=3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,10 @@ class ReliabilityData(ReliabilityBins, FigureData):
         return (self.outcome <= 0.0) | (self.outcome >= 1.0)
 
 
+#: The fields of the data of the diagram that its bins do not have, in their order.
+_OWN = [field.name for field in fields(ReliabilityData)][len(fields(ReliabilityBins)) :]
+
+
 def reliability_data(
     y_true: Any,
     y_prob: Any = None,
@@ -158,27 +162,11 @@ def reliability_data(
         confidence_level=confidence_level, rng=rng, **options, **checked,
     )  # fmt: skip
     shown = style.thinned(view.n, 2000)
-    return ReliabilityData(
-        **vars(ReliabilityBins.of(bins)),
-        low=low,
-        high=high,
-        ece=ece,
-        ece_low=ece_low,
-        ece_high=ece_high,
-        mean_confidence=float(view.mean(view.c)),
-        mean_label=float(view.mean(view.y)),
-        histogram=drawn_on.histogram(view.c, view.weight),
-        shown_confidence=view.c[shown],
-        shown_label=view.y[shown],
-        n=view.total,
-        n_bins=bins.n_bins,
-        binning=binned,
-        lens=name,
-        error=error,
-        level=confidence_level,
-        ece_bins=_ece_bins(options, bins, binned),
-        axis=drawn_on,
-    )
+    means = float(view.mean(view.c)), float(view.mean(view.y))
+    points = drawn_on.histogram(view.c, view.weight), view.c[shown], view.y[shown]
+    of_bins: list[Any] = [bins.n_bins, binned, name, error, confidence_level, _ece_bins(options, bins, binned)]
+    found = [low, high, ece, ece_low, ece_high, *means, *points, view.total, *of_bins, drawn_on]
+    return ReliabilityData(**vars(ReliabilityBins.of(bins)), **dict(zip(_OWN, found, strict=True)))
 
 
 def _bins(view: Predictions, axis: Axis, options: dict[str, Any]) -> tuple[Groups, str]:
@@ -371,15 +359,8 @@ def plot_reliability(
 def draw_line(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
     """Markers at the mean confidence of each bin, their area growing with its cases, with error bars."""
     if data.error == "consistency":
-        ax.vlines(
-            data.confidence,
-            data.axis.near(data.low),
-            data.axis.near(data.high),
-            color=look.light,
-            lw=6,
-            zorder=2,
-            label=f"{data.level:.0%} if calibrated",
-        )
+        grey = {"color": look.light, "lw": 6, "zorder": 2, "label": f"{data.level:.0%} if calibrated"}
+        ax.vlines(data.confidence, data.axis.near(data.low), data.axis.near(data.high), **grey)
     few = data.weight < FEW
     _segments(ax, data, few, color)
     for chosen, strength in ((few, 0.3), (~few, 1.0)):
@@ -420,14 +401,8 @@ def _segments(ax: Any, data: ReliabilityData, few: NDArray[np.bool_], color: str
     if not joined.any():
         return
     strength = np.where(few[:-1] | few[1:], 0.15, 0.7)[joined]
-    pieces = LineCollection(
-        list(np.stack([points[:-1], points[1:]], axis=1)[joined]),
-        colors=color,
-        linewidths=1.3,
-        alpha=strength,
-        zorder=3,
-    )
-    ax.add_collection(pieces)
+    pieces = list(np.stack([points[:-1], points[1:]], axis=1)[joined])
+    ax.add_collection(LineCollection(pieces, colors=color, linewidths=1.3, alpha=strength, zorder=3))
 
 
 def _joined(data: ReliabilityData) -> NDArray[np.bool_]:
@@ -456,18 +431,9 @@ def _bars(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: s
     shade = 0.35 + 0.6 * np.sqrt(data.weight / data.weight.max())
     for bar, alpha in zip(bars, shade, strict=True):
         bar.set_alpha(float(alpha))
-    ax.bar(
-        data.lower,
-        data.confidence - data.outcome,
-        bottom=data.outcome,
-        fill=False,
-        edgecolor=look.gap,
-        hatch="////",
-        lw=0.8,
-        label="gap to the mean prediction",
-        zorder=3,
-        **place,
-    )
+    hatched = {"fill": False, "edgecolor": look.gap, "hatch": "////", "lw": 0.8, "zorder": 3, **place}
+    gap = data.confidence - data.outcome
+    ax.bar(data.lower, gap, bottom=data.outcome, label="gap to the mean prediction", **hatched)
 
 
 def _roof(ax: Any, look: style.Look, data: ReliabilityData, color: str, label: str | None) -> None:
@@ -487,17 +453,8 @@ def _labels(ax: Any, look: style.Look, data: ReliabilityData) -> None:
     n = len(data.shown_label)
     jitter = generator(0, "jitter").uniform(-0.025, 0.025, n)
     alpha = float(np.clip(100 / max(n, 1), 0.12, 0.7))
-    ax.scatter(
-        data.shown_confidence,
-        data.shown_label + jitter,
-        s=4,
-        color=look.gray,
-        alpha=alpha,
-        lw=0,
-        zorder=1.5,
-        clip_on=False,
-        rasterized=n > 500,
-    )
+    dots = {"s": 4, "color": look.gray, "alpha": alpha, "lw": 0, "zorder": 1.5, "clip_on": False}
+    ax.scatter(data.shown_confidence, data.shown_label + jitter, rasterized=n > 500, **dots)
 
 
 def _panel(ax: Any, look: style.Look, data: ReliabilityData) -> Any:

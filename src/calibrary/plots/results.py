@@ -120,9 +120,8 @@ def plot_sampled(ax: Any, look: style.Look, result: Any) -> Said:
         series=noiseless,
     )  # fmt: skip
     ax.axhline(0.0, color=look.ink, lw=0.8)
-    largest = max(
-        float(np.abs(np.concatenate([result.gap, result.naive_gap, result.null_low, result.null_high])).max()), 0.01
-    )
+    every = np.concatenate([result.gap, result.naive_gap, result.null_low, result.null_high])
+    largest = max(float(np.abs(every).max()), 0.01)
     ax.set(
         xlim=(-0.01, 1.01), ylim=(-1.12 * largest, 1.12 * largest),
         xlabel="Share of the samples that agree with the answer",
@@ -163,12 +162,8 @@ def plot_shift_curve(ax: Any, look: style.Look, result: Any) -> Said:
         ax.set_ylim(bottom=0.0)
     ax.set_ylabel(result.spoken)
     ax.set_xlabel(result.by)
-    parts = (
-        f" · growth of the Brier score {number(result.growth)}: {percent(result.accuracy_share)} accuracy, "
-        f"{percent(result.calibration_share)} calibration"
-        if result.growth > 0.0
-        else ""
-    )
+    shares = f"{percent(result.accuracy_share)} accuracy, {percent(result.calibration_share)} calibration"
+    parts = f" · growth of the Brier score {number(result.growth)}: {shares}" if result.growth > 0.0 else ""
     return Said(
         "Along the groups",
         f"trend of the squared calibration error: {pvalue(result.trend_pvalue)}{parts}",

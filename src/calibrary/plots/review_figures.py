@@ -63,13 +63,11 @@ def tree_data(*, beyond: bool = False) -> TreeData:
     branches = {name: [e for e in rest if e.family in within] for name, within in _FAMILIES.items()}
     if ranking:
         branches[_RANKING] = ranking
-    return TreeData(
-        {name: tuple(e.id for e in found) for name, found in branches.items()},
-        {name: _by_subfamily(found) for name, found in branches.items()},
-        tuple(e.id for e in entries if e.has_test),
-        tuple(e.id for e in entries if e.proper in ("strictly", "proper")),
-        {e.id: e.name for e in entries},
-    )
+    ids = {name: tuple(e.id for e in found) for name, found in branches.items()}
+    below = {name: _by_subfamily(found) for name, found in branches.items()}
+    marks = [e.has_test for e in entries], [e.proper in ("strictly", "proper") for e in entries]
+    tests, proper = (tuple(e.id for e, marked in zip(entries, mark, strict=True) if marked) for mark in marks)
+    return TreeData(ids, below, tests, proper, {e.id: e.name for e in entries})
 
 
 def _by_subfamily(entries: list[Entry]) -> dict[str, tuple[str, ...]]:
@@ -238,32 +236,18 @@ def figure(number: int | str, **options: Any) -> Any:
     return getattr(drawn, "figure", drawn)
 
 
-def _reliability(**options: Any) -> Any:
-    y, c, *_ = review_example()
-    return plot_reliability(y, c, n_bins=_BINS, **options)
-
-
-def _line(**options: Any) -> Any:
-    return _reliability(**{"error": "se", "true_curve": overconfident_curve, **options})
-
-
-def _simplex(**options: Any) -> Any:
-    y, p, *_ = three_classes()
-    return plot_simplex(y, p, **{"side": _SIDE, **options})
-
-
-def _brier(**options: Any) -> Any:
-    y, c, *_ = review_example()
-    return plot_brier_curve(y, c, **{"cost_lines": True, **options})
+def _of_rows(plot: Callable[..., Any], rows: Callable[[], tuple[Any, ...]], **usual: Any) -> Callable[..., Any]:
+    """A figure of labels and probabilities that the library includes, with options that others may replace."""
+    return lambda **options: plot(*rows()[:2], **{**usual, **options})
 
 
 #: What draws each figure, by the word of the command line.
 FIGURES: dict[str, Callable[..., Any]] = {
     "figure1": lambda **o: plot_tree(**o),
     "figure2": lambda **o: plot_theory(**o),
-    "figure3": _line,
-    "figure4": lambda **o: _reliability(kind="bar", **o),
-    "figure5": lambda **o: _reliability(kind="tilted-roof", **o),
-    "figure6": _simplex,
-    "figure7": _brier,
+    "figure3": _of_rows(plot_reliability, review_example, n_bins=_BINS, error="se", true_curve=overconfident_curve),
+    "figure4": _of_rows(plot_reliability, review_example, n_bins=_BINS, kind="bar"),
+    "figure5": _of_rows(plot_reliability, review_example, n_bins=_BINS, kind="tilted-roof"),
+    "figure6": _of_rows(plot_simplex, three_classes, side=_SIDE),
+    "figure7": _of_rows(plot_brier_curve, review_example, cost_lines=True),
 }

@@ -108,14 +108,7 @@ def _triangles(p: Predictions, side: int) -> tuple[Indices, Array, Indices]:
     found = np.flatnonzero(np.bincount(code, minlength=2 * side * side))
     cell = np.column_stack([found // (2 * side), found // 2 % side, found % 2])
     up = cell[:, 2:] == 1
-    ab = np.stack(
-        [
-            np.where(up, cell[:, :2], cell[:, :2] + 1),
-            cell[:, :2] + [1, 0],
-            cell[:, :2] + [0, 1],
-        ],
-        axis=1,
-    )
+    ab = np.stack([np.where(up, cell[:, :2], cell[:, :2] + 1), cell[:, :2] + [1, 0], cell[:, :2] + [0, 1]], axis=1)
     share = ab / side
     return cell, np.concatenate([share, 1 - share.sum(axis=2, keepdims=True)], axis=2), np.searchsorted(found, code)
 
@@ -266,18 +259,10 @@ def plot_simplex_maps(
         ax.set_title(f"class {for_figure(data.names[k], 30)}", fontsize=10, color=look.ink, pad=8)
     bar = figure.colorbar(color, ax=list(axes), shrink=0.7, pad=0.02)
     color_bar(bar, look, "observed frequency" if show == "frequency" else "frequency - prediction")
-    calibrated = (
-        "the same colour along each line, stronger towards the corner"
-        if show == "frequency"
-        else "white, except for chance"
-    )
-    style.around(
-        figure,
-        look,
-        "Calibration function of each class",
-        f"N = {data.n:,.0f} · {len(data.weight)} cells with data, others blank · if calibrated: {calibrated}",
-        caption=caption,
-    )
+    same = "the same colour along each line, stronger towards the corner"
+    calibrated = same if show == "frequency" else "white, except for chance"
+    words = f"N = {data.n:,.0f} · {len(data.weight)} cells with data, others blank · if calibrated: {calibrated}"
+    style.around(figure, look, "Calibration function of each class", words, caption=caption)
     return figure
 
 

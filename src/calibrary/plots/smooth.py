@@ -329,9 +329,8 @@ def _weighted_line(ax: Any, look: style.Look, data: SmoothData) -> None:
     support = np.minimum(data.support[:-1], data.support[1:])
     width = np.where(support < 1.0 - 1e-9, 0.9, 1.6 + 2.4 * (strength[:-1] + strength[1:]) / 2)
     there = np.isfinite(segments).all(axis=(1, 2)) & (support >= _HARDLY)
-    ax.add_collection(
-        LineCollection(list(segments[there]), linewidths=width[there], colors=look.model, capstyle="butt", zorder=4)
-    )
+    pieces: dict[str, Any] = {"linewidths": width[there], "colors": look.model, "capstyle": "butt", "zorder": 4}
+    ax.add_collection(LineCollection(list(segments[there]), **pieces))
     ax.plot([], [], color=look.model, lw=2.5, label=_SMOOTHED)  # the first piece of the line may be thin
     seen = np.where(data.support >= _HARDLY, data.curve, np.nan)
     tooltips(ax, data.grid, seen, lambda i: _words(data, i), series=_SMOOTHED, curve=True)

@@ -270,19 +270,9 @@ def _characters(ax: Any) -> int:
 
 
 def _words(ax: Any, colors: Palette, text: str, at: tuple[float, float], offset: float, side: str) -> Any:
-    return ax.annotate(
-        text,
-        xy=at,
-        xytext=(0, offset),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va=side,
-        ha="left",
-        fontsize=_SMALL,
-        color=colors.gray,
-        linespacing=1.25,
-        annotation_clip=False,
-    )
+    place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": side, "ha": "left"}
+    letters = {"fontsize": _SMALL, "color": colors.gray, "linespacing": 1.25, "annotation_clip": False}
+    return ax.annotate(text, xy=at, xytext=(0, offset), **place, **letters)
 
 
 def _legend(ax: Any, colors: Palette, **options: Any) -> None:
@@ -301,18 +291,9 @@ def _legend_above(ax: Any, colors: Palette, top: float, height: float, wide: int
     larger = 1.0 if _SHOWN.get() else _ON_A_PHONE
     columns = max(1, min(len(named), wide // int(larger * longest + 8)))
     raised = ax.transAxes + ScaledTranslation(0, height / 72, ax.figure.dpi_scale_trans)
-    _legend(
-        ax,
-        colors,
-        loc="lower left",
-        bbox_to_anchor=(0, top),
-        bbox_transform=raised,
-        ncols=columns,
-        borderpad=0,
-        borderaxespad=0,
-        columnspacing=1.4 + 0.5 * longest * (larger - 1.0),
-        handlelength=1.8,
-    )
+    place = {"loc": "lower left", "bbox_to_anchor": (0, top), "bbox_transform": raised, "ncols": columns}
+    apart = {"columnspacing": 1.4 + 0.5 * longest * (larger - 1.0), "handlelength": 1.8}
+    _legend(ax, colors, **place, **apart, borderpad=0, borderaxespad=0)
     return 13.0 * -(-len(named) // columns) + 2.0
 
 

@@ -86,24 +86,13 @@ def validation_data(validation: Validation, kind: str = "curve", *, threshold: f
     known = np.flatnonzero(~np.isnan(found.predictions).all(axis=0))
     pairs = style.thinned(len(found.predictions) * len(known), _POINTS)
     refit, row = np.divmod(pairs, max(len(known), 1))
-    return ValidationData(
-        kind=kind,
-        grid=curve.grid,
-        apparent=curve.apparent,
-        corrected=curve.corrected,
-        refits=curve.refits[style.thinned(len(curve.refits), _LINES)],
-        predicted=found.apparent[order],
-        low=found.low[order],
-        high=found.high[order],
-        again_x=found.apparent[known[row]],
-        again_y=found.predictions[refit, known[row]],
-        changed=found.changed(threshold)[order],
-        threshold=float(threshold),
-        overall=found.overall,
-        n=len(found.apparent),
-        n_refits=len(curve.refits),
-        how=validation.how,
-    )
+    refits = curve.refits[style.thinned(len(curve.refits), _LINES)]
+    rows = (column[order] for column in (found.apparent, found.low, found.high))
+    again = found.apparent[known[row]], found.predictions[refit, known[row]]
+    sizes = float(threshold), found.overall, len(found.apparent), len(curve.refits), validation.how
+    curves = curve.grid, curve.apparent, curve.corrected, refits
+    values: list[Any] = [kind, *curves, *rows, *again, found.changed(threshold)[order], *sizes]
+    return ValidationData(*values)
 
 
 @drawn(ValidationData, validation_data)
@@ -216,12 +205,7 @@ def _classification(ax: Any, look: style.Palette, data: ValidationData) -> tuple
     )
 
 
-_DRAWN = {
-    "curve": _curve,
-    "prediction": _prediction,
-    "calibration": _calibration,
-    "classification": _classification,
-}
+_DRAWN = {"curve": _curve, "prediction": _prediction, "calibration": _calibration, "classification": _classification}
 
 
 def _rug(ax: Any, look: style.Palette, data: ValidationData) -> None:

@@ -20,11 +20,4 @@ from calibrary.reporting.compose import compare_models, report
 from calibrary.reporting.model import ClassRow, GroupRow, Report
 from calibrary.reporting.settings import ReportSettings
 
-__all__ = [
-    "ClassRow",
-    "GroupRow",
-    "Report",
-    "ReportSettings",
-    "compare_models",
-    "report",
-]
+__all__ = ["ClassRow", "GroupRow", "Report", "ReportSettings", "compare_models", "report"]

@@ -78,19 +78,13 @@ def affected(context: Context) -> Section | None:
         *units_words(context),
     ]
     figures = () if test is None else (_figure(test),)
-    return Section(
-        "affected",
-        "Who is affected",
-        tuple(sentences),
-        (_table(parts, name, stated, context.data, test), *map(_own_table, own)),
-        figures,
-        {
-            "segments": [p.to_dict() for p in parts],
-            "worst": None if test is None else _segments_dict(test),
-            "own_maps": [gain.to_dict() for gain in own],
-            "remedy": _remedy(test, chosen, rows, context, alpha),
-        },
-    )
+    tables = (_table(parts, name, stated, context.data, test), *map(_own_table, own))
+    data: dict[str, Any] = {
+        "segments": [p.to_dict() for p in parts],
+        "worst": None if test is None else _segments_dict(test),
+    }
+    data |= {"own_maps": [gain.to_dict() for gain in own], "remedy": _remedy(test, chosen, rows, context, alpha)}
+    return Section("affected", "Who is affected", tuple(sentences), tables, figures, data)
 
 
 def _remedy(

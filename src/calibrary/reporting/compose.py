@@ -147,37 +147,23 @@ def composed(data: Data, settings: ReportSettings) -> Report:
         answer = words.answer(data, question, evaluation.row(primary), decision, evaluation, page)
     verdict = "" if page is None else page.value
     numbers = short_list(data, question, evaluation, primary, decision)
+    title, summary = about.get("title", "Calibration report"), _summary(p, view)
+    made_by = _settings(primary, question, draws, settings.metrics)
+    table = (evaluation, primary, summary, made_by, data, question)
+    notes = (*about.get("notes", ()), *([_UNITS] if data.in_groups else []))
+    short = tuple(replace(k, status=status_of(k.verdict, verdict)) for k in numbers)
+    said: dict[str, Any] = {"decision": decision, "about": settings.signed, "verdict": verdict, "tolerance": tolerance}
+    facts = facts_of(data, view, about.get("source"))
     found = Report(
-        title=about.get("title", "Calibration report"),
-        headline=answer.headline,
-        statements=answer.statements,
-        decision=decision,
-        evaluation=evaluation,
-        primary=primary,
-        data=_summary(p, view),
-        settings=_settings(primary, question, draws, settings.metrics),
-        predictions=data,
-        question=question,
-        notes=(*about.get("notes", ()), *([_UNITS] if data.in_groups else [])),
-        short_list=tuple(replace(k, status=status_of(k.verdict, verdict)) for k in numbers),
-        about=settings.signed,
-        verdict=verdict,
-        tolerance=tolerance,
-        facts=facts_of(data, view, about.get("source")),
+        title, answer.headline, answer.statements, *table, notes=notes, short_list=short, facts=facts, **said
     )
     tell = ANSWERED.get()
     if tell is not None:
         tell(found)
     sections = made(context)
-    return replace(
-        found,
-        classes=class_rows_of(sections),
-        groups=group_rows_of(sections, "group"),
-        sections=sections,
-        figures=figures_of(data.one_by_one(), question, evaluation, settings.axis),
-        curve=curve_of(view, settings.axis),
-        live=live_of(context),
-    )
+    parts: dict[str, Any] = {"classes": class_rows_of(sections), "groups": group_rows_of(sections, "group")}
+    parts |= {"sections": sections, "figures": figures_of(data.one_by_one(), question, evaluation, settings.axis)}
+    return replace(found, **parts, curve=curve_of(view, settings.axis), live=live_of(context))
 
 
 #: Functions that receive the headline and the short list as soon as they are known, before the rest of the report.

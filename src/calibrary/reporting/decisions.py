@@ -73,14 +73,9 @@ def decisions(context: Context) -> Section | None:
     level = context.question.confidence_level
     question = context.question
     found = assessed(view, thresholds, level, question.weight_type, question.rng)
-    return Section(
-        "decisions",
-        title,
-        tuple(decision_words(d, level) for d in found),
-        (_table(found, level),),
-        (_figure(context, thresholds),),
-        {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.headline_view[1]},
-    )
+    data = {"decisions": [asdict(d) for d in found], "confidence_level": level, "lens": context.headline_view[1]}
+    said, figures = tuple(decision_words(d, level) for d in found), (_figure(context, thresholds),)
+    return Section("decisions", title, said, (_table(found, level),), figures, data)
 
 
 def too_little(view: Predictions) -> str:
@@ -91,11 +86,8 @@ def too_little(view: Predictions) -> str:
         return f"{counted(view.n, 'row')} are too few (at least {LEAST_ROWS} are needed)"
     events = view.total * float(view.mean(view.y))
     rarer = min(events, view.total - events)
-    return (
-        f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS} are needed)"
-        if rarer < LEAST_EVENTS
-        else ""
-    )
+    said = f"only {rarer:.3g} rows have the rarer outcome (at least {LEAST_EVENTS} are needed)"
+    return said if rarer < LEAST_EVENTS else ""
 
 
 def assessed(
@@ -304,17 +296,13 @@ def threshold_curve(
     t = np.unique([*GRID, *given])
     events = float(view.mean(view.y))
     first = given[0] if given else events
-    return ThresholdCurve(
-        tuple(t.tolist()),
-        int(np.abs(t - first).argmin()),
-        _round(events),
-        _round(view.total),
-        _round(float(ndtri(0.5 + level / 2.0))),
-        _acting(view, t, weight_type),
-        None if after is None else _acting(after[1], t, weight_type),
-        "" if after is None else after[0],
-        tuple(_in_segment(name, part, t) for name, part in segments[:_MOST_SEGMENTS]),
+    rounded = _round(events), _round(view.total), _round(float(ndtri(0.5 + level / 2.0)))
+    recalibrated: tuple[Acting | None, str] = (
+        (None, "") if after is None else (_acting(after[1], t, weight_type), after[0])
     )
+    parts = tuple(_in_segment(name, part, t) for name, part in segments[:_MOST_SEGMENTS])
+    acting, start = _acting(view, t, weight_type), int(np.abs(t - first).argmin())
+    return ThresholdCurve(tuple(t.tolist()), start, *rounded, acting, *recalibrated, parts)
 
 
 def _acting(view: Predictions, thresholds: Array, weight_type: str) -> Acting:

@@ -143,12 +143,9 @@ def _(data: Matches, question: Question, evaluation: Evaluation, axis: Any = "au
     ]
     if data.image_size is not None and data.box is not None:
         places = max(2, min(8, int((len(data) / 40) ** 0.5)))
+        draw = functools.partial(plots.plot_d_ece_map, data, n_bins=[5, places, places], caption=False)
         drawn.append(
-            Figure(
-                "Where in the image",
-                "D-ECE by the place of the box; hatched: too few detections to say.",
-                functools.partial(plots.plot_d_ece_map, data, n_bins=[5, places, places], caption=False),
-            )
+            Figure("Where in the image", "D-ECE by the place of the box; hatched: too few detections to say.", draw)
         )
     return tuple(drawn)
 

@@ -233,14 +233,9 @@ def recalibration(context: Context) -> Section:
     context.kept["after"] = (row.name, gain.cross_fitted[row.map])
     errors = _errors(context, gain, row, error)
     said = change or _what_helps(context, gain, row, errors)
-    return Section(
-        "help",
-        TITLE,
-        (said, *_notes(context, gain)),
-        (_table(context, gain, error, remedy),),
-        (_figure(context, gain, row, errors, said, bool(remedy)),),
-        {**gain.to_dict(), "sentence": said, "error": errors.to_dict()},
-    )
+    figure, table = _figure(context, gain, row, errors, said, bool(remedy)), _table(context, gain, error, remedy)
+    data = {**gain.to_dict(), "sentence": said, "error": errors.to_dict()}
+    return Section("help", TITLE, (said, *_notes(context, gain)), (table,), (figure,), data)
 
 
 def too_little(p: Predictions, weight_type: str = "frequency") -> str:
@@ -274,14 +269,12 @@ def _gain(context: Context) -> RecalibrationGain:
     # one probability is fitted in a moment at any size
     folds = 10 if size <= _TEN_FOLDS or context.p.k == 2 else 5 if size <= _FIVE_FOLDS else 2
     with collected_warnings():  # what is to be known stands in the notes of the gain
-        return recalibration_gain(
-            context.data,
-            folds=folds,
-            n_bins=question.options.get("n_bins", 15),
-            weight_type=question.weight_type,
-            rng=question.rng,
-            shares=context.asked.prevalence,
-        )
+        how: dict[str, Any] = {
+            "weight_type": question.weight_type,
+            "rng": question.rng,
+            "shares": context.asked.prevalence,
+        }
+        return recalibration_gain(context.data, folds=folds, n_bins=question.options.get("n_bins", 15), **how)
 
 
 # -- the page's own error before and after --------------------------------------------------------------
@@ -405,21 +398,11 @@ def _table(context: Context, gain: RecalibrationGain, error: PageError | None, r
     """One row for the predictions before recalibration and one for every map."""
     spoken, more = spoken_score(gain.score), ""
     if context.p.k > 2 and context.question.lens not in ("auto", "full"):  # the table has the loss through its own lens
-        spoken, more = (
-            f"{spoken} of all classes",
-            f" The {spoken} is that of all classes together, which a map changes.",
-        )
+        more = f" The {spoken} is that of all classes together, which a map changes."
+        spoken = f"{spoken} of all classes"
     named = {gain.advice: "use this", remedy: "the remedy above"} if gain.advice or remedy else {}
-    rows: list[tuple[Any, ...]] = [
-        (
-            "not recalibrated",
-            gain.before,
-            None,
-            None,
-            *(() if error is None else (error.value,)),
-            *(("",) if named else ()),
-        )
-    ]
+    more_of_first: list[Any] = [*(() if error is None else (error.value,)), *(("",) if named else ())]
+    rows: list[tuple[Any, ...]] = [("not recalibrated", gain.before, None, None, *more_of_first)]
     for m in gain.rows:
         advised = (named.get(m.map, ""),) if named else ()
         rows.append((m.name, m.after, m.gain, m.se, *_read_after(context, gain, m, error), *advised))
@@ -439,25 +422,14 @@ def _read_after(context: Context, gain: RecalibrationGain, row: MapGain, error: 
 
 
 def _figure(
-    context: Context,
-    gain: RecalibrationGain,
-    row: MapGain,
-    errors: ErrorBeforeAfter,
-    said: Sentence,
-    remedied: bool,
+    context: Context, gain: RecalibrationGain, row: MapGain, errors: ErrorBeforeAfter, said: Sentence, remedied: bool
 ) -> Figure:
     from calibrary.plots.recalibration import plot_recalibration, recalibration_data
     from calibrary.plots.reliability import BINS
 
     level = context.question.confidence_level
-    data = recalibration_data(
-        gain,
-        map=row.map,
-        lens=context.headline_view[1],
-        r=context.question.r,
-        confidence_level=level,
-        axis=context.asked.axis,
-    )
+    seen: dict[str, Any] = {"lens": context.headline_view[1], "r": context.question.r, "axis": context.asked.axis}
+    data = recalibration_data(gain, map=row.map, confidence_level=level, **seen)
     data = replace(data, sentence=said, lens=context.data.own_view or data.lens)
     if errors.metric:
         named: dict[str, Any] = {"ece": errors.before, "after_ece": errors.after, "calibrated_ece": errors.calibrated}

@@ -12,7 +12,6 @@ from typing import Any
 from calibrary.base.markup import Markup, document, each, element, end_tag, markup, own, start_tag
 from calibrary.base.numbers import number
 from calibrary.base.text import capital
-from calibrary.evaluation import Evaluation, Row
 from calibrary.lookup import catalogue
 from calibrary.lookup.study_findings import finding
 from calibrary.reporting import compared, together
@@ -22,7 +21,7 @@ from calibrary.reporting.figures import BY_CLASS, RELIABILITY, placed, points_of
 from calibrary.reporting.help import first_lines
 from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
-from calibrary.reporting.panel import data_of, panel
+from calibrary.reporting.panel import data_of, numbers_table, panel
 from calibrary.reporting.sections import Figure, Section, Table
 from calibrary.reporting.short import KeyNumber, picture_of
 from calibrary.reporting.stored import Comparisons
@@ -72,22 +71,17 @@ def page(reports: Sequence[Report], comparisons: Comparisons = (), *, interactiv
     several = len(reports) > 1
     title = reports[0].title if not several else "Calibration of " + ", ".join(r.title for r in reports)
     ids = dict.fromkeys(row.id for r in reports for row in r.evaluation.rows)
-    body = (
-        element("a", "Skip to the answer", class_="skip", href="#m0"),
-        _bar(reports),
-        element(
-            "main",
-            _together(reports, comparisons, live) if several else None,
-            [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)],
-            _signature(reports),
-            _footer(),
-        ),
-        [_about(id) for id in ids],
-        data_of(reports) if live else None,
-        element("div", id="tip", role="tooltip", hidden=True),
-        _keys(),
-    )
-    return document(title, *body, style=_style(), script=script())
+    first = _together(reports, comparisons, live) if several else None
+    models = [_model(r, f"m{i}", several, None if several else live) for i, r in enumerate(reports)]
+    main = element("main", first, models, _signature(reports), _footer())
+    return _document(title, reports, main, [_about(id) for id in ids], data_of(reports) if live else None)
+
+
+def _document(title: str, reports: Sequence[Report], main: Markup, *data: object) -> str:
+    """A page with what every page has around its main part, and ``data`` that only the script reads."""
+    skip = element("a", "Skip to the answer", class_="skip", href="#m0")
+    tip = element("div", id="tip", role="tooltip", hidden=True)
+    return document(title, skip, _bar(reports), main, *data, tip, _keys(), style=_style(), script=script())
 
 
 def section_page(title: str, headline: str, findings: Sequence[str], sections: Sequence[Section]) -> str:
@@ -98,18 +92,8 @@ def section_page(title: str, headline: str, findings: Sequence[str], sections: S
         _statements(findings),
         *(_part("m0", s.key, s.title, _section_body(s, "m0")) for s in sections),
     ]
-    body = (
-        element("a", "Skip to the answer", class_="skip", href="#m0"),
-        _bar(()),
-        element(
-            "main",
-            element("article", parts, id="m0", class_="model", data_name=title),
-            element("footer", "Made with calibrary."),
-        ),
-        element("div", id="tip", role="tooltip", hidden=True),
-        _keys(),
-    )
-    return document(title, *body, style=_style(), script=script())
+    article = element("article", parts, id="m0", class_="model", data_name=title)
+    return _document(title, (), element("main", article, element("footer", "Made with calibrary.")))
 
 
 @form("fragment")
@@ -126,13 +110,14 @@ def fragment(report: Report) -> str:
     return markup(*answer, start_tag("iframe", frame), end_tag("iframe"))
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file of this folder as text."""
     return (files("calibrary") / "reporting" / name).read_text(encoding="utf-8")
 
 
 def script() -> Markup:
     """The one script of a page."""
-    return own(_resource("report.js") + _resource("live.js"))
+    return own(resource("report.js") + resource("live.js"))
 
 
 def _style() -> Markup:
@@ -142,7 +127,7 @@ def _style() -> Markup:
         r"@dark\{(.*?)\}",
         rf":root[data-theme=dark]{{\1{dark}}}"
         rf"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{\1{dark}}}}}",
-        _resource("report.css"),
+        resource("report.css"),
     )
     return own(f":root{{{light}}}\n{rules}")
 
@@ -157,15 +142,9 @@ def _bar(reports: Sequence[Report]) -> Markup:
         best = reports.index(together.in_order(reports)[0])  # of many models the page opens with this one
         chosen = element("select", element("option", "all", value=""), options, id="model", data_best=f"m{best}")
         models = element("label", "model ", chosen)
-    return element(
-        "header",
-        element("nav", id="jump", aria_label="parts of the page"),
-        models,
-        _button("fold all", id="fold"),
-        _button("dark", id="theme"),
-        _button("?", id="help", aria_label="keys"),
-        class_="bar",
-    )
+    jump = element("nav", id="jump", aria_label="parts of the page")
+    buttons = _button("fold all", id="fold"), _button("dark", id="theme"), _button("?", id="help", aria_label="keys")
+    return element("header", jump, models, *buttons, class_="bar")
 
 
 def _button(text: object, **attributes: object) -> Markup:
@@ -261,16 +240,11 @@ def _together_row(
         for (id, _), c in zip(together.heads(reports), together.cells(report, reports, comparisons), strict=True)
         if id in ids
     ]
-    said = _opening(report.headline)[0].strip()
+    verdict = _verdict(_opening(report.headline)[0].strip(), _mood(report))
     link = element("a", name, href=f"#m{i}", data_model=f"m{i}")
-    return element(
-        "tr",
-        element("td", together.swatch(i), link),
-        element("td", _verdict(said, _mood(report))),
-        tds,
-        data_curve=f"m{i}",
-        class_="reference" if name == together.reference_of(comparisons) else None,
-    )
+    kind = "reference" if name == together.reference_of(comparisons) else None
+    cells = element("td", together.swatch(i), link), element("td", verdict), tds
+    return element("tr", *cells, data_curve=f"m{i}", class_=kind)
 
 
 def _difference(c: together.Cell, models: int) -> Markup | None:
@@ -416,17 +390,12 @@ def _figures(figures: Sequence[Figure], anchor: str, live: Markup | None = None)
             return "alone"
         return "odd" if len(beside) % 2 and f is beside[-1] else None
 
-    drawn = [
-        element(
-            "figure",
-            _picture(f, f"{anchor}{i}"),
-            element("figcaption", element("b", f"{f.name}."), f" {f.caption}", _numbers(f)),
-            class_=kind(f),
-            data_figure="reliability" if not live and f.name == RELIABILITY else None,
-            style=f"--w:{width_of(f)}",
-        )
-        for i, f in enumerate(figures)
-    ]
+    drawn = []
+    for i, f in enumerate(figures):
+        caption = element("figcaption", element("b", f"{f.name}."), f" {f.caption}", _numbers(f))
+        named = "reliability" if not live and f.name == RELIABILITY else None
+        facts = {"class_": kind(f), "data_figure": named, "style": f"--w:{width_of(f)}"}
+        drawn.append(element("figure", _picture(f, f"{anchor}{i}"), caption, **facts))
     return element("div", live, drawn, class_="figures") if drawn else None
 
 
@@ -445,18 +414,13 @@ def _numbers(figure: Figure) -> Markup | None:
     if not points:
         return None
     rows = [element("tr", each("td", lines)) for lines in points]
-    table = element(
-        "div", element("table", element("tbody", rows)), class_="scroll", role="group", aria_label="numbers"
-    )
-    return element("details", element("summary", "The numbers as a table"), table, class_="screen numbers")
+    return numbers_table(element("tbody", rows))
 
 
 def _section_body(section: Section, anchor: str) -> Markup:
-    return markup(
-        _statements(section.sentences) if section.sentences else None,
-        [_section_table(t) for t in section.tables],
-        _figures(section.figures, f"{anchor}{section.key}"),
-    )
+    said = _statements(section.sentences) if section.sentences else None
+    figures = _figures(section.figures, f"{anchor}{section.key}")
+    return markup(said, [_section_table(t) for t in section.tables], figures)
 
 
 def _section_table(table: Table) -> Markup:
@@ -558,15 +522,10 @@ def _metrics(report: Report) -> Markup:
         "metric chosen in advance (★). Scores that also measure sharpness get no verdict on calibration.",
     )
     head = element("tr", [_sorting_head(h) for h in _COLUMNS])
-    return element(
-        "div",
-        _tools(
-            "search: ece, proper, slope …", "search metrics", element("select", options, aria_label="what it measures")
-        ),
-        element("p", hint, class_="hint"),
-        _scrolling(_grid(head, rows, "sortable metrics")),
-        class_="filtered",
-    )
+    chosen = element("select", options, aria_label="what it measures")
+    tools = _tools("search: ece, proper, slope …", "search metrics", chosen)
+    table = _scrolling(_grid(head, rows, "sortable metrics"))
+    return element("div", tools, element("p", hint, class_="hint"), table, class_="filtered")
 
 
 def _group_row(title: str) -> Markup:
@@ -588,22 +547,10 @@ def _metric_row(folded: Folded, group: str, report: Report) -> Markup:
         element("td", inside, data_label=head, data_key=_sort_key(key))
         for head, inside, key in zip(_COLUMNS, shown, keys, strict=True)
     ]
-    return element(
-        "tr",
-        tds,
-        class_="row",
-        data_id=folded.label,
-        data_about=f"about-{row.id}",
-        data_group=group,
-        data_note=row.note or None,
-        data_study=_of_study(row, evaluation),
-    )
-
-
-def _of_study(row: Row, evaluation: Evaluation) -> str | None:
-    """The study's results for the metric at this N, shown when the row is unfolded."""
-    known = finding(row.id, evaluation.n, evaluation.n_classes).sentence
-    return f"In the study: {known}." if known else None
+    known = finding(row.id, evaluation.n, evaluation.n_classes).sentence  # shown when the row is unfolded
+    facts = {"data_id": folded.label, "data_about": f"about-{row.id}", "data_group": group}
+    more = {"data_note": row.note or None, "data_study": f"In the study: {known}." if known else None}
+    return element("tr", tds, class_="row", **facts, **more)
 
 
 def _about(id: str) -> Markup:

@@ -111,16 +111,13 @@ def ensemble(found: Any) -> Section:
     sentences = (*(part.sentence for part in parts), _KINDS[found.kind])
     head = ("what", "estimate", "interval", "p")
     tables = [Table(head, tuple(found.rows())), _members(found)]
-    figures: tuple[Figure, ...] = ()
-    if len(found.spread.groups):
-        figures = (
-            Figure(
-                "Claimed and true spread",
-                "True variance against claimed variance in groups of rows by claimed variance, with intervals; the "
-                "diamond is the mean. On the diagonal the claim is right; above it the members claim too little.",
-                partial(found.plot, caption=False),
-            ),
-        )
+    figure = Figure(
+        "Claimed and true spread",
+        "True variance against claimed variance in groups of rows by claimed variance, with intervals; the "
+        "diamond is the mean. On the diagonal the claim is right; above it the members claim too little.",
+        partial(found.plot, caption=False),
+    )
+    figures = (figure,) if len(found.spread.groups) else ()
     data = {"kind": found.kind, "n": found.n, "n_members": found.n_members, "answers": _plain(found)}
     return Section("ensemble", "Members of the ensemble", sentences, tuple(tables), figures, data)
 
@@ -170,9 +167,8 @@ def outside(found: Any) -> Section:
         "intervals": {"auroc": ends(found.detector.low, found.detector.high)},
     }  # fmt: skip
     title = "Rows that belong to no class"
-    return Section(
-        "outside", title, (found.sentence, "The rest of this page is about the rows inside."), (table,), (), data
-    )
+    said = (found.sentence, "The rest of this page is about the rows inside.")
+    return Section("outside", title, said, (table,), (), data)
 
 
 def _with(x: Any) -> str:
@@ -194,9 +190,8 @@ def at_target(found: Any) -> Section:
         )
     sentences.append("The rest of this page uses only the labelled rows.")
     data = {name: value for name, value in found.to_dict().items() if name != "weights"}  # one for each row
-    return Section(
-        "target", "On the target", tuple(sentences), (Table(("number", "value"), tuple(found.rows())),), (), data
-    )
+    table = Table(("number", "value"), tuple(found.rows()))
+    return Section("target", "On the target", tuple(sentences), (table,), (), data)
 
 
 @section("shift")
@@ -209,6 +204,5 @@ def along_groups(found: Any) -> Section:
         "values of all groups at once.",
         partial(found.plot, caption=False),
     )
-    return Section(
-        "shift", "Along the groups", (found.sentence,), (Table(head, tuple(rows)),), (figure,), found.to_dict()
-    )
+    table = Table(head, tuple(rows))
+    return Section("shift", "Along the groups", (found.sentence,), (table,), (figure,), found.to_dict())

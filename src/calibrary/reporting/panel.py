@@ -48,13 +48,13 @@ def _diagram(names: Sequence[str]) -> Markup:
         "errors are exact for every number of bins; the values expected of a calibrated model are accurate to within "
         "3%. Decide by the overall test of the page, which does not depend on bins."
     )
-    numbers = element("details", element("summary", "The numbers as a table"), _body(), class_="screen numbers")
-    return _figure("reliability", "Reliability diagram", controls, caption, numbers)
+    return _figure("reliability", "Reliability diagram", controls, caption, numbers_table(element("tbody")))
 
 
-def _body() -> Markup:
-    """A table whose rows the script writes."""
-    return element("div", element("table", element("tbody")), class_="scroll", role="group", aria_label="numbers")
+def numbers_table(body: Markup) -> Markup:
+    """The numbers of a figure as a table, one click away; the script may write its rows."""
+    table = element("div", element("table", body), class_="scroll", role="group", aria_label="numbers")
+    return element("details", element("summary", "The numbers as a table"), table, class_="screen numbers")
 
 
 def _decisions() -> Markup:
@@ -78,17 +78,10 @@ def _decisions() -> Markup:
 
 def _figure(key: str, title: str, controls: object, caption: str, *more: Markup) -> Markup:
     stage = element("div", element("div", class_="stage"), element("div", class_="legend"))
-    side = element(
-        "div",
-        element("div", controls, class_="controls"),
-        element("div", class_="said", role="status"),
-        *more,
-        element("p", caption, class_="hint"),
-    )
-    head = element("figcaption", element("b", title))
-    return element(
-        "figure", head, element("div", stage, side, class_="sides"), class_="live", data_figure=key, hidden=True
-    )
+    chosen, said = element("div", controls, class_="controls"), element("div", class_="said", role="status")
+    side = element("div", chosen, said, *more, element("p", caption, class_="hint"))
+    head, sides = element("figcaption", element("b", title)), element("div", stage, side, class_="sides")
+    return element("figure", head, sides, class_="live", data_figure=key, hidden=True)
 
 
 def _range(id: str, name: str, low: int, high: int, value: int) -> Markup:

@@ -54,19 +54,12 @@ def over_time(context: Context) -> Section | None:
     said = [periods_words(parts, periods.unit, name), alarm_words(watch, context.data.noun)]
     if watch is not None and watch.alarm is not None and not any(p.clear for p in parts):
         said.reverse()  # the finding comes first: a terminal shows no more than that
-    return Section(
-        "time",
-        title,
-        (*said, *notes, *units_words(context)),
-        (_table(parts, periods.unit, name, context.data), *_every_look(watch)),
-        _figures(parts, name, watch, context.question.confidence_level),
-        {
-            "unit": periods.unit,
-            "periods": [p.to_dict() for p in parts],
-            "alarm": None if watch is None else watch.to_dict(),
-            "every_look": None if watch is None else [asdict(each) for each in watch.numbers],
-        },
-    )
+    tables = (_table(parts, periods.unit, name, context.data), *_every_look(watch))
+    figures = _figures(parts, name, watch, context.question.confidence_level)
+    alarm, every_look = (None, None) if watch is None else (watch.to_dict(), [asdict(each) for each in watch.numbers])
+    data: dict[str, Any] = {"unit": periods.unit, "periods": [p.to_dict() for p in parts]}
+    data |= {"alarm": alarm, "every_look": every_look}
+    return Section("time", title, (*said, *notes, *units_words(context)), tables, figures, data)
 
 
 # -- when the rows were ----------------------------------------------------------------------------------
@@ -365,14 +358,12 @@ def _every_look(watch: TimeWatch | None) -> tuple[Table, ...]:
         (words[e.name], known(e.value), ends(e.once_low, e.once_high), ends(e.low, e.high), known(round(e.ratio, 2)))
         for e in watch.numbers
     )
-    return (
-        Table(
-            ("all rows", "value", "interval at one look", "interval at every look", "times as wide"),
-            rows,
-            "The last interval holds at every row at once, so it may be checked every day; the one before it holds "
-            "for a single look that was planned.",
-        ),
+    head = ("all rows", "value", "interval at one look", "interval at every look", "times as wide")
+    caption = (
+        "The last interval holds at every row at once, so it may be checked every day; the one before it holds "
+        "for a single look that was planned."
     )
+    return (Table(head, rows, caption),)
 
 
 def _figures(parts: list[Part], metric: str, watch: TimeWatch | None, level: float) -> tuple[Figure, ...]:

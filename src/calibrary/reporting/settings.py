@@ -151,20 +151,9 @@ class ReportSettings(fields_of_settings()):  # type: ignore[misc]
 
     def asked(self, primary: str, decision: Decision | None) -> Asked:
         """The inputs of single sections."""
-        about = self.about
-        return Asked(
-            self.by,
-            self.thresholds,
-            self.units,
-            self.time,
-            about.get("source"),
-            about.get("command"),
-            primary,
-            decision,
-            self.prevalence,
-            self.sections,
-            self.axis,
-        )
+        columns = self.by, self.thresholds, self.units, self.time
+        told = self.about.get("source"), self.about.get("command")
+        return Asked(*columns, *told, primary, decision, self.prevalence, self.sections, self.axis)
 
 
 def _about(given: Any) -> dict[str, Any]:

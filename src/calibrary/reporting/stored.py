@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from calibrary.base.numbers import as_plain
 from calibrary.base.saved import SavedFileError, opened, read_json, sealed, typed, value_of
@@ -28,28 +30,19 @@ Comparisons = Sequence[tuple[str, Comparison]]
 @form("dict")
 def as_dict(report: Report) -> dict[str, Any]:
     """Everything on a page, with figures as SVG; the predictions themselves are not included."""
-    return {
-        "title": report.title,
-        "verdict": report.verdict,
-        "tolerance": report.tolerance,
-        "facts": as_plain(report.facts),
-        "headline": str(report.headline),
-        "findings": as_plain(report.statements),
-        "decision": as_plain(report.decision),
-        "primary": report.primary,
-        "short_list": [asdict(k) for k in report.short_list],
-        "data": as_plain(report.data),
-        "settings": as_plain(report.settings),
-        "evaluation": report.evaluation.to_dict(),
-        "classes": [asdict(c) for c in report.classes],
-        "groups": [asdict(g) for g in report.groups],
-        "sections": [_section(s) for s in report.sections],
-        "figures": [_figure(f) for f in report.figures],
-        "curve": [list(point) for point in report.curve],
-        "notes": list(report.notes),
-        "about": dict(report.about),
-        "live": None if report.live is None else report.live.to_dict(),
-    }
+    return {name: _AS_PLAIN.get(name, as_plain)(getattr(report, _FIELDS.get(name, name))) for name in _SAVED}
+
+
+def _each(plain: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    return lambda values: [plain(value) for value in values]
+
+
+#: What a saved report holds, in this order, the fields of a report that have other names there, and how they are saved.
+_SAVED = (
+    "title", "verdict", "tolerance", "facts", "headline", "findings", "decision", "primary", "short_list", "data",
+    "settings", "evaluation", "classes", "groups", "sections", "figures", "curve", "notes", "about", "live",
+)  # fmt: skip
+_FIELDS = {"findings": "statements"}
 
 
 def _figure(figure: Figure) -> dict[str, str]:
@@ -57,14 +50,22 @@ def _figure(figure: Figure) -> dict[str, str]:
 
 
 def _section(section: Section) -> dict[str, Any]:
-    return {
-        "key": section.key,
-        "title": section.title,
-        "sentences": as_plain(section.sentences),
-        "tables": [{**vars(t), "head": list(t.head), "rows": as_plain(t.rows)} for t in section.tables],
-        "figures": [_figure(f) for f in section.figures],
-        "data": as_plain(section.data),
-    }
+    tables = [{**vars(t), "head": list(t.head), "rows": as_plain(t.rows)} for t in section.tables]
+    saved = {"tables": tables, "figures": [_figure(f) for f in section.figures], "data": as_plain(section.data)}
+    return {"key": section.key, "title": section.title, "sentences": as_plain(section.sentences), **saved}
+
+
+_AS_PLAIN: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("short_list", "classes", "groups"), _each(asdict)),
+    "headline": str,
+    "sections": _each(_section),
+    "figures": _each(_figure),
+    "curve": _each(list),
+    "notes": list,
+    "about": dict,
+    "evaluation": Evaluation.to_dict,
+    "live": lambda live: None if live is None else live.to_dict(),
+}
 
 
 # -- JSON -------------------------------------------------------------------------------------------
@@ -77,15 +78,18 @@ def as_json(reports: Sequence[Report], comparisons: Comparisons = ()) -> str:
     whole = {"format": FORMAT, "version": VERSION, **whole}
     if comparisons:
         whole = {**whole, "comparisons": [{"metric": m, **c.to_dict()} for m, c in comparisons]}
-    plain = json.loads(json.dumps(_any_reader(whole), default=str))
+    plain = json.loads(json.dumps(any_reader(whole), default=str))
     return json.dumps(sealed(plain), indent=2) + "\n"
 
 
-def _any_reader(value: Any) -> Any:
+def any_reader(value: Any) -> Any:
+    """The value with NaN replaced by null, and infinities by the words "inf" and "-inf", which JSON can represent."""
     if isinstance(value, dict):
-        return {str(k): _any_reader(v) for k, v in value.items()}
+        return {str(k): any_reader(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_any_reader(v) for v in value]
+        return [any_reader(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value

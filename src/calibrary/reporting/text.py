@@ -23,27 +23,9 @@ from calibrary.reporting.metric_table import Folded, grouped, left_out
 from calibrary.reporting.model import Report, form
 from calibrary.reporting.numbers import draws_of, if_calibrated
 from calibrary.reporting.sections import Section
-from calibrary.reporting.stored import Comparisons, as_json
+from calibrary.reporting.stored import Comparisons as Comparisons
+from calibrary.reporting.stored import as_json as as_json
 from calibrary.reporting.words import verdict
-
-__all__ = [
-    "CLASS_HEAD",
-    "COMPARISON_HEAD",
-    "GROUP_HEAD",
-    "HEAD",
-    "SHORT_HEAD",
-    "Comparisons",
-    "as_csv",
-    "as_json",
-    "cell_text",
-    "class_cells",
-    "comparison_cells",
-    "folded_cells",
-    "group_cells",
-    "markdown",
-    "plain",
-    "short_cells",
-]
 
 #: Column headings of the table of every metric, shared by every format of the report.
 HEAD = ("metric", "value", "interval", "if calibrated", "p adjusted", "ideal", "verdict", "name")
@@ -60,30 +42,19 @@ COMPARISON_HEAD = ("metric", "model a", "model b", "a - b", "interval", "p", "p 
 
 def short_cells(report: Report) -> list[tuple[str, ...]]:
     """The short list, in the order of SHORT_HEAD."""
+    table = report.evaluation
+    chance = [if_calibrated(k.calibrated, k.calibrated_high, k.ideal, table) for k in report.short_list]
     return [
-        (
-            f"{k.title} ({k.label})",
-            number(k.value),
-            ends(k.low, k.high),
-            if_calibrated(k.calibrated, k.calibrated_high, k.ideal, report.evaluation),
-            k.verdict,
-        )
-        for k in report.short_list
+        (f"{k.title} ({k.label})", number(k.value), ends(k.low, k.high), usual, k.verdict)
+        for k, usual in zip(report.short_list, chance, strict=True)
     ]
 
 
 def row_cells(row: Row, evaluation: Evaluation) -> tuple[str, ...]:
     """One number of the big table, in the order of HEAD."""
-    return (
-        row.label,
-        number(row.value),
-        ends(row.low, row.high),
-        if_calibrated(row.null_mean, row.null_high, row.perfect, evaluation),
-        pvalue_cell(pvalue_of(row), draws_of(evaluation)),
-        "" if row.perfect is None else f"{row.perfect:g}",
-        verdict(row, evaluation),
-        row.name,
-    )
+    usual = if_calibrated(row.null_mean, row.null_high, row.perfect, evaluation)
+    tested = pvalue_cell(pvalue_of(row), draws_of(evaluation)), "" if row.perfect is None else f"{row.perfect:g}"
+    return (row.label, number(row.value), ends(row.low, row.high), usual, *tested, verdict(row, evaluation), row.name)
 
 
 def folded_cells(folded: Folded, evaluation: Evaluation) -> tuple[str, ...]:
@@ -140,11 +111,10 @@ def plain(report: Report) -> str:
     """For the terminal and the notebook's plain output: the answer and the short list, 80 columns wide."""
     lines = [report.title, "=" * min(len(report.title), 80), *textwrap.wrap(facts_words(report.facts), 80), ""]
     lines += [*textwrap.wrap(report.headline, 80), ""]
-    for finding in report.statements:
-        lines += textwrap.wrap(finding, 80, initial_indent="- ", subsequent_indent="  ")
+    lines += [line for said in report.statements for line in _item(said)]
     lines += ["", *_columns(SHORT_HEAD, short_cells(report))]
     for section in report.sections:
-        lines += _section_lines(section)
+        lines += ["", section.title, *(line for said in section.sentences for line in _item(said))]
     n = len(report.evaluation.rows)
     return "\n".join([*lines, "", f"{n} numbers in .evaluation; save('report.html') writes the page with figures."])
 
@@ -162,11 +132,8 @@ def _wrapped(text: str, width: int | None) -> list[str]:
     return [text] if width is None else textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
-def _section_lines(section: Section) -> list[str]:
-    lines = ["", section.title]
-    for sentence in section.sentences:
-        lines += textwrap.wrap(sentence, 80, initial_indent="- ", subsequent_indent="  ")
-    return lines
+def _item(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, 80, initial_indent="- ", subsequent_indent="  ")
 
 
 # -- Markdown ---------------------------------------------------------------------------------------

@@ -140,19 +140,14 @@ def overlay(reports: Sequence[Report]) -> Markup | None:
     ]
     wide, high = _LEFT + _SIDE + 12, _SIDE + _BELOW + 12
     across, up = (name.lower() for name in axis_names(_lens(reports[0])))
-    return element(
-        "svg",
-        element("path", class_="frame", d=f"M{_LEFT} {_y(1):g}V{_y(0):g}H{_x(1):g}"),
-        element("path", class_="diagonal", d=f"M{_x(0):g} {_y(0):g}L{_x(1):g} {_y(1):g}"),
-        ticks,
-        element("text", across, x=f"{_x(0.5):g}", y=f"{high - 4:g}", text_anchor="middle"),
-        element("text", up, transform=f"translate(12 {_y(0.5):g}) rotate(-90)", text_anchor="middle"),
-        [_line(i, names[i], r, axis) for i, r in drawn],
-        class_="overlay",
-        viewBox=f"0 0 {wide:g} {high:g}",
-        role="img",
-        aria_label="Reliability of all models",
-    )
+    frame = element("path", class_="frame", d=f"M{_LEFT} {_y(1):g}V{_y(0):g}H{_x(1):g}")
+    diagonal = element("path", class_="diagonal", d=f"M{_x(0):g} {_y(0):g}L{_x(1):g} {_y(1):g}")
+    below = element("text", across, x=f"{_x(0.5):g}", y=f"{high - 4:g}", text_anchor="middle")
+    beside = element("text", up, transform=f"translate(12 {_y(0.5):g}) rotate(-90)", text_anchor="middle")
+    about = {"class_": "overlay", "viewBox": f"0 0 {wide:g} {high:g}", "role": "img"}
+    curves = [_line(i, names[i], r, axis) for i, r in drawn]
+    said = "Reliability of all models"
+    return element("svg", frame, diagonal, ticks, below, beside, curves, **about, aria_label=said)
 
 
 def shared_axis(reports: Sequence[Report]) -> Axis:

@@ -36,10 +36,7 @@ _CAPTIONS = {
         "The probability that each refit predicts for a row, over that of the model; between the lines lie 95% of the "
         "refits. A stable model stays near the diagonal.",
     ),
-    "calibration": (
-        "Calibration instability",
-        "The calibration curve of each refit on the model's own rows.",
-    ),
+    "calibration": ("Calibration instability", "The calibration curve of each refit on the model's own rows."),
     "classification": (
         "Classification instability",
         "The share of refits that put a row on the other side of the threshold, over the model's prediction.",
@@ -140,16 +137,10 @@ def _tripod(found: Validation) -> Section:
 
 
 def _made(found: Validation) -> Section:
-    rows = [
-        ("model", found.model),
-        ("rows", found.size),
-        ("method", found.how),
-        ("refits", counted(found.n_refits, "refit")),
-        ("failed refits", f"{found.n_failed:,}"),
-        ("CPU of refitting", f"{number(found.seconds_refitting)} s"),
-        ("CPU of measuring", f"{number(found.seconds_measuring)} s"),
-        ("calibrary", __version__),
-    ]  # fmt: skip
+    refits = counted(found.n_refits, "refit"), f"{found.n_failed:,}"
+    seconds = [f"{number(cpu)} s" for cpu in (found.seconds_refitting, found.seconds_measuring)]
+    names = ("model", "rows", "method", "refits", "failed refits", "CPU of refitting", "CPU of measuring", "calibrary")
+    rows = zip(names, (found.model, found.size, found.how, *refits, *seconds, __version__), strict=True)
     return Section("provenance", "How this was made", (_NO_PICKLE,), (Table(("what", "value"), tuple(rows)),))
 
 

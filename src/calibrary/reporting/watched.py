@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from calibrary.base.markup import Markup, document, element, own
 from calibrary.base.numbers import counted, ends, number, percent, pvalue
 from calibrary.base.text import capital
+from calibrary.reporting.html import resource
 from calibrary.scale.store_watch import StoreWatch, WatchedDay, WatchedSegment
 
 #: The largest number of segments without an alarm that have a figure, and of all segments with a figure.
@@ -24,41 +25,7 @@ _TOP, _MIDDLE, _BELOW, _BOTTOM, _HEIGHT = 18, 110, 134, 172, 192
 #: The largest ratio of a figure, on a logarithmic scale: the first of these that includes all values, or the last.
 _REACH = (1.25, 1.5, 2.0, 3.0, 4.0)
 
-_STYLE = own("""
-:root { --ink: #1d2129; --soft: #5c6470; --line: #dfe2e6; --bg: #fbfbf9; --card: #fff; --bad: #a3341f; --badbg: #fbe9e4;
-  --dot: #0b5fa5; --bar: .45; --ok: #1e6b45; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7e9ec; --soft: #9aa3af; --line: #323842; --bg: #14171b;
-  --card: #1c2026; --bad: #f3a08d; --badbg: #3a221d; --dot: #7db9ec; --bar: .75; --ok: #8fd6ae; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--bg); color: var(--ink); font: 16px/1.5 system-ui, "Segoe UI", Roboto, sans-serif; }
-main { max-width: 84rem; margin: 0 auto; padding: 1rem 1rem 3rem; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: .6rem 0 .8rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; }
-h3 { font-size: 1rem; margin: 0; overflow-wrap: anywhere; }
-p { margin: .3rem 0; overflow-wrap: anywhere; max-width: 60rem; }
-time { white-space: nowrap; }
-.headline { font-size: 1.15rem; border: 1px solid var(--line); border-left: .35rem solid var(--ok);
-  border-radius: .4rem; background: var(--card); padding: .8rem 1.1rem; margin: 0 0 1rem; }
-.headline.bad { border-left-color: var(--bad); }
-.soft, .hint { color: var(--soft); font-size: .9rem; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem;
-  margin: .8rem 0 1rem; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: .4rem; padding: .7rem .8rem .4rem;
-  display: flex; flex-direction: column; min-width: 0; }
-.card.alarm { border-top: .25rem solid var(--bad); }
-.card p { font-size: .88rem; margin: .1rem 0 .2rem; }
-.card .rows { color: var(--soft); }
-.card svg { width: 100%; height: auto; margin-top: auto; display: block; }
-.card b { color: var(--bad); font-weight: 650; }
-svg text { font: 11px system-ui, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
-.rule { stroke: var(--line); stroke-width: 1; }
-.limit { stroke: var(--bad); stroke-width: 1; stroke-dasharray: 3 3; }
-.bar { stroke: var(--dot); stroke-width: 1.5; opacity: var(--bar); }
-.dot { fill: var(--dot); }
-.edge { stroke: var(--dot); stroke-width: 1.2; fill: none; stroke-dasharray: 2 2; }
-.path { stroke: var(--ink); stroke-width: 1.5; fill: none; }
-.since { fill: var(--badbg); }
-""")
+_STYLE = own(resource("watched.css"))
 
 
 def watch_page(watched: StoreWatch) -> str:
@@ -125,15 +92,9 @@ def _card(segment: WatchedSegment, scale: _Scale) -> Markup:
     if segment.alarm:
         words = _dated(f"{capital(segment.words)}. Alarm on {segment.alarm_on}.")
         said = element("p", element("b", _dated(f"Since {segment.since}: ")), words)
-    return element(
-        "article",
-        element("h3", segment.name),
-        said,
-        element("p", rows, class_="rows"),
-        element("p", _so_far(segment), class_="rows") if segment.intervals else None,
-        _figure(segment, scale),
-        class_="card alarm" if segment.alarm else "card",
-    )
+    so_far = element("p", _so_far(segment), class_="rows") if segment.intervals else None
+    top = element("h3", segment.name), said, element("p", rows, class_="rows"), so_far
+    return element("article", *top, _figure(segment, scale), class_="card alarm" if segment.alarm else "card")
 
 
 def _so_far(segment: WatchedSegment) -> str:
@@ -180,25 +141,22 @@ def _ordinal(day: str) -> int:
 
 def _figure(segment: WatchedSegment, scale: _Scale) -> Markup:
     label = f"{segment.name}: observed over expected events and evidence by day"
-    return element(
-        "svg",
-        _shade(segment, scale),
-        [_rule(scale.ratio(r)) for r in (scale.reach, 1.0 / scale.reach)],
-        element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=scale.ratio(1.0), y2=scale.ratio(1.0), stroke="currentColor"),
+    one = element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=scale.ratio(1.0), y2=scale.ratio(1.0), stroke="currentColor")
+    ratios = (
+        [_line("rule", scale.ratio(r)) for r in (scale.reach, 1.0 / scale.reach)],
+        one,
         [_tick(r, scale.ratio(r)) for r in (scale.reach, 1.0, 1.0 / scale.reach)],
         [_edge(segment.days, end, scale) for end in ("low", "high")],
         [_ratio_of(day, scale) for day in segment.days],
-        _rule(_BOTTOM),
-        _line("limit", scale.evidence(scale.limit)),
-        _path(segment.days, scale),
-        element("text", "observed over expected", x=_LEFT, y=_TOP - 7),
-        element("text", "evidence", x=_LEFT, y=_BELOW - 6),
-        element("text", scale.days[0], x=_LEFT, y=_HEIGHT - 4),
-        element("text", scale.days[1], x=_WIDTH - _RIGHT, y=_HEIGHT - 4, text_anchor="end"),
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=label,
     )
+    points = [f"{scale.x(day.day)} {scale.evidence(day.log_e)}" for day in segment.days]
+    path = element("path", d="M" + " L".join(points), class_="path")
+    evidence = (_line("rule", _BOTTOM), _line("limit", scale.evidence(scale.limit)), path)
+    places = (("observed over expected", _TOP - 7), ("evidence", _BELOW - 6), (scale.days[0], _HEIGHT - 4))
+    texts = [element("text", text, x=_LEFT, y=y) for text, y in places]
+    texts.append(element("text", scale.days[1], x=_WIDTH - _RIGHT, y=_HEIGHT - 4, text_anchor="end"))
+    frame = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img", "aria_label": label}
+    return element("svg", _shade(segment, scale), *ratios, *evidence, texts, **frame)
 
 
 def _shade(segment: WatchedSegment, scale: _Scale) -> Markup | None:
@@ -206,10 +164,6 @@ def _shade(segment: WatchedSegment, scale: _Scale) -> Markup | None:
         return None
     x = scale.x(segment.since)
     return element("rect", x=x, y=_TOP, width=_WIDTH - _RIGHT - x + 3, height=_BOTTOM - _TOP, class_="since")
-
-
-def _rule(y: float) -> Markup:
-    return _line("rule", y)
 
 
 def _line(kind: str, y: float) -> Markup:
@@ -236,8 +190,3 @@ def _edge(days: Sequence[WatchedDay], end: str, scale: _Scale) -> Markup:
     known = [(day.day, getattr(day, end)) for day in days if getattr(day, end) is not None]
     points = [f"{scale.x(day)} {scale.ratio(max(value, 1e-9))}" for day, value in known]
     return element("path", d="M" + " L".join(points or ["0 0"]), class_="edge")
-
-
-def _path(days: Sequence[WatchedDay], scale: _Scale) -> Markup:
-    points = [f"{scale.x(day.day)} {scale.evidence(day.log_e)}" for day in days]
-    return element("path", d="M" + " L".join(points), class_="path")

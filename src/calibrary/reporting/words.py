@@ -317,18 +317,10 @@ def statements(
     lines += classes(look, alpha, decision)
     if decision is not None and decision.impossible:
         hard = bool(np.isin(look.view.c, (0.0, 1.0)).all())
-        remedy = (
-            "every prediction is exactly 0 or 1, as predicted classes are: give probabilities"
-            if hard
-            else "if they were rounded, give more digits"
-        )
-        lines.append(
-            _line(
-                "Certain and wrong",
-                _impossible(decision, look, that=""),
-                f"; a calibrated model is never wrong at 0 or 1; {remedy}",
-            )
-        )
+        classes_given = "every prediction is exactly 0 or 1, as predicted classes are: give probabilities"
+        remedy = classes_given if hard else "if they were rounded, give more digits"
+        more = f"; a calibrated model is never wrong at 0 or 1; {remedy}"
+        lines.append(_line("Certain and wrong", _impossible(decision, look, that=""), more))
     return tuple(lines)
 
 

@@ -74,16 +74,7 @@ class IndexLine:
 Line = IndexLine  # its name in 0.2, which pickles and imports may have
 
 
-_STYLE = own("""
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1a1a1a;
-       background: #fff; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
-td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
-td.failed { color: #a40000; }
-@media (prefers-color-scheme: dark) { body { color: #e6e6e6; background: #161616; } a { color: #8ab4f8; }
-  th, td { border-color: #444; } td.failed { color: #ff8a80; } }
-""")
+_STYLE = own(html.resource("index.css"))
 
 
 def index(title: str, head: Sequence[str], lines: Sequence[IndexLine]) -> str:
