@@ -102,3 +102,22 @@ def ways_table(
             f"{' | '.join(other)} |"
         )
     return "\n".join(lines)
+
+
+def wider_table(kept: dict[str, Any]) -> str:
+    """The cells whose interval is more than 5% wider than before, with both coverages."""
+    lines = ["| metric | setting | rows | coverage before (samples) | now (samples) | width |",
+             "| --- | --- | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    for key, row in kept.items():
+        mode, *where = key.split(" | ")
+        now = kept.get(key.replace("ways", "final", 1), {"samples": 0})
+        n, m = row["samples"], now["samples"]
+        if mode != "ways" or not n or not m or now["auto width"] / m <= 1.05 * row["auto width"] / n:
+            continue
+        metric, world, rows = where
+        more = now["auto width"] / m / (row["auto width"] / n) - 1.0
+        lines.append(
+            f"| `{metric}` | {world} | {int(rows):,} | {row['auto covers'] / n:.3f} ({n:,}) | "
+            f"{now['auto covers'] / m:.3f} ({m:,}) | {more:+.1%} |"
+        )
+    return "\n".join(lines)

@@ -381,6 +381,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modes", nargs="*", help=", ".join(MODES))
     parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first sample")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--seconds", type=float, default=200.0, help="of processor time for a cell at most")
     parser.add_argument("--only", default="", help="cells whose name contains one of these words, separated by ;")
@@ -389,7 +390,7 @@ def main() -> None:
     kept: dict[str, Any] = {}
     blocks = max(args.workers, 8)
     tasks = [
-        (mode, place, first, args.samples, blocks, args.seconds / blocks)
+        (mode, place, args.first + first, args.first + args.samples, blocks, args.seconds / blocks)
         for mode in args.modes or MODES
         for place, cell in enumerate(MODES[mode][0])
         if not args.only or any(word in named(mode, cell) for word in args.only.split(";"))
@@ -402,8 +403,8 @@ def main() -> None:
             row |= {name: row.get(name, 0.0) + x for name, x in found.items()}
             if error:
                 row["error"] = error
+            Path(args.out).write_text(json.dumps(dict(sorted(kept.items())), indent=1))
             if i % 50 == 0 or i + 1 == len(tasks):
-                Path(args.out).write_text(json.dumps(dict(sorted(kept.items())), indent=1))
                 print(f"{i + 1} of {len(tasks)}", flush=True)
 
 

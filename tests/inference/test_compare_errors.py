@@ -61,7 +61,7 @@ def test_it_covers_the_difference_where_the_bootstrap_does_not():
     ours = basic = 0
     for seed in range(30):
         y, a, b = models(seed, n=300, slope=1.5)
-        truth = -cal.inference.draw.population.population(_statistic(y, b), a)[0]
+        truth = -cal.inference.draw.lines.population(_statistic(y, b), a)[0]
         new = cal.compare("ece", y, a, b, n_resamples=59, rng=seed)
         old = cal.compare("ece", y, a, b, method="basic", n_resamples=59, rng=seed)
         ours += new.low <= truth <= new.high
@@ -78,7 +78,7 @@ def test_models_with_errors_of_one_direction_are_told_apart(metric):
         worse, better = (expit(slope * logit(q)) for slope in (1.5, 1.25))
         r = cal.compare(metric, y, worse, better, n_resamples=199, rng=seed)
         found += r.low > 0
-        truth = [cal.inference.draw.population.population(_statistic(y, p, metric), q)[0] for p in (worse, better)]
+        truth = [cal.inference.draw.lines.population(_statistic(y, p, metric), q)[0] for p in (worse, better)]
         assert r.low <= truth[0] - truth[1] <= r.high
     assert found >= 0.75 * samples
 

@@ -46,6 +46,8 @@ _STEPS, _MOST_STEPS = 4, 30
 #: Truths whose mean values of the metric differ by less than this share of their spread count as near. With many rows
 #: the accepted part of a line is short compared with the distance of the grid's points.
 _NEAR = 0.25
+#: A cumulative sum is nearly as large on its other side within this many standard errors.
+_UNSURE = 0.6
 
 
 @dataclass(frozen=True)
@@ -328,16 +330,29 @@ def error_at_the_extreme(statistic: Statistic) -> float:
 
     The labels along the lines have another spread than those between the extremes.
     """
+    walk, square = _walk(statistic)
+    ends = [0, np.abs(walk).argmax()] if statistic.name == "ecce_mad" else [walk.argmin(), walk.argmax()]
+    return float(np.sqrt(abs(square[ends[1]] - square[ends[0]])))
+
+
+def unsure_side(statistic: Statistic) -> bool:
+    """Whether a cumulative sum is nearly as large on its other side, in standard errors of the sum of both."""
+    walk, square = _walk(statistic)
+    first, last = sorted([int(walk.argmin()), int(walk.argmax())])
+    return bool(abs(walk.max() + walk.min()) < _UNSURE * np.sqrt(3.0 * square[first] + square[last]))
+
+
+def _walk(statistic: Statistic) -> tuple[Array, Array]:
+    """The cumulative sum of residuals from 0, as a share of all rows, and its variances; only 0 with several views."""
     views = views_of(statistic.entry, statistic.sample.p, statistic.question).views  # type: ignore[arg-type]
     if len(views) != 1 or not views[0].binary:
-        return 0.0
+        return np.zeros(1), np.zeros(1)
     view = views[0]
     _, place = np.unique(view.c, return_inverse=True)
     walk = np.append(0.0, np.cumsum(np.bincount(place, view.weight * view.residual)))
     copies = view.weight**2 if statistic.sample.weight_type == "importance" else view.weight
     square = np.append(0.0, np.cumsum(np.bincount(place, copies * (view.c**2 + view.y * (1.0 - 2.0 * view.c)))))
-    ends = [0, np.abs(walk).argmax()] if statistic.name == "ecce_mad" else [walk.argmin(), walk.argmax()]
-    return float(np.sqrt(abs(square[ends[1]] - square[ends[0]])) / view.total)
+    return walk / view.total, square / view.total**2
 
 
 class Stream:

@@ -10,6 +10,10 @@ directions, drawing the same rows makes nothing more certain: the ends of their 
 
 An error in few bins has a larger bias than the curve says. The bootstrap shows this, because it adds a part of the bias
 again. Where it adds more for one model than for the other, pairs shifted by that amount are accepted as well.
+
+A cumulative sum has two sides, and its largest distance may lie on the other side in the next sample. The bootstrap of
+the distance varies too little there, so that the upper end for one model uses the standard error of the sum where it is
+largest. Two models count as opposed as well if the side of one of them, which is not calibrated, is unsure.
 """
 
 from __future__ import annotations
@@ -33,6 +37,10 @@ _SHIFTED, _SHIFTED_ALONE = 1.2, 2.4
 _WIDER = 1.08
 #: Two errors count as opposed if the standard error of the difference is more than this share of that of unpaired rows.
 _OPPOSED = 0.8
+#: This share is enough if the side of a cumulative sum is unsure whose p-value, if calibrated, is at most the second.
+_OPPOSED_UNSURE, _CALIBRATED = 0.5, 0.2
+#: The least standard error for the upper end of one cumulative sum, as a share of the sum's where it is largest.
+_OF_THE_SUM = 0.95
 #: The level at which each of two opposed errors is rejected by itself, as a multiple of the level of the interval.
 _EACH = 1.6
 #: Points of the curve of one model.
@@ -45,7 +53,8 @@ _FOLDED = math.sqrt(2.0 / math.pi)
 class Side:
     """One model: its error, the errors of calibrated labels, and the errors on resampled rows.
 
-    All are distances from the perfect value. ``wider`` multiplies the standard error.
+    All are distances from the perfect value. ``wider`` multiplies the standard error. ``at_extreme`` is the standard
+    error of a cumulative sum where it is largest; ``unsure`` says that the sum is nearly as large on its other side.
     """
 
     observed: float
@@ -53,6 +62,8 @@ class Side:
     drawn: Array
     square: bool
     wider: float = 1.0
+    at_extreme: float = 0.0
+    unsure: bool = False
 
     @once
     def by_chance(self) -> float:
@@ -100,8 +111,10 @@ class Side:
     def _alone(self) -> Array:
         """The p-value of each true error by itself; at 0 that of the test by redrawn labels."""
         away, shift = self.observed - self._curve[1], _SHIFTED_ALONE * self.excess
-        beyond = np.maximum(np.maximum(away - max(shift, 0.0), min(shift, 0.0) - away), 0.0)
-        p: Array = 2.0 * scipy.special.ndtr(-beyond / max(self.error, 1e-300))
+        error = max(self.error, 1e-300)
+        above = max(error, _OF_THE_SUM * self.wider * self.at_extreme)
+        beyond = np.maximum((away - max(shift, 0.0)) / error, (min(shift, 0.0) - away) / above)
+        p: Array = 2.0 * scipy.special.ndtr(-np.maximum(beyond, 0.0))
         p[0] = pvalues(np.array([self.observed]), self.chance[:, None], "greater")[0]
         return p
 
@@ -128,7 +141,9 @@ class Joint:
     @once
     def _opposed(self) -> bool:
         """Whether the same rows do not make the difference more certain: the models err in opposite directions."""
-        return self.same_rows and self.error > _OPPOSED * math.hypot(self.a.spread, self.b.spread)
+        unsure = any(side.unsure and side._alone[0] <= _CALIBRATED for side in (self.a, self.b))
+        share = _OPPOSED_UNSURE if unsure else _OPPOSED
+        return self.same_rows and self.error > share * math.hypot(self.a.spread, self.b.spread)
 
     def ends(self, alpha: float) -> tuple[float, float]:
         """The smallest and the largest difference of two true errors that are not rejected at this level."""

@@ -35,7 +35,7 @@ from calibrary.inference.draw.resampling import (
 )
 from calibrary.inference.draw.statistic import Statistic, as_statistic, entry_of, read_call, refuse, together
 from calibrary.inference.draw.unit_law import laws_of, widest
-from calibrary.inference.methods import bootstrap, studentized, triangle
+from calibrary.inference.methods import bootstrap, inversion, studentized, triangle
 from calibrary.inference.methods.drawn import Drawn
 from calibrary.inference.methods.joint import ALONE, Joint, Side
 from calibrary.inference.methods.multiplicity import adjust_pvalues
@@ -432,7 +432,12 @@ def _side(statistic: Statistic, drawn: Array, wider: float, settings: dict[str, 
     _, chance = null.labels[statistic.name]
     sign, perfect = -1.0 if statistic.tail == "less" else 1.0, statistic.perfect
     chance_, drawn_ = (sign * (x - perfect) for x in (chance.values[:, 0], drawn))
-    return Side(sign * (float(statistic.observed[0]) - perfect), chance_, drawn_, statistic.square, wider)
+    observed = sign * (float(statistic.observed[0]) - perfect)
+    if statistic.entry is None or statistic.entry.upper_end != "extreme":
+        return Side(observed, chance_, drawn_, statistic.square, wider)
+    unsure = statistic.name == "ecce_mad" and inversion.unsure_side(statistic)
+    at_extreme = inversion.error_at_the_extreme(statistic)
+    return Side(observed, chance_, drawn_, statistic.square, wider, at_extreme, unsure)
 
 
 def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
