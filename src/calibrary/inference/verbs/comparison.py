@@ -432,12 +432,11 @@ def _side(statistic: Statistic, drawn: Array, wider: float, settings: dict[str, 
     _, chance = null.labels[statistic.name]
     sign, perfect = -1.0 if statistic.tail == "less" else 1.0, statistic.perfect
     chance_, drawn_ = (sign * (x - perfect) for x in (chance.values[:, 0], drawn))
-    observed = sign * (float(statistic.observed[0]) - perfect)
-    if statistic.entry is None or statistic.entry.upper_end != "extreme":
-        return Side(observed, chance_, drawn_, statistic.square, wider)
-    unsure = statistic.name == "ecce_mad" and inversion.unsure_side(statistic)
-    at_extreme = inversion.error_at_the_extreme(statistic)
-    return Side(observed, chance_, drawn_, statistic.square, wider, at_extreme, unsure)
+    side = Side(sign * (float(statistic.observed[0]) - perfect), chance_, drawn_, statistic.square, wider)
+    if statistic.name != "ecce_mad":
+        return side
+    at_extreme, unsure = inversion.error_at_the_extreme(statistic), inversion.unsure_side(statistic)
+    return replace(side, at_extreme=at_extreme, unsure=unsure)
 
 
 def _studentized(pair: _Pair, settings: dict[str, Any]) -> Comparison:
