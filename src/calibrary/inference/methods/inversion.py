@@ -331,8 +331,8 @@ def error_at_the_extreme(statistic: Statistic) -> float:
     The labels along the lines have another spread than those between the extremes.
     """
     walk, square = _walk(statistic)
-    ends = [0, np.abs(walk).argmax()] if statistic.name == "ecce_mad" else [walk.argmin(), walk.argmax()]
-    return float(np.sqrt(abs(square[ends[1]] - square[ends[0]])))
+    first, last = (0, np.abs(walk).argmax()) if statistic.name == "ecce_mad" else (walk.argmin(), walk.argmax())
+    return float(np.sqrt(abs(square[int(last)] - square[int(first)])))
 
 
 def unsure_side(statistic: Statistic) -> bool:
