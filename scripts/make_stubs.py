@@ -84,7 +84,7 @@ def declared(formula: Callable[..., Any]) -> dict[str, str]:
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             found = re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))
             if found:
-                keywords = formula.__globals__[found[1]]
+                keywords = _named(found[1], formula)
                 types.update({n: _text(a) for n, a in keywords.__annotations__.items()})
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             types[name] = _text(parameter.annotation)
@@ -96,6 +96,12 @@ def _shared(function: Callable[..., Any]) -> dict[str, str]:
     if function in FUNCTIONS.values():
         return {}
     return {name: _text(a) for name, a in Redrawing.__annotations__.items()}
+
+
+def _named(name: str, formula: Callable[..., Any]) -> Any:
+    """What a name in the signature of a formula stands for: in its own module, or in any other."""
+    places = [inspect.unwrap(formula).__globals__, *map(vars, _modules())]
+    return next((place[name] for place in places if place.get(name) is not None), None)
 
 
 def _text(annotation: Any) -> str:
@@ -154,9 +160,7 @@ def _import(annotation: str, formula: Callable[..., Any], imports: dict[str, str
     for name in re.findall(r"[A-Za-z_]\w*", re.sub(r'"[^"]*"', "", annotation)):
         if name in _KNOWN or name in imports:
             continue
-        thing = formula.__globals__.get(name)
-        if thing is None:
-            thing = next((vars(m)[name] for m in _modules() if name in vars(m)), None)
+        thing = _named(name, formula)
         module = getattr(thing, "__module__", None)
         if module and str(module).startswith("calibrary"):
             imports[name] = str(module)

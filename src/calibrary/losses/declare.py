@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from calibrary.base.errors import RefusedError, UnknownMetricError, one_of, refuse_unknown, suggest
+from calibrary.base.signatures import own_options
 from calibrary.lookup import catalogue
 from calibrary.losses.batch import View, checked, look
 from calibrary.losses.blocks import in_blocks, step
@@ -111,7 +112,7 @@ def loss(
         known = set(own_options(core))
         default = lens
         function: Any = functools.wraps(core)(call)
-        function.metric, function.lenses = metric, lenses
+        function.metric, function.lenses, function.formula = metric, lenses, core
         function.__signature__ = _signature(core)
         function.__doc__ = _documented(core, default, lenses, rows)
         LOSSES[metric] = function
@@ -141,18 +142,12 @@ def loss_of(metric: str) -> Callable[..., Tensor]:
     return LOSSES[metric]
 
 
-def own_options(function: Callable[..., Any]) -> list[str]:
-    """Names of the keywords of a loss or formula."""
-    return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-
-
 def with_current_names(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """Options with the metric's old names replaced by current ones; unknown ones raise an error."""
     metric = function.metric  # type: ignore[attr-defined]  # every loss has one
     if metric in catalogue:
         options = catalogue[metric].with_current_names(options)
-    known = own_options(function)
-    refuse_unknown(function.__name__, options, known)
+    refuse_unknown(function.__name__, options, list(own_options(function)))
     return options
 
 
@@ -191,12 +186,10 @@ def _check_reduction(reduction: str, rows: bool, name: str) -> None:
 
 
 def _signature(core: Callable[..., Any]) -> inspect.Signature:
-    of_core = inspect.signature(core)
-    own = [p for p in of_core.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     both = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("y_true", "y_prob")]
     defaults = {"sample_weight": None, "lens": "auto", "reduction": "mean"}
     common = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in defaults.items()]
-    return of_core.replace(parameters=[*both, *own, *common], return_annotation="Tensor")
+    return inspect.Signature([*both, *own_options(core).values(), *common], return_annotation="Tensor")
 
 
 def _documented(core: Callable[..., Any], lens: str, lenses: tuple[str, ...], rows: bool) -> str:

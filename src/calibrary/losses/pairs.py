@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.signatures import options_of
 from calibrary.losses.batch import View, like, visible
 from calibrary.losses.blocks import positive, ratio, safe_root, step, summed_over_pairs
 from calibrary.losses.declare import ROWS, LossKeywords, loss
@@ -58,15 +59,8 @@ def squared_kernel_calibration_error_b(
 
 
 @loss("skce_uq", lens="full", lenses=ROWS)
-def squared_kernel_calibration_error_uq(
-    view: View,
-    *,
-    bandwidth: float,
-    kernel: str = "laplace",
-    metric: str | None = None,
-    matrix: Any = None,
-    **common: Unpack[LossKeywords],
-) -> Tensor:
+@options_of(squared_kernel_calibration_error_b)
+def squared_kernel_calibration_error_uq(view: View, *, matrix: Any, **kernel: Any) -> Tensor:
     """Squared kernel calibration error over pairs of distinct rows: unbiased, so that batches estimate the whole.
 
     Slightly negative values occur by chance. At least two rows are needed; with weights, the copies of a row are
@@ -77,20 +71,12 @@ def squared_kernel_calibration_error_uq(
     bandwidth, kernel, metric, matrix : see :func:`squared_kernel_calibration_error_b`
     """
     v = view.wide
-    compare = _Comparison(v, kernel, metric, bandwidth)
-    return _over_distinct(v, *_sums(v, compare, _residuals(v, matrix)))
+    return _over_distinct(v, *_sums(v, _Comparison(v, **kernel), _residuals(v, matrix)))
 
 
 @loss("skce_ul", lens="full", lenses=ROWS)
-def squared_kernel_calibration_error_ul(
-    view: View,
-    *,
-    bandwidth: float,
-    kernel: str = "laplace",
-    metric: str | None = None,
-    matrix: Any = None,
-    **common: Unpack[LossKeywords],
-) -> Tensor:
+@options_of(squared_kernel_calibration_error_b)
+def squared_kernel_calibration_error_ul(view: View, *, matrix: Any, **kernel: Any) -> Tensor:
     """Squared kernel calibration error over rows 1 and 2, 3 and 4, ...: unbiased and fast, but noisier; shuffle first.
 
     Parameters
@@ -99,7 +85,7 @@ def squared_kernel_calibration_error_ul(
     """
     v = view.wide
     _needs_a_pair(v)
-    compare = _Comparison(v, kernel, metric, bandwidth)
+    compare = _Comparison(v, **kernel)
     g, x, w = _residuals(v, matrix), v.p if v.p.ndim == 2 else v.rows, v.weight
     even = slice(0, v.n - 1, 2)
     odd = slice(1, v.n, 2)
@@ -109,15 +95,9 @@ def squared_kernel_calibration_error_ul(
 
 
 @loss("kccsd", lens="full", lenses=ROWS)
+@options_of(squared_kernel_calibration_error_b, "matrix", kernel="gaussian")
 def kernel_calibration_conditional_stein_discrepancy(
-    view: View,
-    *,
-    bandwidth: float,
-    operator: str = "barker",
-    estimator: str = "u",
-    kernel: str = "gaussian",
-    metric: str | None = None,
-    **common: Unpack[LossKeywords],
+    view: View, *, operator: str = "barker", estimator: str = "u", **kernel: Any
 ) -> Tensor:
     """How far labels depart from the predicted odds, with similar predictions taken together (KCCSD).
 
@@ -134,8 +114,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     one_of("operator", operator, _OPERATORS)
     one_of("estimator", estimator, ("u", "b"))
     v = view.wide
-    compare = _Comparison(v, kernel, metric, bandwidth)
-    total, own = _sums(v, compare, _stein_features(v, operator))
+    total, own = _sums(v, _Comparison(v, **kernel), _stein_features(v, operator))
     return total.clamp(min=0.0) / v.total**2 if estimator == "b" else _over_distinct(v, total, own)
 
 

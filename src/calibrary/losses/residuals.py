@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
+from calibrary.base.signatures import options_of
 from calibrary.losses.batch import View
 from calibrary.losses.blocks import positive, ratio, safe_root, step
 from calibrary.losses.declare import LossKeywords, loss
@@ -192,9 +193,8 @@ def maximum_mean_calibration_error(
 
 
 @loss("lkce")
-def laplace_kernel_calibration_error(
-    view: View, *, bandwidth: float = 1.0, squared: bool = False, **common: Unpack[LossKeywords]
-) -> Tensor:
+@options_of(maximum_mean_calibration_error, "kernel", "weighted", bandwidth=1.0)
+def laplace_kernel_calibration_error(view: View, **options: Any) -> Tensor:
     """:func:`maximum_mean_calibration_error` with width one, for which consistency is proved.
 
     Parameters
@@ -204,7 +204,7 @@ def laplace_kernel_calibration_error(
     squared : bool
         Omit the square root, so that the loss is smooth everywhere.
     """
-    return _norm(view.wide, "laplace", bandwidth, squared, False)
+    return _norm(view.wide, kernel="laplace", weighted=False, **options)
 
 
 def _norm(view: View, kernel: str, bandwidth: float, squared: bool, weighted: bool) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.signatures import options_of
 from calibrary.losses.batch import View, like, per_row, visible
 from calibrary.losses.blocks import above, limited, not_negative, safe_power, safe_root, x_log_x
 from calibrary.losses.declare import ROWS, LossKeywords, loss
@@ -192,15 +193,8 @@ def focal_loss(
 
 
 @loss("fcl", lens="full", lenses=ROWS, rows=True)
-def focal_calibration_loss(
-    view: View,
-    *,
-    gamma: Any = 2.0,
-    lam: float = 1.0,
-    alpha: Any = None,
-    eps: float = 0.0,
-    **common: Unpack[LossKeywords],
-) -> Tensor:
+@options_of(focal_loss, "scale")
+def focal_calibration_loss(view: View, *, lam: float = 1.0, **focal: Any) -> Tensor:
     """Focal loss plus ``lam`` times the squared distance, which removes part of the focal loss's bias.
 
     Parameters
@@ -209,7 +203,7 @@ def focal_calibration_loss(
     lam : float
         Factor of the Brier score (on its "sum" scale).
     """
-    return _focal(view, gamma, alpha, eps) + not_negative("lam", lam) * _squared_distance(view, "sum")
+    return _focal(view, **focal) + not_negative("lam", lam) * _squared_distance(view, "sum")
 
 
 @loss("dual_fl", lens="full", lenses=ROWS, rows=True)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, collected_warnings, warn
+from calibrary.base.signatures import own_options
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import Groups
@@ -20,7 +21,7 @@ from calibrary.maps.base import logit
 from calibrary.maps.likelihood import Points, logits
 from calibrary.metrics.curve.cox import CoxResult
 from calibrary.metrics.machinery.declare import TESTS
-from calibrary.metrics.machinery.entry import ENTRIES, own_options
+from calibrary.metrics.machinery.entry import ENTRIES
 from calibrary.metrics.machinery.measure import measure, numbers, views_of
 from calibrary.numerics.laws import LARGE, upper_tail
 from calibrary.numerics.solve.newton import logistic_loss, minimize

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrary.base.errors import RefusedError, refuse_unknown, warn
+from calibrary.base.signatures import own_options
 from calibrary.data import Data, is_data
 from calibrary.data.columns import takes_table
 from calibrary.inference.draw.statistic import as_statistic, read_call
@@ -16,7 +17,7 @@ from calibrary.inference.methods.triangle import unit_test
 from calibrary.lookup.by_name import catalogue, of_metric
 from calibrary.lookup.study_findings import too_few
 from calibrary.metrics.machinery.declare import METHODS, REDRAWING, TESTS, Entry, run_test
-from calibrary.metrics.machinery.entry import Test, own_options
+from calibrary.metrics.machinery.entry import Test
 from calibrary.metrics.machinery.measure import views_of, with_bins
 from calibrary.question import question_of
 

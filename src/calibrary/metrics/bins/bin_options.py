@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrary.base.errors import one_of
+from calibrary.data.predictions import Predictions
 from calibrary.data.views import Views
-from calibrary.grouping import Grouping, norm_order, power_mean
+from calibrary.grouping import Grouping, Groups, group, norm_order, power_mean
 from calibrary.metrics.machinery.declare import Common, Options
 
 BINNING = Options(
@@ -60,6 +61,18 @@ class BinnedKeywords(Bins, total=False):
     """Keywords that every binned metric accepts."""
 
     binning: str | Grouping | ArrayLike
+
+
+def in_mass(  # type: ignore[misc]  # three of the keywords, to change their defaults
+    view: Predictions,
+    *,
+    binning: str | Grouping | ArrayLike = "mass",
+    mass_rule: str = "floor",
+    n_bins: int = 15,
+    **options: Unpack[BinnedKeywords],
+) -> Groups:
+    """The groups of a view; metrics that have these options put the rows in bins of equal mass by default."""
+    return group(view, binning, mass_rule=mass_rule, n_bins=n_bins, **options)
 
 
 Binned = BinnedKeywords  # the name of this class in version 0.2, which old pickles and imports may still use

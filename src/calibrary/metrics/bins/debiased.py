@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from calibrary.base.errors import bounded, one_of
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, inner, ratio
 from calibrary.data.views import Views
-from calibrary.grouping import Grouping, Groups, group
+from calibrary.grouping import Groups, group
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.bin_options import BINNING
-from calibrary.metrics.machinery.declare import ENTRIES, Common, TestResult, calibration_test, metric, run_test
+from calibrary.metrics.bins.bin_options import BINNING, in_mass
+from calibrary.metrics.machinery.declare import ENTRIES, TestResult, calibration_test, metric, run_test
 from calibrary.numerics.draw import normal_noise
 from calibrary.numerics.laws import folded_normal_mean, unit_of
 
@@ -26,28 +27,9 @@ _SHARED: dict[str, Any] = {"extra_options": BINNING, "lenses": ("binary", "top-l
 _TWO = 2.0 * (1.0 - 1e-12)
 
 
-class _DebiasedKeywords(Common, total=False):
-    """Keywords that refine the choice of bins."""
-
-    n_bins: int
-    closed: str
-    edges: Any
-    points_per_bin: float
-    strategy: str | None
-
-
-def _grouped(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    mass_rule: str = "split",
-    definition: str = "",
-    root: bool = False,
-    weight_type: str = "",
-    **options: Unpack[_DebiasedKeywords],
-) -> Groups:
-    """Group the rows as the options of the debiased errors say."""
-    return group(view, binning, mass_rule=mass_rule, **options)
+def _bins(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that choose the bins."""
+    return {"binning": "mass", "mass_rule": "split", **{n: value for n, value in options.items() if n in BINNING}}
 
 
 def _root_mean(values: list[float], views: Views, average: Any, options: dict[str, Any]) -> Any:
@@ -59,20 +41,14 @@ def _root_mean(values: list[float], views: Views, average: Any, options: dict[st
 @metric(
     "ce2_db",
     renamed={"variance": ("definition", {"label": "authors", "confidence": "review"})},
-    grouped=lambda view, options: _grouped(view, **options),
+    grouped=lambda view, options: group(view, **_bins(options)),
     combine=_root_mean,
     stacks="weights",
     **_SHARED,
 )
+@options_of(in_mass, "n_bins", mass_rule="split")
 def debiased_squared_calibration_error(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    mass_rule: str = "split",
-    definition: str = "authors",
-    root: bool = False,
-    weight_type: str = "frequency",
-    **options: Unpack[_DebiasedKeywords],
+    view: Predictions, *, definition: str = "authors", root: bool = False, weight_type: str = "frequency", **bins: Any
 ) -> float:
     r"""Mean squared gap over bins, less what label noise alone would contribute.
 
@@ -98,7 +74,7 @@ def debiased_squared_calibration_error(
     -0.0267
     """
     one_of("definition", definition, ("authors", "review"))
-    groups = group(view, binning, mass_rule=mass_rule, **options)
+    groups = group(view, **bins)
     n = _size(groups, weight_type)
     rate = groups.label if definition == "authors" else groups.confidence
     several = n >= _TWO
@@ -108,16 +84,9 @@ def debiased_squared_calibration_error(
 
 
 @metric("ece_db", stacks="weights", **_SHARED)
+@options_of(debiased_squared_calibration_error, "definition", "root")
 def debiased_calibration_error(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    mass_rule: str = "split",
-    method: str = "exact",
-    n_resamples: int = 1000,
-    rng: Any = None,
-    weight_type: str = "frequency",
-    **options: Unpack[_DebiasedKeywords],
+    view: Predictions, *, weight_type: str, method: str = "exact", n_resamples: int = 1000, rng: Any = None, **bins: Any
 ) -> float:
     r"""ECE less its estimated bias: twice the plain ECE minus its mean over redrawn labels.
 
@@ -142,7 +111,7 @@ def debiased_calibration_error(
     0.112
     """
     one_of("method", method, ("exact", "monte-carlo"))
-    groups = group(view, binning, mass_rule=mass_rule, **options)
+    groups = group(view, **bins)
     spread = np.sqrt(ratio(groups.label * (1.0 - groups.label), _size(groups, weight_type)))
     if method == "exact":
         again = folded_normal_mean(groups.gap, spread)
@@ -158,14 +127,9 @@ def debiased_calibration_error(
 
 # the approximate distributions of debiased errors are less accurate than draws, and draws cost no more
 @calibration_test("ce2_db", trusted=False)
+@options_of(debiased_squared_calibration_error, "root")
 def debiased_squared_calibration_error_test(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    mass_rule: str = "split",
-    definition: str = "authors",
-    weight_type: str = "frequency",
-    **options: Unpack[_DebiasedKeywords],
+    view: Predictions, *, definition: str, weight_type: str, **options: Any
 ) -> TestResult:
     r"""Test calibration by the debiased squared error: large values are evidence against it.
 
@@ -194,10 +158,8 @@ def debiased_squared_calibration_error_test(
     True
     """
     core: Any = debiased_squared_calibration_error.entry.formula
-    statistic = core(
-        view, binning=binning, mass_rule=mass_rule, definition=definition, weight_type=weight_type, **options
-    )
-    groups = group(view, binning, mass_rule=mass_rule, **options)
+    statistic = core(view, definition=definition, weight_type=weight_type, **options)
+    groups = group(view, **options)
     n, variance = _size(groups, weight_type), _null_variance(groups, view, weight_type)
     several = n >= _TWO
     part = (groups.share * variance)[several]
@@ -208,15 +170,9 @@ def debiased_squared_calibration_error_test(
 
 
 @calibration_test("ece_db", trusted=False, simulated=True)
+@options_of(debiased_calibration_error, "method", n_resamples=9999)
 def debiased_calibration_error_test(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    mass_rule: str = "split",
-    n_resamples: int = 9999,
-    rng: Any = None,
-    weight_type: str = "frequency",
-    **options: Unpack[_DebiasedKeywords],
+    view: Predictions, *, n_resamples: int, rng: Any, weight_type: str, **options: Any
 ) -> TestResult:
     r"""Test calibration by the debiased error: large values are evidence against it.
 
@@ -246,7 +202,7 @@ def debiased_calibration_error_test(
     >>> cal.debiased_calibration_error_test(y, c, rng=0).pvalue < 0.01
     True
     """
-    groups = group(view, binning, mass_rule=mass_rule, **options)
+    groups = group(view, **options)
     n, variance = _size(groups, weight_type), _null_variance(groups, view, weight_type)
 
     def value(gap: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn, whole
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import CHUNK, Array
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
@@ -29,7 +30,7 @@ from calibrary.grouping import (
     power_mean,
     power_means,
 )
-from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, Bins, class_norm, range_of_distance
+from calibrary.metrics.bins.bin_options import BINNING, BinnedKeywords, class_norm, in_mass, range_of_distance
 from calibrary.metrics.bins.interval import cumulative_residual, of_sums_below
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import CellCounts, CellForm, InBlocks, ReplicateForm, each_row, plain_arrays
@@ -229,13 +230,9 @@ def maximum_calibration_error(view: Predictions, *, distance: str = "tv", **opti
     cell_value=gaps_of_cells(1.0, "mass"),
     stacks="weights",
 )
+@options_of(in_mass, "n_bins", "mass_rule")
 def adaptive_calibration_error(
-    view: Predictions,
-    *,
-    binning: str | Grouping | ArrayLike = "mass",
-    norm: float | str = 1,
-    aggregate: str = "power",
-    **options: Unpack[Bins],
+    view: Predictions, *, norm: float | str = 1, aggregate: str = "power", **bins: Any
 ) -> float:
     r"""Average gap between confidence and accuracy over bins of equal mass.
 
@@ -259,18 +256,13 @@ def adaptive_calibration_error(
     >>> round(cal.adaptive_calibration_error([0, 0, 1, 1], [0.1, 0.3, 0.6, 0.9], n_bins=2), 4)
     0.225
     """
-    return group(view, binning, **options).gap_norm(norm)
+    return group(view, **bins).gap_norm(norm)
 
 
 @metric("tace", default_lens="class-wise", extra_options=BINNING, combine=class_norm(1), stacks="weights")
+@options_of(adaptive_calibration_error)
 def thresholded_adaptive_calibration_error(
-    view: Predictions,
-    *,
-    threshold: float = 0.01,
-    binning: str | Grouping | ArrayLike = "mass",
-    norm: float | str = 1,
-    aggregate: str = "power",
-    **options: Unpack[Bins],
+    view: Predictions, *, threshold: float = 0.01, norm: float | str, aggregate: str, **bins: Any
 ) -> float:
     r"""Average gap between confidence and accuracy over equal-mass bins of the confidences above a threshold.
 
@@ -302,7 +294,7 @@ def thresholded_adaptive_calibration_error(
         )
         return 0.0
     above = view if kept.all() else view.where(kept)
-    return group(above, binning, **options).gap_norm(norm)
+    return group(above, **bins).gap_norm(norm)
 
 
 @metric("ice", extra_options=BINNING, stacks="weights")

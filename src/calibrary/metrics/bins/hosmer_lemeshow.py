@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, ratio
 from calibrary.data.views import Views
-from calibrary.grouping import Grouping, Groups, VectorGroups, group
+from calibrary.grouping import Groups, VectorGroups, group
 from calibrary.grouping.edges import whole
-from calibrary.metrics.bins.bin_options import BINNING
-from calibrary.metrics.machinery.declare import BonferroniResult, Common, TestResult, calibration_test, metric
+from calibrary.metrics.bins.bin_options import BINNING, in_mass
+from calibrary.metrics.machinery.declare import BonferroniResult, TestResult, calibration_test, metric
 from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS, uncertain_rows
 from calibrary.numerics.laws import noncentral_sf, noncentrality_of
 
@@ -82,16 +83,6 @@ class ClassWiseHosmerLemeshowResult(BonferroniResult):
     """
 
     df: tuple[int, ...] = ()
-
-
-class _GroupKeywords(Common, total=False):
-    """Keywords that refine the choice of groups."""
-
-    closed: str
-    mass_rule: str
-    edges: Any
-    points_per_bin: float
-    strategy: str | None
 
 
 def _over_classes(
@@ -161,16 +152,15 @@ def _just_computed(view: Predictions, options: Mapping[str, Any]) -> HosmerLemes
     combine=_mean_statistic,
     combine_stacks=_mean_of_replicate,
 )
+@options_of(in_mass, "mass_rule", n_bins=10)
 def hosmer_lemeshow(
     view: Predictions,
     *,
-    n_bins: int = 10,
-    binning: str | Grouping | ArrayLike = "mass",
     variance: str = "pooled",
     fitted: bool = False,
     reference_class: int = 0,
     weight_type: str = "frequency",
-    **options: Unpack[_GroupKeywords],
+    **bins: Any,
 ) -> float:
     r"""Squared differences between observed and expected counts in groups, each divided by its variance, and summed.
 
@@ -199,15 +189,12 @@ def hosmer_lemeshow(
     3.5492
     """
     if view.stacked:
-        statistic, used = _compared(group(view, binning, n_bins=n_bins, **options), variance, weight_type)
+        statistic, used = _compared(group(view, **bins), variance, weight_type)
         if view.seen_through != "class-wise":
             return statistic
         untested = (_degrees_of_freedom(used, variance, fitted) <= 0) & (statistic < math.inf)
         return as_number(np.where(untested, math.nan, statistic))
-    asked: dict[str, Any] = {
-        "n_bins": n_bins, "binning": binning, "variance": variance, "reference_class": reference_class,
-        "weight_type": weight_type, **options,
-    }  # fmt: skip
+    asked = {"variance": variance, "reference_class": reference_class, "weight_type": weight_type, **bins}
     result = _chi_squared(view, **asked)
     if view.seen_through == "class-wise" and not fitted:  # the result is that of fitted=False
         view._memory["hl"] = asked, result
@@ -220,17 +207,9 @@ def _enough_expected(view: Predictions, options: Mapping[str, Any]) -> bool:
 
 
 @calibration_test("hl", combine=_over_classes, trusted=_enough_expected)
+@options_of(hosmer_lemeshow)
 def hosmer_lemeshow_test(
-    view: Predictions,
-    *,
-    n_bins: int = 10,
-    binning: str | Grouping | ArrayLike = "mass",
-    variance: str = "pooled",
-    fitted: bool = False,
-    reference_class: int = 0,
-    weight_type: str = "frequency",
-    margin: float | str | None = None,
-    **options: Unpack[_GroupKeywords],
+    view: Predictions, *, weight_type: str, margin: float | str | None = None, **options: Any
 ) -> HosmerLemeshowResult:
     """Test calibration by observed against expected counts in groups of similar confidence.
 
@@ -279,10 +258,7 @@ def hosmer_lemeshow_test(
     'a misfit of this size (0.0144) is not significantly above the tolerance of 0.05'
     """
     spread = view.variance_weight(weight_type, "the Hosmer-Lemeshow test")
-    result = _chi_squared(
-        view, n_bins=n_bins, binning=binning, variance=variance, fitted=fitted, reference_class=reference_class,
-        weight_type=weight_type, **options,
-    )  # fmt: skip
+    result = _chi_squared(view, weight_type=weight_type, **options)
     least = _least_expected(result, view)
     if least < 5:
         warn(
@@ -333,24 +309,17 @@ def _least_expected(result: HosmerLemeshowResult, view: Predictions) -> float:
 # -- the two statistics -------------------------------------------------------------------------------
 
 
+@options_of(hosmer_lemeshow)
 def _chi_squared(
-    view: Predictions,
-    *,
-    n_bins: int = 10,
-    binning: str | Grouping | ArrayLike = "mass",
-    variance: str = "pooled",
-    fitted: bool = False,
-    reference_class: int = 0,
-    weight_type: str = "frequency",
-    **options: Any,
+    view: Predictions, *, variance: str, fitted: bool, reference_class: int, weight_type: str, **bins: Any
 ) -> HosmerLemeshowResult:
     one_of("variance", variance, ("pooled", "exact"))
     one_of("weight_type", weight_type, ("frequency", "importance"))
     if view.binary:
-        return _binary(group(view, binning, n_bins=n_bins, **options), variance, fitted, weight_type)
+        return _binary(group(view, **bins), variance, fitted, weight_type)
     if whole("reference_class", reference_class, 0) >= view.k:
         raise RefusedError(f"reference_class={reference_class} is outside the {view.k} classes 0..{view.k - 1}")
-    found = group(_not_class(view, reference_class), binning, n_bins=n_bins, **options)
+    found = group(_not_class(view, reference_class), **bins)
     return _multinomial(VectorGroups(view, len(found), found.index), variance, fitted, weight_type)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, whole
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping.windows import prefix_sums
@@ -172,14 +173,9 @@ def surrogate_interval_calibration_error(
 
 
 @metric("rice", lenses=_LENSES, replicate=_of_one_width())
+@options_of(surrogate_interval_calibration_error, "eps", "k_max")
 def random_interval_calibration_error(
-    view: Predictions,
-    *,
-    width: float = 0.1,
-    method: str = "exact",
-    n_resamples: int = 100,
-    rng: Any = None,
-    **common: Unpack[Common],
+    view: Predictions, *, width: float = 0.1, method: str, n_resamples: int, rng: Any
 ) -> float:
     r"""ECE over bins of one width, averaged over every position of the bins.
 

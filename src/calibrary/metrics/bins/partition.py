@@ -13,6 +13,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from calibrary.base.errors import RefusedError, one_of, undefined, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, Indices, as_array, as_floats
 from calibrary.data.identity import refuse_misaligned
 from calibrary.data.lens import Lens
@@ -90,16 +91,8 @@ def proximity_informed_calibration_error(
 
 
 @metric("proximity_bias", lenses=("binary", "top-label"))
-def proximity_bias_index(
-    view: Predictions,
-    *,
-    features: Any = None,
-    proximity: Any = None,
-    reference: Any = None,
-    n_neighbors: int = 10,
-    share: float = 0.2,
-    **common: Unpack[Common],
-) -> float:
+@options_of(proximity_informed_calibration_error, "n_bins", "n_proximity_bins", "binning")
+def proximity_bias_index(view: Predictions, *, share: float = 0.2, **near_by: Any) -> float:
     r"""Difference in accuracy between typical and unusual inputs that have the same confidence.
 
     The ``share`` of rows with the lowest proximity is matched, one by one, with the rows nearest in confidence among
@@ -122,7 +115,7 @@ def proximity_bias_index(
     """
     if not 0.0 < share <= 0.5:
         raise RefusedError(f"share={share!r} must be above 0 and at most 0.5")
-    near = view.align(_proximity(view, features, proximity, reference, n_neighbors), "proximity")
+    near = view.align(_proximity(view, **near_by), "proximity")
     ordered = np.sort(near)
     size = int(share * view.n)
     if size == 0 or ordered[size - 1] == ordered[-size]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, warn
 from calibrary.base.moved import old_names
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
@@ -242,15 +243,9 @@ def kolmogorov_smirnov_calibration_error_test(
 
 
 @calibration_test("ecce_r", combine=_over_views)
+@options_of(kolmogorov_smirnov_calibration_error_test)
 def kuiper_calibration_error_test(
-    view: Predictions,
-    *,
-    ties: str = "aggregate",
-    weight_type: str = "frequency",
-    method: str = "brownian",
-    n_resamples: int = 9999,
-    rng: Any = None,
-    **common: Unpack[Common],
+    view: Predictions, *, ties: str, rng: Any, weight_type: str, method: str, **others: Any
 ) -> CumulativeTestResult:
     """Test whether the range of the cumulative difference exceeds chance, by comparison with Brownian motion.
 

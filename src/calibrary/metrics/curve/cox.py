@@ -11,6 +11,7 @@ import scipy
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, one_of, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -211,14 +212,8 @@ def cox_intercept_slope(
 
 
 @calibration_test("cis", beside="calibration_in_the_large")
-def cox_intercept_slope_test(
-    view: Predictions,
-    *,
-    boundary: str = "drop",
-    reference: int = 0,
-    weight_type: str = "frequency",
-    **common: Unpack[Common],
-) -> CoxTestResult:
+@options_of(cox_intercept_slope)
+def cox_intercept_slope_test(view: Predictions, *, weight_type: str, **options: Any) -> CoxTestResult:
     """Likelihood-ratio test of calibration: intercept 0 and slope 1.
 
     Where labels are redrawn (few expected events), intercept, slope and calibration in the large are compared together.
@@ -240,8 +235,7 @@ def cox_intercept_slope_test(
     0.801
     """
     view.variance_weight(weight_type, "the test of cis")  # refuses fractional counts
-    core = cox_intercept_slope.entry.formula
-    found: CoxResult = core(view, boundary=boundary, reference=reference, weight_type=weight_type)
+    found: CoxResult = cox_intercept_slope.entry.formula(view, weight_type=weight_type, **options)
     return CoxTestResult(found.lr_statistic, found.lr_pvalue, found.df, found)
 
 

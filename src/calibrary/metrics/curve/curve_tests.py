@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, bounded, one_of, undefined, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import SMALLEST_SPREAD, Array, as_floats
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions, TieGroups
@@ -267,14 +268,8 @@ def parabolic_wald(
 
 # with fewer than 50 uncertain rows (probability near 1/2) the Wald test still rejects 7% of nearly certain models
 @calibration_test("pws", trusted=enough_uncertain(100.0))
-def parabolic_wald_test(
-    view: Predictions,
-    *,
-    covariance: str = "null",
-    weight_type: str = "frequency",
-    lags: int | None = None,
-    **common: Unpack[Common],
-) -> ParabolicWaldResult:
+@options_of(parabolic_wald)
+def parabolic_wald_test(view: Predictions, *, covariance: str, **options: Any) -> ParabolicWaldResult:
     """Test of calibration against parabolas: chi-squared with three degrees of freedom, upper tail.
 
     Parameters
@@ -288,8 +283,7 @@ def parabolic_wald_test(
     >>> round(cal.parabolic_wald_test(y, p).pvalue, 4)
     0.9306
     """
-    core = parabolic_wald.entry.formula
-    statistic = core(view, covariance=covariance, weight_type=weight_type, lags=lags)
+    statistic = parabolic_wald.entry.formula(view, covariance=covariance, **options)
     return ParabolicWaldResult(statistic, float(scipy.special.chdtrc(3, statistic)), 3, covariance)
 
 
@@ -431,14 +425,8 @@ def knn_chi_squared_reliability(
 
 
 @calibration_test("knn_reliability")
-def knn_chi_squared_reliability_test(
-    view: Predictions,
-    *,
-    query: Any = None,
-    k: int | None = None,
-    expected: str = "neighbours",
-    **common: Unpack[Common],
-) -> NeighborTestResult:
+@options_of(knn_chi_squared_reliability)
+def knn_chi_squared_reliability_test(view: Predictions, **options: Any) -> NeighborTestResult:
     """Local test of calibration around one probability vector: chi-squared with K - 1 degrees of freedom.
 
     Parameters
@@ -452,7 +440,7 @@ def knn_chi_squared_reliability_test(
     >>> round(cal.knn_chi_squared_reliability_test(y, p, query=[0.4, 0.6], k=4).pvalue, 4)
     0.631
     """
-    return _compare(view, query, k, expected)
+    return _compare(view, **options)
 
 
 def _compare(view: Predictions, query: Any, k: int | None, expected: str) -> NeighborTestResult:

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.once import once
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.lens import BINARY_LENSES
 from calibrary.data.predictions import Predictions
@@ -402,18 +403,8 @@ def piecewise_linear_calibration_error(
 
 
 @metric("ece_pl3", renamed={"order": "norm"})
-def piecewise_linear_logit_calibration_error(
-    view: Predictions,
-    *,
-    norm: float = 1,
-    segments: int | None = None,
-    max_segments: int = 16,
-    cv: int = 10,
-    tolerance: float = 0.0,
-    ensemble: bool = True,
-    rng: Any = 0,
-    **common: Unpack[Common],
-) -> float:
+@options_of(piecewise_linear_calibration_error, "loss")
+def piecewise_linear_logit_calibration_error(view: Predictions, *, norm: float, **options: Any) -> float:
     r"""Average distance from the diagonal of a curve that is piecewise linear in log odds.
 
     ``logit yhat = b0 + b1 x + sum_j b_j (x - t_j)+`` with x the log odds of c, fitted by log loss; otherwise as
@@ -431,8 +422,7 @@ def piecewise_linear_logit_calibration_error(
     >>> round(cal.piecewise_linear_logit_calibration_error(y, p, segments=1), 3)
     0.1
     """
-    options = {"segments": segments, "max_segments": max_segments, "cv": cv, "tolerance": tolerance}
-    return _map_error(view, "pl3", norm, "sample", {**options, "ensemble": ensemble, "rng": rng})
+    return _map_error(view, "pl3", norm, "sample", options)
 
 
 @metric("fott_beta", renamed={"order": "norm"})

@@ -23,7 +23,7 @@ from calibrary.grouping.windows import prefix_sums
 from calibrary.maps import map_at
 from calibrary.maps.cross_fitted import assigned_folds, cross_fitted
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced
+from calibrary.metrics.point.row_scores import RowOptions, Score, row_score
 from calibrary.numerics.runs import run_starts
 
 
@@ -123,18 +123,11 @@ def checked_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-_SHARED: dict[str, Any] = {**ROW_SCORE, "lenses": BINARY_LENSES, "default_lens": "top-label"}
+_SHARED: dict[str, Any] = {"lenses": BINARY_LENSES, "default_lens": "top-label"}
 
 
-@metric("bounded_brier", **_SHARED)
-def bounded_brier(
-    view: Predictions,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
-    reduction: str = "mean",
-    **common: Unpack[Common],
-) -> Score:
+@row_score("bounded_brier", **_SHARED)
+def bounded_brier(view: Predictions, *, low: float = 0.0, high: float = 1.0, **rows_as: Unpack[RowOptions]) -> Score:
     r"""The part of the Brier score that is due to decisions at thresholds between ``low`` and ``high``.
 
     .. math:: 2 \int_{low}^{high} e(t)\, dt = \text{mean of } (1-q)^2 - (1-high)^2 \text{ if } y=1,\;
@@ -158,18 +151,11 @@ def bounded_brier(
     """
     low, high = _checked(low, high)
     q = np.clip(view.c, low, high)
-    return reduced(view, np.where(view.y == 1, (1.0 - q) ** 2 - (1.0 - high) ** 2, q**2 - low**2), reduction)
+    return np.where(view.y == 1, (1.0 - q) ** 2 - (1.0 - high) ** 2, q**2 - low**2)
 
 
-@metric("bounded_log", **_SHARED)
-def bounded_log(
-    view: Predictions,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
-    reduction: str = "mean",
-    **common: Unpack[Common],
-) -> Score:
+@row_score("bounded_log", **_SHARED)
+def bounded_log(view: Predictions, *, low: float = 0.0, high: float = 1.0, **rows_as: Unpack[RowOptions]) -> Score:
     r"""The part of the log score that is due to decisions at thresholds between ``low`` and ``high``.
 
     .. math:: \int_{low}^{high} \frac{e(t)}{t (1-t)}\, dt = \text{mean of } \log(high/q) \text{ if } y=1,\;
@@ -194,9 +180,7 @@ def bounded_log(
     low, high = _checked(low, high)
     q = np.clip(view.c, low, high)
     with np.errstate(divide="ignore"):  # a wrong prediction stated with certainty has infinite cost
-        kept = np.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low))
-        rows: Array = -np.log(kept)
-    return reduced(view, rows, reduction)
+        return -np.log(np.where(view.y == 1, q / high, (1.0 - q) / (1.0 - low)))
 
 
 def _checked(low: Any, high: Any) -> tuple[float, float]:

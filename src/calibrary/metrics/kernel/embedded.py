@@ -9,12 +9,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from calibrary.base.signatures import options_of
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.kernels import PairShape, checked_pair_kernel, median_bandwidth, pair_values, positive_width
 from calibrary.metrics.kernel.pairs import PairTestResult, Together, apart, joint_test
-from calibrary.metrics.kernel.squared import uq_test
-from calibrary.metrics.machinery.declare import Common, Metric, calibration_test, metric
+from calibrary.metrics.kernel.squared import squared_kernel_calibration_error_uq_test, uq_test
+from calibrary.metrics.machinery.declare import Common, calibration_test, metric
 from calibrary.numerics.sums.pair_matrix import CalledMatrix
 from calibrary.numerics.sums.windows import gaussian_form, laplace_form
 
@@ -68,14 +69,8 @@ def maximum_mean_calibration_error(
 
 
 @metric("lkce", stacks="weights")
-def laplace_kernel_calibration_error(
-    view: Predictions,
-    *,
-    bandwidth: float | str = 1.0,
-    squared: bool = False,
-    weight_type: str = "frequency",
-    **common: Unpack[Common],
-) -> float:
+@options_of(maximum_mean_calibration_error, "kernel", "weighted", bandwidth=1.0)
+def laplace_kernel_calibration_error(view: Predictions, **options: Any) -> float:
     r"""Largest mean residual against any smooth function of the confidence, with kernel width one.
 
     .. math:: \Big( \frac{1}{W^2} \sum_{ij} w_i w_j (y_i - c_i)(y_j - c_j) e^{-|c_i - c_j| / h} \Big)^{1/2}
@@ -98,7 +93,7 @@ def laplace_kernel_calibration_error(
     >>> round(cal.laplace_kernel_calibration_error([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.3]), 4)
     0.1192
     """
-    return _embedded(view, "laplace", bandwidth, squared, False, weight_type)
+    return _embedded(view, kernel="laplace", weighted=False, **options)
 
 
 def _embedded(
@@ -134,40 +129,23 @@ class EmbeddedTestResult(PairTestResult):
 
 
 def _borrowed(
-    metric: Metric[..., float],
-    view: Predictions | Together,
-    kernel: PairShape,
-    bandwidth: float | str,
-    weight_type: str,
-    own: dict[str, Any],
-    *law: Any,
+    view: Predictions | Together, *, kernel: PairShape, bandwidth: float | str, squared: bool, **options: Any
 ) -> EmbeddedTestResult:
     """The metric, averaged over views as their matrices are, with the p-value of ``skce_uq``."""
     views, share = apart(view)
-    core: Any = metric.entry.formula
-    width: dict[str, Any] = {"bandwidth": bandwidth, "weight_type": weight_type}
-    value = float(np.dot(share, [core(v, **width, **own) for v in views]))
-    tested = uq_test(view, kernel, None, {"metric": "tv", **width}, *law)
+    value = float(
+        np.dot(share, [_embedded(v, kernel, bandwidth, squared, False, options["weight_type"]) for v in views])
+    )
+    tested = uq_test(view, kernel=kernel, metric="tv", bandwidth=bandwidth, **options)
     return EmbeddedTestResult(
         value, tested.pvalue, tested.method, tested.z, tested.skew, tested.n_resamples, tested.statistic
     )
 
 
 @calibration_test("mmce", joint=joint_test, simulated=True)
-def maximum_mean_calibration_error_test(
-    view: Predictions,
-    *,
-    method: str = "bootstrap",
-    n_resamples: int = 1000,
-    n_bootstrap: int | None = None,
-    rng: Any = None,
-    plus_one: bool = True,
-    kernel: str | Callable[..., Any] = "laplace",
-    bandwidth: float | str = 0.4,
-    squared: bool = False,
-    weight_type: str = "frequency",
-    **common: Unpack[Common],
-) -> EmbeddedTestResult:
+@options_of(squared_kernel_calibration_error_uq_test, "matrix", "kernel")
+@options_of(maximum_mean_calibration_error, "weighted")
+def maximum_mean_calibration_error_test(view: Predictions, **options: Any) -> EmbeddedTestResult:
     """Test whether the confidences are calibrated. The p-value is that of ``skce_uq`` with MMCE's kernel and width.
 
     Parameters
@@ -193,26 +171,12 @@ def maximum_mean_calibration_error_test(
     >>> round(cal.test("mmce", y, p, method="pearson").pvalue, 3)
     0.61
     """
-    return _borrowed(
-        maximum_mean_calibration_error, view, kernel, bandwidth, weight_type, {"kernel": kernel, "squared": squared},
-        method, n_resamples, n_bootstrap, rng, plus_one,
-    )  # fmt: skip
+    return _borrowed(view, **options)
 
 
 @calibration_test("lkce", joint=joint_test, simulated=True)
-def laplace_kernel_calibration_error_test(
-    view: Predictions,
-    *,
-    method: str = "bootstrap",
-    n_resamples: int = 1000,
-    n_bootstrap: int | None = None,
-    rng: Any = None,
-    plus_one: bool = True,
-    bandwidth: float | str = 1.0,
-    squared: bool = False,
-    weight_type: str = "frequency",
-    **common: Unpack[Common],
-) -> EmbeddedTestResult:
+@options_of(maximum_mean_calibration_error_test, "kernel", bandwidth=1.0)
+def laplace_kernel_calibration_error_test(view: Predictions, **options: Any) -> EmbeddedTestResult:
     """Test whether the confidences are calibrated. The p-value is that of ``skce_uq`` with LKCE's kernel and width.
 
     Parameters
@@ -238,7 +202,4 @@ def laplace_kernel_calibration_error_test(
     >>> round(cal.test("lkce", y, p, method="pearson").pvalue, 3)
     0.645
     """
-    return _borrowed(
-        laplace_kernel_calibration_error, view, "laplace", bandwidth, weight_type, {"squared": squared},
-        method, n_resamples, n_bootstrap, rng, plus_one,
-    )  # fmt: skip
+    return _borrowed(view, kernel="laplace", **options)

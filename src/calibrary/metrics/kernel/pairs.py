@@ -221,13 +221,15 @@ def _distinct_pairs(view: Predictions, weight_type: str) -> float:
 def u_test(
     h: PairMatrix,
     view: Predictions,
-    weight_type: str,
     method: str,
     resample: Callable[..., float],
+    *,
     n_resamples: int,
     n_bootstrap: int | None,
     rng: Any,
     plus_one: bool,
+    weight_type: str = "frequency",
+    **others: Any,
 ) -> PairTestResult:
     """Test of the unbiased mean by ``method="pearson"``, or by ``resample``, one of the two bootstraps."""
     statistic = mean_over_distinct(h, view, weight_type)

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, as_floats, need_rows
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, pair_values
@@ -123,13 +124,8 @@ def squared_kernel_calibration_error_b(
     replicate=_stored_kernel(distinct=True),
     **_SHARED,
 )
-def squared_kernel_calibration_error_uq(
-    view: Predictions,
-    *,
-    kernel: str | Callable[..., Any] = "laplace",
-    matrix: Any = None,
-    **options: Unpack[PairOptions],
-) -> float:
+@options_of(squared_kernel_calibration_error_b)
+def squared_kernel_calibration_error_uq(view: Predictions, **options: Any) -> float:
     r"""How strongly residuals of similar predictions have the same direction: an unbiased squared error.
 
     .. math:: \frac{1}{N(N-1)} \sum_{i \ne j} (e_{y_i} - c_i)^\top M (e_{y_j} - c_j)\, k(c_i, c_j)
@@ -154,19 +150,13 @@ def squared_kernel_calibration_error_uq(
     >>> round(cal.squared_kernel_calibration_error_uq(y, p, bandwidth=0.25), 4)
     -0.0129
     """
-    return _estimate(view, estimator="uq", kernel=kernel, matrix=matrix, **options)
+    return _estimate(view, estimator="uq", **options)
 
 
 @metric("skce_ul", range_with=lambda options, k: (-np.inf, np.inf) if _unbounded(options) else (-2.0, 2.0), **_SHARED)
+@options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_ul(
-    view: Predictions,
-    *,
-    kernel: str | Callable[..., Any] = "laplace",
-    matrix: Any = None,
-    block_size: int = 2,
-    shuffle: bool = False,
-    rng: Any = None,
-    **options: Unpack[PairOptions],
+    view: Predictions, *, block_size: int = 2, shuffle: bool = False, rng: Any = None, **options: Any
 ) -> float:
     r"""How strongly residuals of neighbouring rows have the same direction: an unbiased estimate in linear time.
 
@@ -198,9 +188,7 @@ def squared_kernel_calibration_error_ul(
     >>> round(cal.squared_kernel_calibration_error_ul(y, p, bandwidth=0.25), 4)
     -0.0183
     """
-    return _estimate(
-        view, estimator="ul", kernel=kernel, matrix=matrix, block_size=block_size, shuffle=shuffle, rng=rng, **options
-    )
+    return _estimate(view, estimator="ul", block_size=block_size, shuffle=shuffle, rng=rng, **options)
 
 
 @metric(
@@ -267,13 +255,9 @@ def _estimate(view: Predictions, **options: Any) -> float:
 
 # the bound has no power, so redrawn labels replace it
 @calibration_test("skce_b", joint=joint_test, trusted=False, simulated=True)
+@options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_b_test(
-    view: Predictions,
-    *,
-    method: str = "distribution-free",
-    kernel: str | Callable[..., Any] = "laplace",
-    matrix: Any = None,
-    **options: Unpack[PairOptions],
+    view: Predictions, *, method: str = "distribution-free", kernel: PairShape, matrix: Any, **options: Any
 ) -> PairTestResult:
     """Upper bound of the p-value of the biased estimate, valid for every N and every distribution.
 
@@ -308,6 +292,7 @@ def squared_kernel_calibration_error_b_test(
 
 
 @calibration_test("skce_uq", joint=joint_test, simulated=True)
+@options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_uq_test(
     view: Predictions,
     *,
@@ -316,9 +301,7 @@ def squared_kernel_calibration_error_uq_test(
     n_bootstrap: int | None = None,
     rng: Any = None,
     plus_one: bool = True,
-    kernel: str | Callable[..., Any] = "laplace",
-    matrix: Any = None,
-    **options: Unpack[PairOptions],
+    **options: Any,
 ) -> PairTestResult:
     """Test whether the predictions are calibrated as whole vectors. Large values are evidence against calibration.
 
@@ -354,7 +337,8 @@ def squared_kernel_calibration_error_uq_test(
     >>> round(cal.test("skce_uq", y, p, method="pearson").pvalue, 3)
     0.611
     """
-    return uq_test(view, kernel, matrix, options, method, n_resamples, n_bootstrap, rng, plus_one)
+    law = {"n_resamples": n_resamples, "n_bootstrap": n_bootstrap, "rng": rng, "plus_one": plus_one}
+    return uq_test(view, method=method, **law, **options)
 
 
 def _enough_informative_pairs(view: Predictions, options: Mapping[str, Any]) -> bool:
@@ -369,16 +353,9 @@ def _enough_informative_pairs(view: Predictions, options: Mapping[str, Any]) -> 
 
 
 @calibration_test("skce_ul", joint=joint_test, trusted=_enough_informative_pairs)
+@options_of(squared_kernel_calibration_error_ul)
 def squared_kernel_calibration_error_ul_test(
-    view: Predictions,
-    *,
-    method: str = "normal",
-    kernel: str | Callable[..., Any] = "laplace",
-    matrix: Any = None,
-    block_size: int = 2,
-    shuffle: bool = False,
-    rng: Any = None,
-    **options: Unpack[PairOptions],
+    view: Predictions, *, method: str = "normal", block_size: int, rng: Any, shuffle: bool, matrix: Any, **options: Any
 ) -> PairTestResult:
     """Test whether the predictions are calibrated as whole vectors. A normal test in linear time.
 
@@ -416,7 +393,7 @@ def squared_kernel_calibration_error_ul_test(
             "cis"
         )
     rng = seed_of(rng) if shuffle and len(views) > 1 else rng  # the same for each class
-    parts = [_block_terms(v, kernel, matrix, block_size, shuffle, rng, options) for v in views]
+    parts = [_block_terms(v, options["kernel"], matrix, block_size, shuffle, rng, options) for v in views]
     terms, weight = np.tensordot(share, [part[0] for part in parts], axes=1), parts[0][1]
     statistic, n = float(np.dot(weight, terms)), len(terms)
     if method == "distribution-free":
@@ -434,15 +411,7 @@ def squared_kernel_calibration_error_ul_test(
 
 
 def uq_test(
-    view: Predictions | Together,
-    kernel: PairShape,
-    matrix: Any,
-    options: Mapping[str, Any],
-    method: str,
-    n_resamples: int,
-    n_bootstrap: int | None,
-    rng: Any,
-    plus_one: bool,
+    view: Predictions | Together, *, kernel: PairShape, matrix: Any = None, method: str, **options: Any
 ) -> PairTestResult:
     """The tests of the unbiased estimate over all pairs, which MMCE and LKCE share."""
     one_of("method", method, ("bootstrap", "pearson", "distribution-free"))
@@ -453,7 +422,7 @@ def uq_test(
         _refuse_bound(rows, matrix)
         statistic = mean_over_distinct(h, rows, weight_type)
         return PairTestResult(statistic, _pair_bound(statistic, rows.n // 2), method)
-    return u_test(h, rows, weight_type, method, bootstrap_pvalue, n_resamples, n_bootstrap, rng, plus_one)
+    return u_test(h, rows, method, bootstrap_pvalue, **options)
 
 
 def _pair_bound(statistic: float, n_pairs: int) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
@@ -31,6 +32,7 @@ from calibrary.metrics.kernel.pairs import (
     u_test,
     wild_bootstrap_pvalue,
 )
+from calibrary.metrics.kernel.squared import squared_kernel_calibration_error_uq_test
 from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
@@ -93,17 +95,9 @@ def kernel_calibration_conditional_stein_discrepancy(
 
 
 @calibration_test("kccsd", joint=joint_test, simulated=True)
+@options_of(squared_kernel_calibration_error_uq_test, "matrix", kernel="gaussian")
 def kernel_calibration_conditional_stein_discrepancy_test(
-    view: Predictions,
-    *,
-    method: str = "bootstrap",
-    n_resamples: int = 1000,
-    n_bootstrap: int | None = None,
-    rng: Any = None,
-    plus_one: bool = True,
-    operator: str = "barker",
-    kernel: str | Callable[..., Any] = "gaussian",
-    **options: Unpack[PairOptions],
+    view: Predictions, *, method: str, kernel: PairShape, operator: str = "barker", **options: Any
 ) -> PairTestResult:
     """Test whether the labels are distributed as the predicted odds imply. Large values are evidence against this.
 
@@ -138,7 +132,7 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     weight_type = options.get("weight_type", "frequency")
     need_pairs(apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
     h, rows = _matrix(view, operator, kernel, options)
-    return u_test(h, rows, weight_type, method, wild_bootstrap_pvalue, n_resamples, n_bootstrap, rng, plus_one)
+    return u_test(h, rows, method, wild_bootstrap_pvalue, **options)
 
 
 def _matrix(

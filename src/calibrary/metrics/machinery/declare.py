@@ -19,6 +19,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, unknown_option
 from calibrary.base.moved import RenamedFields
+from calibrary.base.signatures import own_options
 from calibrary.data import Data, as_data
 from calibrary.data.asked import check_asked
 from calibrary.data.columns import names_columns, out_of_table
@@ -39,7 +40,6 @@ from calibrary.metrics.machinery.entry import (
     Trust,
     enough_uncertain,
     listed,
-    own_options,
 )
 from calibrary.metrics.machinery.facts import Alias, CellFacts, Correction, Options
 from calibrary.metrics.machinery.forms import of_stacks
@@ -444,7 +444,7 @@ def _redrawn_question(entry: Entry, keywords: dict[str, Any], method: Method) ->
 
 
 def _default(formula: Callable[..., Any], name: str, otherwise: Any) -> Any:
-    found = inspect.signature(formula).parameters.get(name)
+    found = own_options(formula).get(name)
     return otherwise if found is None else found.default
 
 
@@ -481,7 +481,7 @@ def public(
             keywords = {name: value for name, value in keywords.items() if name not in front.data}
         return call(*data, keywords)
 
-    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__signature__, function.formula = signature, formula  # type: ignore[attr-defined]
     paragraphs = (
         _DOC_DEFINITION.format(id=entry.id),
         entry.no_ends and f"The default interval has no ends: {entry.no_ends}",
@@ -495,8 +495,7 @@ def public(
 def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspect.Signature:
     """The two data arguments, the metric's own options, those of its parts, then the options that all metrics share."""
     keyword, plain = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    core = inspect.signature(formula)
-    own = [v for v in core.parameters.values() if v.kind is keyword]
+    own = list(own_options(formula).values())
     extra = entry.extra_options if isinstance(entry.extra_options, Options) else dict.fromkeys(entry.extra_options)
     taken = {v.name for v in own}
     own += [inspect.Parameter(n, keyword, default=d) for n, d in extra.items() if n not in taken]
@@ -504,7 +503,7 @@ def _signature(formula: Callable[..., Any], entry: Entry, front: Front) -> inspe
     common = [inspect.Parameter(n, keyword, default=d) for n, d in front.common.items() if n not in taken]
     first, second = front.data
     data = [inspect.Parameter(first, plain), inspect.Parameter(second, plain, default=None)]
-    return inspect.Signature([*data, *own, *common], return_annotation=core.return_annotation)
+    return inspect.Signature([*data, *own, *common], return_annotation=inspect.signature(formula).return_annotation)
 
 
 #: Where the formula is written as loops and sums, without the fast algorithm.

@@ -17,6 +17,7 @@ from calibrary.base.errors import RefusedCallError, RefusedError, deprecated, re
 from calibrary.base.markup import Markup, element, html_table, markup
 from calibrary.base.moved import RenamedFields
 from calibrary.base.numbers import as_plain
+from calibrary.base.signatures import own_options
 from calibrary.data import Data, as_data
 from calibrary.data.asked import check_asked
 from calibrary.data.checks import Array
@@ -547,12 +548,6 @@ def _one_field(value: Any, field: str) -> Any:
     return np.array([getattr(each, field) for each in value]) if isinstance(value, tuple) else value
 
 
-def own_options(formula: Callable[..., Any]) -> tuple[str, ...]:
-    """The keyword arguments in a formula's signature."""
-    kinds = (inspect.Parameter.KEYWORD_ONLY,)
-    return tuple(n for n, v in inspect.signature(formula).parameters.items() if v.kind in kinds)
-
-
 def listed(names: tuple[str, ...]) -> str:
     """Names in quotes, for a sentence."""
     return ", ".join(repr(n) for n in names)
@@ -654,7 +649,7 @@ def declared_by(entry: Entry, presets: Mapping[str, Alias | None] | None = None)
     doc = inspect.getdoc(code.formula) or ""
     formula = re.search(r"\.\. math::\s*(.+?)(?:\n\n|\n[A-Z]|\Z)", doc, flags=re.DOTALL)
     extra = code.extra_options if isinstance(code.extra_options, Options) else dict.fromkeys(code.extra_options)
-    own = {name: inspect.signature(code.formula).parameters[name].default for name in own_options(code.formula)}
+    own = {name: option.default for name, option in own_options(code.formula).items()}
     options = {**own, **{name: value for name, value in extra.items() if name not in own}}
     special = (
         id

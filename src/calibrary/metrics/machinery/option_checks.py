@@ -17,6 +17,7 @@ import numpy as np
 
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.base.moved import old_names
+from calibrary.base.signatures import own_options
 from calibrary.base.text import in_sentence
 from calibrary.grouping import ROOFS
 from calibrary.grouping.named import BINNINGS, refuse_idle_bins
@@ -199,7 +200,7 @@ _DECLARED: dict[Callable[..., Any], Mapping[str, MetricOption]] = {}
 
 def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
     """Raise an error for an option that has no effect."""
-    own = inspect.signature(formula).parameters.get("binning")
+    own = own_options(formula).get("binning")
     usual = own.default if own is not None else extra["binning"]
     binning = given.get("binning", usual)
     if binning != "points" or given.get("edges") is not None or given.get("strategy") is not None:
@@ -211,10 +212,9 @@ def _refuse_idle(given: Mapping[str, Any], formula: Any, extra: Any) -> None:
 def declared(id: str, formula: Callable[..., Any], extra: Any) -> Mapping[str, MetricOption]:
     """The options of a metric, from its signature and the tables of this file."""
     found = {}
-    for name, value in inspect.signature(formula).parameters.items():
-        if value.kind is inspect.Parameter.KEYWORD_ONLY:
-            kinds = _kinds(str(value.annotation))
-            found[name] = _option(id, name, kinds | ({"None"} if value.default is None else set()))
+    for name, value in own_options(formula).items():
+        kinds = _kinds(str(value.annotation))
+        found[name] = _option(id, name, kinds | ({"None"} if value.default is None else set()))
     for name in extra:
         if name not in found:
             kinds = KINDS.get(name) or _kinds_of_default(extra[name] if isinstance(extra, Options) else None)

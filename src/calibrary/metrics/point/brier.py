@@ -14,7 +14,7 @@ from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number
 from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import class_residual_blocks, plain_arrays, plain_vectors
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, mean_square, reduced, skill_of
+from calibrary.metrics.point.row_scores import Score, SkillOptions, class_mean, mean_square, row_score
 
 #: Number of rows per block, the same as in the formula, so that the sums are added in the same order.
 _BLOCK = CHUNK // 2
@@ -57,15 +57,13 @@ def _mean_square_of_classes(y: Any, p: Any) -> float | None:
     return float(total) / float(p.size)
 
 
-@metric("bs", direct=_direct_brier, **ROW_SCORE)
+def _mean_brier(view: Predictions, scale: str = "1/K", soft_target: Any = None) -> float | None:
+    return mean_square(view) * _factor(view, scale) if soft_target is None else None
+
+
+@row_score("bs", direct=_direct_brier, mean=_mean_brier)
 def brier_score(
-    view: Predictions,
-    *,
-    scale: str = "1/K",
-    soft_target: Any = None,
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    view: Predictions, *, scale: str = "1/K", soft_target: Any = None, **rows_as: Unpack[SkillOptions]
 ) -> Score:
     r"""Mean squared distance between predicted probabilities and outcomes.
 
@@ -90,11 +88,7 @@ def brier_score(
     >>> round(cal.brier_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.0467
     """
-    if skill:
-        return skill_of(brier_score, view, reduction, scale=scale, soft_target=soft_target)
-    if soft_target is None and reduction == "mean":
-        return mean_square(view) * _factor(view, scale)
-    return reduced(view, brier_rows(view, scale, soft_target), reduction)
+    return brier_rows(view, scale, soft_target)
 
 
 @metric("rbs", lenses=ALL_LENSES, default_lens="full", stacks="weights")

@@ -10,13 +10,13 @@ import numpy as np
 import scipy
 
 from calibrary.base.errors import RefusedError, one_of
+from calibrary.base.signatures import options_of
 from calibrary.data.asked import is_number
 from calibrary.data.checks import ROW_SUM_TOLERANCE, Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import plain_arrays, plain_classes
 from calibrary.metrics.point.brier import brier_rows
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, reduced, row_blocks, skill_of, soft
+from calibrary.metrics.point.row_scores import RowOptions, Score, SkillOptions, limited, row_blocks, row_score, soft
 
 
 def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
@@ -41,7 +41,7 @@ def _direct_likelihood(y: Any, c: Any, **others: Any) -> float | None:
     return float(np.add.reduce(np.negative(likelihood, out=likelihood), 0, np.float64) / len(c)) + 0.0
 
 
-@metric("nll", direct=_direct_likelihood, **ROW_SCORE)
+@row_score("nll", direct=_direct_likelihood)
 def negative_log_likelihood(
     view: Predictions,
     *,
@@ -49,9 +49,7 @@ def negative_log_likelihood(
     base: float = math.e,
     eps: float = 0.0,
     soft_target: Any = None,
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    **rows_as: Unpack[SkillOptions],
 ) -> Score:
     r"""Mean surprise at the outcomes: minus the logarithm of the probability of the true class.
 
@@ -85,9 +83,6 @@ def negative_log_likelihood(
     """
     if not base > 0 or base == 1:
         raise RefusedError(f"base={base!r} must be a positive number other than 1, such as 2 for bits")
-    if skill:
-        options = {"scale": scale, "base": base, "eps": eps, "soft_target": soft_target}
-        return skill_of(negative_log_likelihood, view, reduction, **options)
     if soft_target is not None:
         rows = _cross_entropy(view, soft(view, soft_target), eps)
     elif view.fractional:
@@ -98,10 +93,10 @@ def negative_log_likelihood(
         rows = rows / math.log(base)
     if scale != "sum":
         rows = rows * _class_scale(view, scale)
-    return reduced(view, rows, reduction)
+    return rows
 
 
-@metric("fl", **ROW_SCORE)
+@row_score("fl")
 def focal_loss(
     view: Predictions,
     *,
@@ -109,8 +104,7 @@ def focal_loss(
     alpha: Any = None,
     scale: str = "sum",
     eps: float = 0.0,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    **rows_as: Unpack[RowOptions],
 ) -> Score:
     r"""Log loss in which rows that are already predicted well count less.
 
@@ -137,19 +131,17 @@ def focal_loss(
     >>> round(cal.focal_loss([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.014
     """
-    rows = _focal_rows(view, gamma, alpha, eps) * _class_scale(view, scale)
-    return reduced(view, rows, reduction)
+    return _focal_rows(view, gamma, alpha, eps) * _class_scale(view, scale)
 
 
-@metric("dual_fl", renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})}, **ROW_SCORE)
+@row_score("dual_fl", renamed={"variant": ("definition", {"inventor": "authors", "top2": "review"})})
 def dual_focal_loss(
     view: Predictions,
     *,
     gamma: float = 2.0,
     definition: str = "authors",
     eps: float = 0.0,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    **rows_as: Unpack[RowOptions],
 ) -> Score:
     r"""Focal loss of the difference between the probability of the true class and the next lower probability.
 
@@ -183,21 +175,12 @@ def dual_focal_loss(
     else:
         two = np.partition(view.p, view.k - 2, axis=1)
         factor = (1.0 - two[:, -1] + two[:, -2]) ** gamma
-    return reduced(view, _times(factor, surprise(limited(view.p_true, eps))), reduction)
+    return _times(factor, surprise(limited(view.p_true, eps)))
 
 
-@metric("fcl", **ROW_SCORE)
-def focal_calibration_loss(
-    view: Predictions,
-    *,
-    gamma: Any = 2.0,
-    lam: float = 1.0,
-    alpha: Any = None,
-    eps: float = 0.0,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
-) -> Score:
+@row_score("fcl")
+@options_of(focal_loss, "scale", "reduction")
+def focal_calibration_loss(view: Predictions, *, lam: float = 1.0, soft_target: Any = None, **focal: Any) -> Score:
     r"""Focal loss plus a multiple of the Brier score, which removes part of the bias of the focal loss.
 
     .. math:: FL + \lambda \frac{1}{N} \sum_i \sum_k (c_{ik} - y_{ik})^2
@@ -219,15 +202,12 @@ def focal_calibration_loss(
     0.1074
     """
     lam = _not_negative("lam", lam)
-    focal = _focal_rows if soft_target is None else functools.partial(_focal_shares, soft(view, soft_target))
-    rows = focal(view, gamma, alpha, eps) + lam * brier_rows(view, "sum", soft_target)
-    return reduced(view, rows, reduction)
+    rows = _focal_rows if soft_target is None else functools.partial(_focal_shares, soft(view, soft_target))
+    return rows(view, **focal) + lam * brier_rows(view, "sum", soft_target)
 
 
-@metric("ecd", **ROW_SCORE)
-def entropic_calibration_difference(
-    view: Predictions, *, eps: float = 0.0, reduction: str = "mean", **common: Unpack[Common]
-) -> Score:
+@row_score("ecd")
+def entropic_calibration_difference(view: Predictions, *, eps: float = 0.0, **rows_as: Unpack[RowOptions]) -> Score:
     r"""Surprise minus expected surprise: positive if the model is wrong more often than its probabilities imply.
 
     .. math:: \frac{1}{N} \sum_i \Big(-\log c_{i, y_i} + \sum_k c_{ik} \log c_{ik}\Big)
@@ -251,15 +231,12 @@ def entropic_calibration_difference(
     if view.binary:
         wrong = limited(np.abs(view.residual), eps)  # 1 - c_y without cancellation
         # two logarithms, because wrong / true overflows for the smallest true
-        rows: Array = (scipy.special.xlogy(wrong, wrong) - scipy.special.xlogy(wrong, true)).astype(
-            np.float64, copy=False
-        )
-        return reduced(view, rows, reduction)
+        return scipy.special.xlogy(wrong, wrong) - scipy.special.xlogy(wrong, true)
     rows = surprise(true)
     for block in row_blocks(view):
         c = limited(view.p[block], eps)
         rows[block] += scipy.special.xlogy(c, c).sum(axis=1)
-    return reduced(view, rows, reduction)
+    return rows
 
 
 # -- shared functions ---------------------------------------------------------------------------------

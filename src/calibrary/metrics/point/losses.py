@@ -13,13 +13,11 @@ from calibrary.data.checks import Array, as_array, as_floats
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, class_mean, errors, mean_of_rows, reduced, soft
+from calibrary.metrics.point.row_scores import RowOptions, Score, class_mean, errors, mean_of_rows, row_score, soft
 
 
-@metric("mae", **ROW_SCORE)
-def mean_absolute_error(
-    view: Predictions, *, soft_target: Any = None, reduction: str = "mean", **common: Unpack[Common]
-) -> Score:
+@row_score("mae")
+def mean_absolute_error(view: Predictions, *, soft_target: Any = None, **rows_as: Unpack[RowOptions]) -> Score:
     r"""Mean absolute difference between predicted probabilities and outcomes.
 
     .. math:: \frac{1}{N K} \sum_i \sum_k |y_{ik} - c_{ik}| = \frac{2}{K} \cdot \frac{1}{N} \sum_i (1 - c_{i, y_i})
@@ -37,7 +35,7 @@ def mean_absolute_error(
     >>> round(cal.mean_absolute_error([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2
     """
-    return reduced(view, class_mean(view, np.abs, soft_target), reduction)
+    return class_mean(view, np.abs, soft_target)
 
 
 def _kind_by_norm(options: Mapping[str, Any]) -> str | None:
@@ -81,14 +79,9 @@ def pointwise_lp_error(
     return float(largest * view.mean(rows) ** (1.0 / power))
 
 
-@metric("l1eps", range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))), **ROW_SCORE)
+@row_score("l1eps", range_with=lambda options, k: (0.0, math.sqrt(1.0 + float(options.get("eps", 1e-4)))))
 def l1eps_error(
-    view: Predictions,
-    *,
-    eps: float = 1e-4,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, eps: float = 1e-4, soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""Mean absolute difference, smoothed at zero.
 
@@ -111,17 +104,12 @@ def l1eps_error(
     """
     if not 0 <= eps < math.inf:
         raise RefusedError(f"eps={eps!r} must be a finite number that is not negative")
-    return reduced(view, class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target), reduction)
+    return class_mean(view, lambda e: np.sqrt(e * e + eps), soft_target)
 
 
-@metric("hinge", **ROW_SCORE)
+@row_score("hinge")
 def hinge_loss(
-    view: Predictions,
-    *,
-    variant: str = "unit",
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, variant: str = "unit", soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""How far predictions fall short of certainty, measured as a margin.
 
@@ -148,10 +136,8 @@ def hinge_loss(
     one_of("variant", variant, ("unit", "standard", "raw"))
     if variant == "raw":
         labels = view.y if view.fractional else None
-        rows = _raw_hinge(view, labels if soft_target is None else soft(view, soft_target))
-    else:
-        rows = class_mean(view, np.abs, soft_target) * (1.0 if variant == "unit" else 2.0)
-    return reduced(view, rows, reduction)
+        return _raw_hinge(view, labels if soft_target is None else soft(view, soft_target))
+    return class_mean(view, np.abs, soft_target) * (1.0 if variant == "unit" else 2.0)
 
 
 def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, reduction: str = "mean") -> Score:
@@ -180,15 +166,8 @@ def hinge_loss_scores(y_true: Any, score: Any, *, sample_weight: Any = None, red
     return mean_of_rows(np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * s), sample_weight, reduction)
 
 
-@metric("huber", **ROW_SCORE)
-def huber_loss(
-    view: Predictions,
-    *,
-    eps: float = 0.1,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
-) -> Score:
+@row_score("huber")
+def huber_loss(view: Predictions, *, eps: float = 0.1, soft_target: Any = None, **rows_as: Unpack[RowOptions]) -> Score:
     r"""Mean loss that is quadratic in small differences between prediction and outcome, and linear in large ones.
 
     .. math:: \rho(e) = \begin{cases} e^2 / 4\epsilon & |e| < 2 \epsilon \\ |e| - \epsilon & \text{else} \end{cases}
@@ -211,18 +190,12 @@ def huber_loss(
     0.1083
     """
     _check_silf(eps, 1.0)
-    return reduced(view, class_mean(view, lambda e: _silf(e, eps, 1.0), soft_target), reduction)
+    return class_mean(view, lambda e: _silf(e, eps, 1.0), soft_target)
 
 
-@metric("silf", **ROW_SCORE)
+@row_score("silf")
 def soft_insensitive_loss(
-    view: Predictions,
-    *,
-    eps: float = 0.2,
-    beta: float = 0.8,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, eps: float = 0.2, beta: float = 0.8, soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""Mean loss that is zero for small differences between prediction and outcome, then quadratic, then linear.
 
@@ -248,18 +221,12 @@ def soft_insensitive_loss(
     0.0504
     """
     _check_silf(eps, beta)
-    return reduced(view, class_mean(view, lambda e: _silf(e, eps, beta), soft_target), reduction)
+    return class_mean(view, lambda e: _silf(e, eps, beta), soft_target)
 
 
-@metric("asymmetric_ls", **ROW_SCORE)
+@row_score("asymmetric_ls")
 def asymmetric_squared_error(
-    view: Predictions,
-    *,
-    under: float = 2.0,
-    over: float = 1.0,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, under: float = 2.0, over: float = 1.0, soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""Mean squared difference with different costs for predictions that are too low and too high.
 
@@ -284,7 +251,7 @@ def asymmetric_squared_error(
     for name, price in (("under", under), ("over", over)):
         if not 0 <= price < math.inf:
             raise RefusedError(f"{name}={price!r} must be a finite number that is not negative")
-    return reduced(view, class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target), reduction)
+    return class_mean(view, lambda e: np.where(e > 0, under, over) * e * e, soft_target)
 
 
 @metric("general_ls", lenses=("binary",), default_lens="binary")

@@ -14,7 +14,17 @@ from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, everywhere, inner
 from calibrary.metrics.machinery.declare import Common, TestResult, calibration_test, metric
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, limited, mean_of_rows, reduced, row_blocks, soft
+from calibrary.metrics.point.row_scores import (
+    ROW_SCORE,
+    RowOptions,
+    Score,
+    limited,
+    mean_of_rows,
+    reduced,
+    row_blocks,
+    row_score,
+    soft,
+)
 
 
 @metric("dss", **ROW_SCORE)
@@ -57,14 +67,9 @@ def dawid_sebastiani_score(
     return reduced(view, rows, reduction)
 
 
-@metric("nses", **ROW_SCORE)
+@row_score("nses")
 def normalized_squared_error_score(
-    view: Predictions,
-    *,
-    eps: float = 0.0,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, eps: float = 0.0, soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""Squared error relative to the predicted variance: 1 if the two agree.
 
@@ -87,7 +92,7 @@ def normalized_squared_error_score(
     >>> round(cal.normalized_squared_error_score([0, 1, 1], [0.2, 0.7, 0.9]), 4)
     0.2632
     """
-    return reduced(view, _squares(view, eps, soft_target) / (view.k - 1), reduction)
+    return _squares(view, eps, soft_target) / (view.k - 1)
 
 
 def dawid_sebastiani_score_moments(

@@ -9,9 +9,16 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.machinery.forms import class_residual_blocks, plain_vectors
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, errors, mean_of_rows, reduced, row_products, skill_of
+from calibrary.metrics.point.row_scores import (
+    RowOptions,
+    Score,
+    SkillOptions,
+    errors,
+    mean_of_rows,
+    row_products,
+    row_score,
+)
 
 #: Counts are summed until every distribution has less probability left than this, and never beyond this many counts.
 _TAIL, _MOST = 1e-10, 10_000_000
@@ -30,15 +37,9 @@ def _direct_ranked(y: Any, p: Any, normalize: bool = True, **others: Any) -> flo
     return total / len(p) / (p.shape[1] - 1 if normalize else 1)
 
 
-@metric("rps", direct=_direct_ranked, **ROW_SCORE)
+@row_score("rps", direct=_direct_ranked)
 def ranked_probability_score(
-    view: Predictions,
-    *,
-    normalize: bool = True,
-    soft_target: Any = None,
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    view: Predictions, *, normalize: bool = True, soft_target: Any = None, **rows_as: Unpack[SkillOptions]
 ) -> Score:
     r"""Squared distance between predicted and observed cumulative probabilities of ordered classes.
 
@@ -64,20 +65,13 @@ def ranked_probability_score(
     >>> round(cal.ranked_probability_score([0, 2], [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), 4)
     0.0675
     """
-    if skill:
-        return skill_of(ranked_probability_score, view, reduction, normalize=normalize, soft_target=soft_target)
     rows = _cumulative_rows(view, np.square, soft_target)
-    return reduced(view, rows if normalize else rows * (view.k - 1), reduction)
+    return rows if normalize else rows * (view.k - 1)
 
 
-@metric("sarps", renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})}, **ROW_SCORE)
+@row_score("sarps", renamed={"form": ("definition", {"corrected": "authors", "literal": "review"})})
 def squared_absolute_ranked_probability_score(
-    view: Predictions,
-    *,
-    definition: str = "authors",
-    soft_target: Any = None,
-    reduction: str = "mean",
-    **common: Unpack[Common],
+    view: Predictions, *, definition: str = "authors", soft_target: Any = None, **rows_as: Unpack[RowOptions]
 ) -> Score:
     r"""Squared expected distance, in classes, between a draw from the prediction and the true class.
 
@@ -102,7 +96,7 @@ def squared_absolute_ranked_probability_score(
     """
     one_of("definition", definition, ("authors", "review"))
     rows = _cumulative_rows(view, np.abs, soft_target) ** 2
-    return reduced(view, rows if definition == "authors" else rows * (view.k - 1), reduction)
+    return rows if definition == "authors" else rows * (view.k - 1)
 
 
 def _cumulative_rows(view: Predictions, loss: Any, soft_target: Any) -> Array:

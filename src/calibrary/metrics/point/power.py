@@ -10,25 +10,14 @@ import numpy as np
 from calibrary.base.errors import RefusedError, one_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
-from calibrary.metrics.machinery.declare import Common, metric
 from calibrary.metrics.point.brier import brier_rows
 from calibrary.metrics.point.logarithmic import surprise
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks, skill_of
+from calibrary.metrics.point.row_scores import Score, SkillOptions, row_blocks, row_score
 
 
-@metric(
-    "pss",
-    range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf),
-    **ROW_SCORE,
-)
+@row_score("pss", range_with=lambda options, k: (0.0, 1.0 if options.get("form", "score") == "score" else math.inf))
 def pseudo_spherical_score(
-    view: Predictions,
-    *,
-    alpha: float = 2.0,
-    form: str = "score",
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    view: Predictions, *, alpha: float = 2.0, form: str = "score", **rows_as: Unpack[SkillOptions]
 ) -> Score:
     r"""Probability of the outcome, relative to the length of the probability vector.
 
@@ -54,26 +43,17 @@ def pseudo_spherical_score(
     0.9611
     """
     one_of("form", form, ("score", "loss"))
-    if skill:
-        return skill_of(pseudo_spherical_score, view, reduction, alpha=alpha, form=form)
     if form == "loss" and alpha == 1:
-        return reduced(view, surprise(view.p_true), reduction)
+        return surprise(view.p_true)
     _check_alpha(alpha)
     with np.errstate(divide="ignore"):
         exponent = (alpha - 1.0) * (np.log(view.p_true) - log_norm(view, alpha))
-    rows = np.exp(exponent) if form == "score" else -np.expm1(exponent) / (alpha - 1.0)
-    return reduced(view, rows, reduction)
+    return np.exp(exponent) if form == "score" else -np.expm1(exponent) / (alpha - 1.0)
 
 
-@metric("ps", range_with=lambda options, k: (-1.0, max(1.0, float(options.get("alpha", 2.0)) - 1.0)), **ROW_SCORE)
+@row_score("ps", range_with=lambda options, k: (-1.0, max(1.0, float(options.get("alpha", 2.0)) - 1.0)))
 def power_score(
-    view: Predictions,
-    *,
-    alpha: float = 2.0,
-    form: str = "score",
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    view: Predictions, *, alpha: float = 2.0, form: str = "score", **rows_as: Unpack[SkillOptions]
 ) -> Score:
     r"""Proper score computed from the alpha-th powers of the probabilities.
 
@@ -97,25 +77,14 @@ def power_score(
     -0.86
     """
     one_of("form", form, ("score", "unit", "literal"))
-    if skill:
-        return skill_of(power_score, view, reduction, alpha=alpha, form=form)
     _check_alpha(alpha)
     reward = view.p_true if form == "literal" or alpha == 2 else view.p_true ** (alpha - 1.0)
     rows = (alpha - 1.0) * sum_of_powers(view, alpha) - alpha * reward
-    if form == "unit":
-        rows = np.maximum(rows + 1.0, 0.0) / alpha
-    return reduced(view, rows, reduction)
+    return np.maximum(rows + 1.0, 0.0) / alpha if form == "unit" else rows
 
 
-@metric("pls", **ROW_SCORE)
-def proper_linear_score(
-    view: Predictions,
-    *,
-    form: str = "score",
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
-) -> Score:
+@row_score("pls")
+def proper_linear_score(view: Predictions, *, form: str = "score", **rows_as: Unpack[SkillOptions]) -> Score:
     r"""The linear score made proper by a quadratic term: the Brier score minus one.
 
     .. math:: \frac{1}{N} \sum_i \Big(\sum_k c_{ik}^2 - 2 c_{i, y_i}\Big)
@@ -136,10 +105,7 @@ def proper_linear_score(
     -0.9067
     """
     one_of("form", form, ("score", "unit"))
-    if skill:
-        return skill_of(proper_linear_score, view, reduction, form=form)
-    rows = brier_rows(view, "half") if form == "unit" else brier_rows(view, "sum") - 1.0
-    return reduced(view, rows, reduction)
+    return brier_rows(view, "half") if form == "unit" else brier_rows(view, "sum") - 1.0
 
 
 # -- shared functions ---------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,10 @@ from calibrary.data.checks import ONE_THREAD, Array, are_probabilities, slices
 from calibrary.data.lens import ALL_LENSES
 from calibrary.data.predictions import Predictions, predictions
 from calibrary.data.views import Views
+from calibrary.metrics.machinery.declare import Common, Metric, metric
 
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 #: The result of a row score: a float, or with ``reduction="none"`` an array of one number per row.
 Score: TypeAlias = float | Any
 
@@ -49,6 +54,46 @@ def combine_rows(values: list[Any], views: Views, average: Any, options: dict[st
 
 #: What all plain means of row scores declare.
 ROW_SCORE: dict[str, Any] = {"combine": combine_rows, "lenses": ALL_LENSES, "default_lens": "full"}
+
+
+class RowOptions(Common, total=False):
+    """Keywords that every mean of row scores accepts; :func:`row_score` handles them."""
+
+    reduction: str
+
+
+class SkillOptions(RowOptions, total=False):
+    """Keywords of a mean of row scores that may also be given as a skill."""
+
+    skill: bool
+
+
+def row_score(
+    id: str, *, mean: Callable[..., float | None] | None = None, **declared: Any
+) -> Callable[[Callable[Concatenate[Any, P], R]], Metric[P, R]]:
+    """Turn a function that gives one number per row into a metric: their mean, with ``reduction="none"`` the rows.
+
+    If its keywords are :class:`SkillOptions`, the metric also has ``skill=True``. ``mean(view, **options)`` is a faster
+    way to the mean, or None where there is no such way.
+    """
+
+    def decorate(rows: Callable[Concatenate[Any, P], R]) -> Metric[P, R]:
+        def formula(view: Predictions, *, reduction: str = "mean", skill: bool = False, **options: Any) -> Score:
+            if skill:
+                return skill_of(formula, view, reduction, **options)
+            if mean is not None and reduction == "mean" and (value := mean(view, **options)) is not None:
+                return value
+            return reduced(view, rows(view, **options), reduction)  # type: ignore[call-arg, arg-type]
+
+        core = inspect.signature(rows)
+        *own, keywords = core.parameters.values()
+        added = ["reduction", *(["skill"] if "SkillOptions" in str(keywords.annotation) else [])]
+        shared = inspect.signature(formula).parameters
+        functools.update_wrapper(formula, rows)
+        formula.__signature__ = core.replace(parameters=[*own, *map(shared.get, added), keywords])  # type: ignore[attr-defined, list-item]
+        return metric(id, **{**ROW_SCORE, **declared})(formula)  # type: ignore[return-value]
+
+    return decorate
 
 
 #: Number of rows that BLAS multiplies with a vector at a time: four, or eight where registers are long.
@@ -162,7 +207,7 @@ def _is_the_problem_itself(view: Predictions) -> bool:
     return same_event and np.array_equal(view.y, whole.y)
 
 
-def skill_of(score: Any, view: Predictions, reduction: str, **options: Any) -> float:
+def skill_of(formula: Callable[..., Any], view: Predictions, reduction: str, **options: Any) -> float:
     """(S(base rate) - S) / (S(base rate) - S(certain and right)): 1 is perfect, 0 no better than the base rate.
 
     For scores whose best value is 0 this is 1 - S/S(base rate): the index of prediction accuracy (Brier), or one minus
@@ -176,7 +221,6 @@ def skill_of(score: Any, view: Predictions, reduction: str, **options: Any) -> f
         raise RefusedError(
             "skill=True computes the base rate from the labels: pass the shares as y_true, not as soft_target"
         )
-    formula = score.entry.formula
     given, base, best = (float(formula(v, **options)) for v in (view, _at_base_rate(view), _certain(view)))
     if base == best:
         return undefined(

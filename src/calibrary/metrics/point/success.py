@@ -8,15 +8,16 @@ from typing import Any, Unpack
 import numpy as np
 
 from calibrary.base.errors import RefusedCallError, RefusedError, undefined
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, as_floats
 from calibrary.data.predictions import Predictions
 from calibrary.data.stacked import as_number, everywhere, where
 from calibrary.metrics.machinery.declare import Common, metric
-from calibrary.metrics.point.row_scores import ROW_SCORE, Score, reduced, row_blocks, skill_of
+from calibrary.metrics.point.row_scores import Score, SkillOptions, row_blocks, row_score
 
 # Pairs (confidence, correct) would count a wrong argmax with confidence below 1/2 as a success, so the lenses that form
 # such pairs are left out.
-_DECISION: dict[str, Any] = {**ROW_SCORE, "lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition")}
+_DECISION: dict[str, Any] = {"lenses": ("full", "binary", "class-wise", "pairwise", "code", "partition")}
 
 
 def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
@@ -27,15 +28,9 @@ def _costs(options: Mapping[str, Any]) -> tuple[float, float]:
     return (0.0, 1.0) if cost is None else (float(np.min(cost)), float(np.max(cost)))
 
 
-@metric("sr", range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]), **_DECISION)
+@row_score("sr", range_with=lambda options, k: tuple(1.0 - x for x in _costs(options)[::-1]), **_DECISION)
 def success_rate(
-    view: Predictions,
-    *,
-    cost: Any = None,
-    cost_proportion: float | None = None,
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
+    view: Predictions, *, cost: Any = None, cost_proportion: float | None = None, **rows_as: Unpack[SkillOptions]
 ) -> Score:
     r"""How often the most probable class is the true one; tied classes share the credit.
 
@@ -61,21 +56,12 @@ def success_rate(
     >>> round(cal.success_rate([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
     0.625
     """
-    if skill:
-        return skill_of(success_rate, view, reduction, cost=cost, cost_proportion=cost_proportion)
-    return reduced(view, _success_rows(view, cost, cost_proportion), reduction)
+    return _success_rows(view, cost, cost_proportion)
 
 
-@metric("misclassification_loss", range_with=lambda options, k: _costs(options), **_DECISION)
-def misclassification_loss(
-    view: Predictions,
-    *,
-    cost: Any = None,
-    cost_proportion: float | None = None,
-    reduction: str = "mean",
-    skill: bool = False,
-    **common: Unpack[Common],
-) -> Score:
+@row_score("misclassification_loss", range_with=lambda options, k: _costs(options), **_DECISION)
+@options_of(success_rate, "reduction", "skill")
+def misclassification_loss(view: Predictions, **cost: Any) -> Score:
     """How often the most probable class is wrong: 1 - :func:`success_rate`; with a cost matrix, the mean cost.
 
     Parameters
@@ -88,9 +74,7 @@ def misclassification_loss(
     >>> round(cal.misclassification_loss([0, 1, 1, 0], [0.2, 0.7, 0.4, 0.5]), 4)
     0.375
     """
-    if skill:
-        return skill_of(misclassification_loss, view, reduction, cost=cost, cost_proportion=cost_proportion)
-    return reduced(view, 1.0 - _success_rows(view, cost, cost_proportion), reduction)
+    return 1.0 - _success_rows(view, **cost)
 
 
 @metric("sf1", stacks="weights")

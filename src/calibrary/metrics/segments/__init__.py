@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrary.base.errors import RefusedError, bounded, undefined, warn
+from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, Indices
 from calibrary.data.predictions import Predictions
 from calibrary.grouping import UserGroups
@@ -79,15 +80,8 @@ def multicalibration_error(
 
 
 @metric("multiaccuracy_error")
-def multiaccuracy_error(
-    view: Predictions,
-    *,
-    by: Any = None,
-    depth: int = 2,
-    n_cuts: int = 3,
-    min_rows: float = 10,
-    **common: Unpack[Averaged],
-) -> float:
+@options_of(multicalibration_error)
+def multiaccuracy_error(view: Predictions, **asked: Any) -> float:
     r"""Largest difference between observed and predicted events in any segment, divided by the number of all rows.
 
     .. math:: \max_s \frac{1}{W} \Big|\sum_{i \in s} w_i (y_i - c_i)\Big|
@@ -104,7 +98,7 @@ def multiaccuracy_error(
     >>> round(cal.multiaccuracy_error(y, c, by={"site": site}, min_rows=1), 4)
     0.075
     """
-    return float(np.abs(_walks(view, by, depth, n_cuts, min_rows).observed()[1]).max()) / view.total
+    return float(np.abs(_walks(view, **asked).observed()[1]).max()) / view.total
 
 
 # -- the tests ----------------------------------------------------------------------------------------
@@ -137,16 +131,9 @@ class SegmentsTestResult(TestResult):
 
 
 @calibration_test("multicalibration_error", trusted=True)
+@options_of(multicalibration_error)
 def multicalibration_error_test(
-    view: Predictions,
-    *,
-    by: Any = None,
-    depth: int = 2,
-    n_cuts: int = 3,
-    min_rows: float = 10,
-    n_resamples: int = 999,
-    rng: Any = None,
-    **common: Unpack[Averaged],
+    view: Predictions, *, n_resamples: int = 999, rng: Any = None, **asked: Any
 ) -> SegmentsTestResult:
     """Test whether any segment is miscalibrated: compare the worst segment with that of redrawn labels.
 
@@ -177,7 +164,7 @@ def multicalibration_error_test(
     >>> result.worst, round(result.statistic, 2), result.pvalue
     ('site = west', 6.62, 0.001)
     """
-    walks = _walks(view, by, depth, n_cuts, min_rows)
+    walks = _walks(view, **asked)
     spans, sums = walks.observed()
     sigma = walks.sigma(spans)
     null = walks.redrawn(n_resamples, rng, lambda spans, sums: walks.sigma(spans))
@@ -188,16 +175,9 @@ def multicalibration_error_test(
 
 
 @calibration_test("multiaccuracy_error", trusted=True)
+@options_of(multicalibration_error)
 def multiaccuracy_error_test(
-    view: Predictions,
-    *,
-    by: Any = None,
-    depth: int = 2,
-    n_cuts: int = 3,
-    min_rows: float = 10,
-    n_resamples: int = 999,
-    rng: Any = None,
-    **common: Unpack[Averaged],
+    view: Predictions, *, n_resamples: int = 999, rng: Any = None, **asked: Any
 ) -> SegmentsTestResult:
     """Test whether events are as frequent as predicted in every segment, by comparison with redrawn labels.
 
@@ -220,7 +200,7 @@ def multiaccuracy_error_test(
     >>> result.worst, round(result.statistic, 3), result.pvalue
     ('site = west', 0.065, 0.001)
     """
-    walks = _walks(view, by, depth, n_cuts, min_rows)
+    walks = _walks(view, **asked)
     spans, sums = walks.observed()
     size = np.abs(sums) / view.total
     null = walks.redrawn(n_resamples, rng, lambda spans, sums: np.abs(sums) / view.total)

@@ -1,0 +1,46 @@
+"""The options of a formula, and formulas that have the options of another one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def own_options(formula: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """The keyword arguments in the signature of a formula, by name."""
+    return {name: p for name, p in inspect.signature(formula).parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+
+def options_of(model: Callable[..., Any], *without: str, **usual: Any) -> Callable[[F], F]:
+    """Give a formula the options of another formula besides its own, by the same names, with the same types.
+
+    Options in ``without`` are left out, and ``usual`` has other defaults. The formula receives all options by keyword,
+    those that are left out of a call with their defaults; it may name an option of the other formula without a default.
+    """
+    model = getattr(model, "formula", model)
+    *_, keywords = inspect.signature(model).parameters.values()
+
+    def decorate(formula: F) -> F:
+        core = inspect.signature(formula)
+        mine = [option for option in own_options(formula).values() if option.default is not option.empty]
+        left_out = {*without, *(option.name for option in mine)}
+        shared = [
+            option.replace(default=usual.get(name, option.default))
+            for name, option in own_options(model).items()
+            if name not in left_out
+        ]
+        defaults = {option.name: option.default for option in shared}
+
+        @functools.wraps(formula)
+        def filled(*data: Any, **options: Any) -> Any:
+            return formula(*data, **{**defaults, **options})
+
+        view = next(iter(core.parameters.values()))
+        filled.__signature__ = core.replace(parameters=[view, *shared, *mine, keywords])  # type: ignore[attr-defined]
+        return filled  # type: ignore[return-value]
+
+    return decorate
