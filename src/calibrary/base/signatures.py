@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 def own_options(formula: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -15,7 +15,9 @@ def own_options(formula: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in inspect.signature(formula).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
 
-def options_of(model: Callable[..., Any], *without: str, **usual: Any) -> Callable[[F], F]:
+def options_of(
+    model: Callable[..., Any], *without: str, **usual: Any
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a formula the options of another formula besides its own, by the same names, with the same types.
 
     Options in ``without`` are left out, and ``usual`` has other defaults. The formula receives all options by keyword,
@@ -24,7 +26,7 @@ def options_of(model: Callable[..., Any], *without: str, **usual: Any) -> Callab
     model = getattr(model, "formula", model)
     *_, keywords = inspect.signature(model).parameters.values()
 
-    def decorate(formula: F) -> F:
+    def decorate(formula: Callable[..., R]) -> Callable[..., R]:
         core = inspect.signature(formula)
         mine = [option for option in own_options(formula).values() if option.default is not option.empty]
         left_out = {*without, *(option.name for option in mine)}
@@ -36,11 +38,11 @@ def options_of(model: Callable[..., Any], *without: str, **usual: Any) -> Callab
         defaults = {option.name: option.default for option in shared}
 
         @functools.wraps(formula)
-        def filled(*data: Any, **options: Any) -> Any:
+        def filled(*data: Any, **options: Any) -> R:
             return formula(*data, **{**defaults, **options})
 
         view = next(iter(core.parameters.values()))
         filled.__signature__ = core.replace(parameters=[view, *shared, *mine, keywords])  # type: ignore[attr-defined]
-        return filled  # type: ignore[return-value]
+        return filled
 
     return decorate

@@ -95,8 +95,12 @@ class Matches:
     noun, nouns = "detection", "detections"
     class_noun, class_nouns = "category", "categories"
     outcome = "precision"
-    #: The name of the only view of these data: whether a detection is correct.
+    #: The name of the only view of these data: whether a detection is correct. It depends on the box, so that outcomes
+    #: cannot be exchanged, and no class is the one whose probability is stated.
     own_view = "detections"
+    exchangeable, positive = False, None
+    #: Detections are never used as plain rows, and no units were given: those of an image always belong together.
+    plain, in_groups = False, False
 
     score: Array
     correct: Flags
@@ -344,10 +348,6 @@ class Matches:
     # -- methods of all data (see calibrary.data.Data) -------------------------------------------
 
     @property
-    def plain(self) -> bool:
-        return False
-
-    @property
     def weighted(self) -> bool:
         return self.weight is not None
 
@@ -457,11 +457,6 @@ class Matches:
         )
 
     @property
-    def in_groups(self) -> bool:
-        """True, because the detections of an image always belong together."""
-        return False
-
-    @property
     def units(self) -> Indices:
         """The unit of each detection: its image."""
         return self.image
@@ -492,16 +487,6 @@ class Matches:
         """A number of each detection summed for each image."""
         total: Array = np.bincount(self.image, x, self.n_images).astype(np.float64)
         return total
-
-    @property
-    def positive(self) -> None:
-        """The name of the class whose probability is stated: none, because a detection is correct or not."""
-        return None
-
-    @property
-    def exchangeable(self) -> bool:
-        """False: whether a detection is correct depends on its box, so outcomes cannot be exchanged."""
-        return False
 
     def by_class(self) -> ByCategory:
         """The detections of each category that has any."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ __all__ = [
     "softmax",
 ]
 
+
+T = TypeVar("T")
 
 #: What a metric of boxes says of other data, after its name.
 NEEDS_DETECTIONS = "needs matched detections: pass a Matches object"
@@ -707,13 +709,13 @@ class Predictions(RenamedFields):
         """The note that must accompany a metric of these predictions: none."""
         return ""
 
-    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result of ``make``, computed once for these predictions: a fit or a width that several metrics share."""
         if key not in self._memory:
             self._memory[key] = make()
-        return self._memory[key]
+        return self._memory[key]  # type: ignore[no-any-return]
 
-    def remember_place(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def remember_place(self, key: Hashable, make: Callable[[], T]) -> T:
         """As :meth:`remember`, for a result of the confidences and weights that does not depend on the labels."""
         return self.remember(key, make)
 

@@ -131,28 +131,18 @@ class RowSample:
     def data(self) -> Predictions:
         return self.p
 
-    @property
-    def grouped(self) -> bool:
-        return False
-
-    @property
-    def unit(self) -> Indices | None:
-        return None
-
-    @property
-    def of_rows(self) -> bool:
-        return True
-
-    @property
-    def row_by_row(self) -> bool:
-        return True
+    grouped = False
+    of_rows = True
+    row_by_row = True
 
     def own_view(self, importance: bool) -> None:
         return None
 
+    takes_truths = True
+
     @property
-    def takes_truths(self) -> bool:
-        return True
+    def unit(self) -> Indices | None:
+        return None
 
     @once
     def order(self) -> Indices:
@@ -332,13 +322,8 @@ class UnitSample(RowSample):
                 "units has one value only: pass at least two units, because the resampling compares units"
             )
 
-    @property
-    def grouped(self) -> bool:
-        return True
-
-    @property
-    def row_by_row(self) -> bool:
-        return False
+    grouped = True
+    row_by_row = False
 
     @property
     def unit(self) -> Indices:
@@ -359,9 +344,7 @@ class UnitSample(RowSample):
     def n_units(self) -> int:
         return int(self.unit.max()) + 1
 
-    @property
-    def takes_truths(self) -> bool:
-        return False
+    takes_truths = False
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges single rows: with units or blocks use the bootstrap")
@@ -435,21 +418,14 @@ class ImageSample:
     def p(self) -> Predictions:
         return self.found.as_predictions()
 
-    @property
-    def grouped(self) -> bool:
-        return False
+    grouped = False
 
     @property
     def unit(self) -> Indices:
         return self.found.image
 
-    @property
-    def of_rows(self) -> bool:
-        return False
-
-    @property
-    def row_by_row(self) -> bool:
-        return False
+    of_rows = False
+    row_by_row = False
 
     def own_view(self, importance: bool) -> tuple[Predictions, Indices]:
         """Whether each detection is correct, and its score; detections of one image belong together."""
@@ -470,13 +446,8 @@ class ImageSample:
     def takes_truths(self) -> bool:
         return self.found.weight is None
 
-    @property
-    def counted(self) -> bool:
-        return False
-
-    @property
-    def unit_row(self) -> None:
-        return None
+    counted = False
+    unit_row = None
 
     def each_copy(self) -> Predictions:
         raise RefusedError("method='swap' exchanges predictions of the same row, and detections are not paired")
@@ -558,8 +529,7 @@ def single_labels(p: Predictions) -> RowSample:
         rows.w = p.weight[row] * share[row, label]
         return RowSample(rows, "importance")
 
-    found: RowSample = p.remember("single labels", made)
-    return found
+    return p.remember("single labels", made)
 
 
 def _ascending(p: Predictions) -> Indices:

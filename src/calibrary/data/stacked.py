@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from calibrary.base.once import once
 from calibrary.data.checks import ONE_THREAD, Array, Indices
 from calibrary.data.matches import Matches
 from calibrary.data.predictions import Predictions, Sorted
+
+T = TypeVar("T")
 
 
 class Stacked(Predictions):
@@ -60,7 +62,7 @@ class Stacked(Predictions):
         counts = (self.w == np.rint(self.w)).all(axis=-1)
         return np.where(counts, 1.0, (self.w > 0.0).sum(axis=-1) / self.total)
 
-    def remember_place(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def remember_place(self, key: Hashable, make: Callable[[], T]) -> T:
         """Replicates with other labels of the same rows share what depends on confidences and weights alone."""
         same = self.n == self._like.n and np.ndim(self.total) == 0
         return self._like.remember(key, make) if same else self.remember(key, make)

@@ -113,10 +113,7 @@ def beta_of(view: Predictions, parameters: str = "abm") -> tuple[float, float, f
         theta = fit_nonnegative(columns, points.wy, points.w, n_slopes)
         return _beta_parameters(theta, n_slopes, parameters), theta @ columns
 
-    found: tuple[float, float, float] = view.remember(
-        ("beta map", parameters), lambda: logits(view, clip=True).fitted(fit)
-    )
-    return found
+    return view.remember(("beta map", parameters), lambda: logits(view, clip=True).fitted(fit))
 
 
 def _beta_parameters(theta: Array, n_slopes: int, parameters: str) -> tuple[float, float, float]:
@@ -359,5 +356,4 @@ def logits(view: Predictions, *, clip: bool) -> Logits:
         inside = slice(int(c[0] <= 0.0), len(c) - int(c[-1] >= 1.0))
         return Logits(np.log(c[inside]) - np.log1p(-c[inside]), t.w[inside], t.wy[inside])
 
-    found: Logits = view.remember(("logits", clip), make)
-    return found
+    return view.remember(("logits", clip), make)

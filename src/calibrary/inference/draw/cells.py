@@ -158,6 +158,8 @@ def _table(c: Array, zeros: Array, ones: Array, every: bool = False) -> Predicti
 class CellSample(RowSample):
     """The cells of one view of a large sample; a draw is a count of events for each cell."""
 
+    row_by_row = False
+    takes_truths = False
     cells: tuple[Array, Array, Array] = field(default_factory=tuple)  # type: ignore[assignment]
 
     @classmethod
@@ -168,14 +170,6 @@ class CellSample(RowSample):
     @property
     def counted(self) -> bool:
         return True
-
-    @property
-    def row_by_row(self) -> bool:
-        return False
-
-    @property
-    def takes_truths(self) -> bool:
-        return False
 
     def null(self, truth: Array | None = None, links: Collection[str] = ()) -> Scheme:
         """The number of events in each cell, drawn from the cell's mean confidence."""

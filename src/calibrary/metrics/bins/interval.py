@@ -372,8 +372,7 @@ def cumulative_residual(view: Predictions) -> Array:
         residual = s.y - s.c
         return prefix_sums(residual if s.w is None else s.w * residual)
 
-    below: Array = view.remember("cumulative residual", summed)
-    return below
+    return view.remember("cumulative residual", summed)
 
 
 def _random_interval_error(

@@ -153,5 +153,4 @@ class _Highest:
 
 
 def _highest(view: Predictions) -> _Highest:
-    prepared: _Highest = view.remember("highest", lambda: _Highest(view))
-    return prepared
+    return view.remember("highest", lambda: _Highest(view))

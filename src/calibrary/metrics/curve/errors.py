@@ -176,8 +176,7 @@ def _sample_gap(view: Predictions, map: Any, options: Any) -> Array:
 
     if not isinstance(map, str):
         return fitted()
-    gap: Array = view.remember(("map gap", map, repr(sorted(options.items()))), fitted)
-    return gap
+    return view.remember(("map gap", map, repr(sorted(options.items()))), fitted)
 
 
 def _panels(low: float, high: float) -> tuple[Array, Array]:

@@ -13,32 +13,15 @@ from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array, as_floats, need_rows
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape, pair_values
-from calibrary.metrics.kernel.pairs import (
-    PAIR_METRIC,
-    PairOptions,
-    PairTestResult,
-    Together,
-    apart,
-    bootstrap_pvalue,
-    joint_test,
-    mean_matrix,
-    mean_over_all,
-    mean_over_distinct,
-    need_pairs,
-    on_a_line,
-    options_of_pairs,
-    pair_kernel,
-    pair_matrix,
-    same_width,
-    u_test,
-)
+from calibrary.metrics.kernel import pairs
+from calibrary.metrics.kernel.pairs import PairOptions, PairTestResult
 from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.metrics.machinery.entry import UNCERTAIN_ROWS
 from calibrary.metrics.machinery.forms import InBlocks, ReplicateForm, each_row
 from calibrary.numerics.draw import seed_of, shuffled
 from calibrary.numerics.sums.pair_matrix import PairMatrix
 
-_SHARED = {**PAIR_METRIC, "fixed": same_width("laplace")}
+_SHARED = {**pairs.PAIR_METRIC, "fixed": pairs.same_width("laplace")}
 
 
 def _unbounded(options: Mapping[str, Any]) -> bool:
@@ -59,7 +42,7 @@ def _stored_kernel(distinct: bool) -> ReplicateForm:
             return None  # two classes need one probability only, and a draw costs one pass over the rows anyway
         from scipy.spatial.distance import cdist
 
-        compare = pair_kernel(view, kernel, **options_of_pairs(options))
+        compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
         tv = compare.metric == "tv"
         distance = cdist(view.p, view.p, "cityblock" if tv else "euclidean") * (0.5 if tv else 1.0)
         similar, w, rows = pair_values(compare.name, distance, compare.width), view.weight, np.arange(view.n)
@@ -239,10 +222,10 @@ def squared_kernel_calibration_error(
             "leave them out"
         )
     if estimator == "b":
-        return mean_over_all(*_matrix(view, kernel, matrix, options))
+        return pairs.mean_over_all(*_matrix(view, kernel, matrix, options))
     weight_type = options.get("weight_type", "frequency")
-    need_pairs(view, weight_type, "skce_uq")
-    return mean_over_distinct(*_matrix(view, kernel, matrix, options), weight_type)
+    pairs.need_pairs(view, weight_type, "skce_uq")
+    return pairs.mean_over_distinct(*_matrix(view, kernel, matrix, options), weight_type)
 
 
 def _estimate(view: Predictions, **options: Any) -> float:
@@ -254,7 +237,7 @@ def _estimate(view: Predictions, **options: Any) -> float:
 
 
 # the bound has no power, so redrawn labels replace it
-@calibration_test("skce_b", joint=joint_test, trusted=False, simulated=True)
+@calibration_test("skce_b", joint=pairs.joint_test, trusted=False, simulated=True)
 @options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_b_test(
     view: Predictions, *, method: str = "distribution-free", kernel: PairShape, matrix: Any, **options: Any
@@ -287,11 +270,11 @@ def squared_kernel_calibration_error_b_test(
     one_of("method", method, ("distribution-free",))
     h, rows = _matrix(view, kernel, matrix, options)
     _refuse_bound(rows, matrix)
-    b = mean_over_all(h, rows)
+    b = pairs.mean_over_all(h, rows)
     return PairTestResult(b, math.exp(-0.5 * max(0.0, math.sqrt(rows.n * b / 2.0) - 1.0) ** 2), method)
 
 
-@calibration_test("skce_uq", joint=joint_test, simulated=True)
+@calibration_test("skce_uq", joint=pairs.joint_test, simulated=True)
 @options_of(squared_kernel_calibration_error_b)
 def squared_kernel_calibration_error_uq_test(
     view: Predictions,
@@ -343,16 +326,16 @@ def squared_kernel_calibration_error_uq_test(
 
 def _enough_informative_pairs(view: Predictions, options: Mapping[str, Any]) -> bool:
     """Whether there are enough informative pairs of neighbouring rows."""
-    pairs = informative_pairs(view, int(options.get("block_size", 2)))
-    if pairs < FEW_INFORMATIVE:
+    met = informative_pairs(view, int(options.get("block_size", 2)))
+    if met < FEW_INFORMATIVE:
         warn(
-            f"skce_ul expects {pairs:.2g} informative pairs of rows, so it has no power here, whatever the null "
+            f"skce_ul expects {met:.2g} informative pairs of rows, so it has no power here, whatever the null "
             "distribution: use skce_uq, spiegelhalter or cis"
         )
-    return pairs >= UNCERTAIN_ROWS
+    return met >= UNCERTAIN_ROWS
 
 
-@calibration_test("skce_ul", joint=joint_test, trusted=_enough_informative_pairs)
+@calibration_test("skce_ul", joint=pairs.joint_test, trusted=_enough_informative_pairs)
 @options_of(squared_kernel_calibration_error_ul)
 def squared_kernel_calibration_error_ul_test(
     view: Predictions, *, method: str = "normal", block_size: int, rng: Any, shuffle: bool, matrix: Any, **options: Any
@@ -385,7 +368,7 @@ def squared_kernel_calibration_error_ul_test(
     from scipy.special import ndtr
 
     one_of("method", method, ("normal", "distribution-free"))
-    views, share = apart(view)
+    views, share = pairs.apart(view)
     if method == "normal" and (met := min(informative_pairs(v, block_size) for v in views)) < FEW_INFORMATIVE:
         warn(
             f"skce_ul compares {views[0].n // block_size:,} pairs of rows, of which it expects {met:.2g} to be "
@@ -411,18 +394,18 @@ def squared_kernel_calibration_error_ul_test(
 
 
 def uq_test(
-    view: Predictions | Together, *, kernel: PairShape, matrix: Any = None, method: str, **options: Any
+    view: Predictions | pairs.Together, *, kernel: PairShape, matrix: Any = None, method: str, **options: Any
 ) -> PairTestResult:
     """The tests of the unbiased estimate over all pairs, which MMCE and LKCE share."""
     one_of("method", method, ("bootstrap", "pearson", "distribution-free"))
     weight_type = options.get("weight_type", "frequency")
-    need_pairs(apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
+    pairs.need_pairs(pairs.apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
     h, rows = _matrix(view, kernel, matrix, options)
     if method == "distribution-free":
         _refuse_bound(rows, matrix)
-        statistic = mean_over_distinct(h, rows, weight_type)
+        statistic = pairs.mean_over_distinct(h, rows, weight_type)
         return PairTestResult(statistic, _pair_bound(statistic, rows.n // 2), method)
-    return u_test(h, rows, method, bootstrap_pvalue, **options)
+    return pairs.u_test(h, rows, method, pairs.bootstrap_pvalue, **options)
 
 
 def _pair_bound(statistic: float, n_pairs: int) -> float:
@@ -458,14 +441,14 @@ def informative_pairs(view: Predictions, block_size: int = 2) -> float:
 
 
 def _matrix(
-    view: Predictions | Together, kernel: PairShape, matrix: Any, options: Mapping[str, Any]
+    view: Predictions | pairs.Together, kernel: PairShape, matrix: Any, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
     def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
-        view = on_a_line(view)
-        compare = pair_kernel(view, kernel, **options_of_pairs(options))
-        return pair_matrix(view, compare, lambda v: _residuals(v, matrix), free)
+        view = pairs.on_a_line(view)
+        compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
+        return pairs.pair_matrix(view, compare, lambda v: _residuals(v, matrix), free)
 
-    return mean_matrix(view, of)
+    return pairs.mean_matrix(view, of)
 
 
 def _residuals(view: Predictions, matrix: Any) -> Array:
@@ -500,8 +483,8 @@ def _block_terms(
     if int(block_size) != block_size or block_size < 2:
         raise RefusedError(f"block_size={block_size!r} must be a whole number, 2 or more")
     need_rows(view.n, block_size, "skce_ul")
-    view = on_a_line(view)
-    compare = pair_kernel(view, kernel, **options_of_pairs(options))
+    view = pairs.on_a_line(view)
+    compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
     rows = shuffled(view.n, rng, "order of rows") if shuffle else slice(None)
 
     def in_blocks(a: Array) -> Array:

@@ -13,25 +13,8 @@ from calibrary.base.signatures import options_of
 from calibrary.data.checks import Array
 from calibrary.data.predictions import Predictions
 from calibrary.kernels import PairShape
-from calibrary.metrics.kernel.pairs import (
-    PAIR_METRIC,
-    PairOptions,
-    PairTestResult,
-    Together,
-    apart,
-    joint_test,
-    mean_matrix,
-    mean_over_all,
-    mean_over_distinct,
-    need_pairs,
-    on_a_line,
-    options_of_pairs,
-    pair_kernel,
-    pair_matrix,
-    same_width,
-    u_test,
-    wild_bootstrap_pvalue,
-)
+from calibrary.metrics.kernel import pairs
+from calibrary.metrics.kernel.pairs import PairOptions, PairTestResult
 from calibrary.metrics.kernel.squared import squared_kernel_calibration_error_uq_test
 from calibrary.metrics.machinery.declare import calibration_test, metric
 from calibrary.numerics.sums.pair_matrix import PairMatrix
@@ -46,7 +29,7 @@ def _jumps(options: Mapping[str, Any], k: int) -> tuple[float, float]:
     return -far, far
 
 
-@metric("kccsd", fixed=same_width("gaussian"), range_with=_jumps, **PAIR_METRIC)
+@metric("kccsd", fixed=pairs.same_width("gaussian"), range_with=_jumps, **pairs.PAIR_METRIC)
 def kernel_calibration_conditional_stein_discrepancy(
     view: Predictions,
     *,
@@ -89,12 +72,12 @@ def kernel_calibration_conditional_stein_discrepancy(
     """
     one_of("estimator", estimator, ("u", "b"))
     weight_type = options.get("weight_type", "frequency")
-    need_pairs(view, weight_type, "kccsd")
+    pairs.need_pairs(view, weight_type, "kccsd")
     h, rows = _matrix(view, operator, kernel, options)
-    return mean_over_all(h, rows) if estimator == "b" else mean_over_distinct(h, rows, weight_type)
+    return pairs.mean_over_all(h, rows) if estimator == "b" else pairs.mean_over_distinct(h, rows, weight_type)
 
 
-@calibration_test("kccsd", joint=joint_test, simulated=True)
+@calibration_test("kccsd", joint=pairs.joint_test, simulated=True)
 @options_of(squared_kernel_calibration_error_uq_test, "matrix", kernel="gaussian")
 def kernel_calibration_conditional_stein_discrepancy_test(
     view: Predictions, *, method: str, kernel: PairShape, operator: str = "barker", **options: Any
@@ -130,22 +113,22 @@ def kernel_calibration_conditional_stein_discrepancy_test(
     """
     one_of("method", method, ("bootstrap", "pearson"))
     weight_type = options.get("weight_type", "frequency")
-    need_pairs(apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
+    pairs.need_pairs(pairs.apart(view).views[0], weight_type, "the test", 3 if method == "pearson" else 2)
     h, rows = _matrix(view, operator, kernel, options)
-    return u_test(h, rows, method, wild_bootstrap_pvalue, **options)
+    return pairs.u_test(h, rows, method, pairs.wild_bootstrap_pvalue, **options)
 
 
 def _matrix(
-    view: Predictions | Together, operator: str, kernel: PairShape, options: Mapping[str, Any]
+    view: Predictions | pairs.Together, operator: str, kernel: PairShape, options: Mapping[str, Any]
 ) -> tuple[PairMatrix, Predictions]:
     one_of("operator", operator, OPERATORS)
 
     def of(view: Predictions, free: bool) -> tuple[PairMatrix, Predictions]:
-        view = on_a_line(view)
-        compare = pair_kernel(view, kernel, **options_of_pairs(options))
-        return pair_matrix(view, compare, lambda v: _features(v, operator), free)
+        view = pairs.on_a_line(view)
+        compare = pairs.pair_kernel(view, kernel, **pairs.options_of_pairs(options))
+        return pairs.pair_matrix(view, compare, lambda v: _features(v, operator), free)
 
-    return mean_matrix(view, of)
+    return pairs.mean_matrix(view, of)
 
 
 def _features(view: Predictions, operator: str) -> Array:

@@ -91,7 +91,7 @@ def row_score(
         shared = inspect.signature(formula).parameters
         functools.update_wrapper(formula, rows)
         formula.__signature__ = core.replace(parameters=[*own, *map(shared.get, added), keywords])  # type: ignore[attr-defined, list-item]
-        return metric(id, **{**ROW_SCORE, **declared})(formula)  # type: ignore[return-value]
+        return metric(id, **{**ROW_SCORE, **declared})(formula)  # type: ignore[arg-type]
 
     return decorate
 

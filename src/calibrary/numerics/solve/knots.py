@@ -251,12 +251,8 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class PolygonLoss:
-    """Loss of the polygon with values v at the knots, plus ``ridge / 2 |v - knots|^2``, as a function of v.
-
-    ``start[j]`` is the first row of the piece from knot j to knot j + 1, and the last element the number of rows. The
-    loss is the weighted sum of logarithms (``log``) or of squares.
-    """
+class _OfPieces:
+    """A loss of ascending rows in pieces: ``start[j]`` is the first row of piece j, the last the number of rows."""
 
     x: Array
     y: Array
@@ -264,7 +260,6 @@ class PolygonLoss:
     start: Indices
     knots: Array
     ridge: float
-    log: bool
 
     @property
     def _known(self) -> tuple[Any, ...]:
@@ -272,7 +267,18 @@ class PolygonLoss:
 
     @once
     def _piece(self) -> Indices:
-        return np.repeat(np.arange(len(self.knots) - 1), np.diff(self.start))
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+@dataclass(frozen=True)
+class PolygonLoss(_OfPieces):
+    """Loss of the polygon with values v at the knots, plus ``ridge / 2 |v - knots|^2``, as a function of v.
+
+    ``start[j]`` is the first row of the piece from knot j to knot j + 1, and the last element the number of rows. The
+    loss is the weighted sum of logarithms (``log``) or of squares.
+    """
+
+    log: bool
 
     @once
     def _shares(self) -> tuple[Array, Array]:
@@ -333,27 +339,12 @@ class PolygonLoss:
 
 
 @dataclass(frozen=True)
-class LogitPolygonLoss:
+class LogitPolygonLoss(_OfPieces):
     """Log loss of logit q = theta_0 + theta_1 x + sum_j theta_j (x - t_j)+, as a function of theta.
 
     Plus ``ridge / 2`` times the squared distance of theta from the identity. ``start[j]`` is the first row of piece j
     (the first piece lies before the first knot), the last element the number of rows.
     """
-
-    x: Array
-    y: Array
-    w: Array
-    start: Indices
-    knots: Array
-    ridge: float
-
-    @property
-    def _known(self) -> tuple[Any, ...]:
-        return self.x, self.y, self.w, self.start, self.knots
-
-    @once
-    def _piece(self) -> Indices:
-        return np.repeat(np.arange(len(self.knots) + 1), np.diff(self.start))
 
     @once
     def _distance(self) -> Array:
