@@ -143,8 +143,8 @@ def _borrowed(
 
 
 @calibration_test("mmce", joint=joint_test, simulated=True)
-@options_of(squared_kernel_calibration_error_uq_test, "matrix", "kernel")
 @options_of(maximum_mean_calibration_error, "weighted")
+@options_of(squared_kernel_calibration_error_uq_test, "matrix", "kernel")
 def maximum_mean_calibration_error_test(view: Predictions, **options: Any) -> EmbeddedTestResult:
     """Test whether the confidences are calibrated. The p-value is that of ``skce_uq`` with MMCE's kernel and width.
 
