@@ -21,7 +21,8 @@ def options_of(
     """Give a formula the options of another formula besides its own, by the same names, with the same types.
 
     Options in ``without`` are left out, and ``usual`` has other defaults. The formula receives all options by keyword,
-    those that are left out of a call with their defaults; it may name an option of the other formula without a default.
+    those that are left out of a call with their defaults; it may name an option of the other formula without a default,
+    and names one that has none there either.
     """
     model = getattr(model, "formula", model)
     *_, keywords = inspect.signature(model).parameters.values()
@@ -35,7 +36,7 @@ def options_of(
             for name, option in own_options(model).items()
             if name not in left_out
         ]
-        defaults = {option.name: option.default for option in shared}
+        defaults = {option.name: option.default for option in shared if option.default is not option.empty}
 
         @functools.wraps(formula)
         def filled(*data: Any, **options: Any) -> R:

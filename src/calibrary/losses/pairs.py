@@ -60,7 +60,7 @@ def squared_kernel_calibration_error_b(
 
 @loss("skce_uq", lens="full", lenses=ROWS)
 @options_of(squared_kernel_calibration_error_b)
-def squared_kernel_calibration_error_uq(view: View, *, matrix: Any, **kernel: Any) -> Tensor:
+def squared_kernel_calibration_error_uq(view: View, *, bandwidth: float, matrix: Any, **kernel: Any) -> Tensor:
     """Squared kernel calibration error over pairs of distinct rows: unbiased, so that batches estimate the whole.
 
     Slightly negative values occur by chance. At least two rows are needed; with weights, the copies of a row are
@@ -71,12 +71,12 @@ def squared_kernel_calibration_error_uq(view: View, *, matrix: Any, **kernel: An
     bandwidth, kernel, metric, matrix : see :func:`squared_kernel_calibration_error_b`
     """
     v = view.wide
-    return _over_distinct(v, *_sums(v, _Comparison(v, **kernel), _residuals(v, matrix)))
+    return _over_distinct(v, *_sums(v, _Comparison(v, bandwidth=bandwidth, **kernel), _residuals(v, matrix)))
 
 
 @loss("skce_ul", lens="full", lenses=ROWS)
 @options_of(squared_kernel_calibration_error_b)
-def squared_kernel_calibration_error_ul(view: View, *, matrix: Any, **kernel: Any) -> Tensor:
+def squared_kernel_calibration_error_ul(view: View, *, bandwidth: float, matrix: Any, **kernel: Any) -> Tensor:
     """Squared kernel calibration error over rows 1 and 2, 3 and 4, ...: unbiased and fast, but noisier; shuffle first.
 
     Parameters
@@ -85,7 +85,7 @@ def squared_kernel_calibration_error_ul(view: View, *, matrix: Any, **kernel: An
     """
     v = view.wide
     _needs_a_pair(v)
-    compare = _Comparison(v, **kernel)
+    compare = _Comparison(v, bandwidth=bandwidth, **kernel)
     g, x, w = _residuals(v, matrix), v.p if v.p.ndim == 2 else v.rows, v.weight
     even = slice(0, v.n - 1, 2)
     odd = slice(1, v.n, 2)
@@ -97,7 +97,7 @@ def squared_kernel_calibration_error_ul(view: View, *, matrix: Any, **kernel: An
 @loss("kccsd", lens="full", lenses=ROWS)
 @options_of(squared_kernel_calibration_error_b, "matrix", kernel="gaussian")
 def kernel_calibration_conditional_stein_discrepancy(
-    view: View, *, operator: str = "barker", estimator: str = "u", **kernel: Any
+    view: View, *, bandwidth: float, operator: str = "barker", estimator: str = "u", **kernel: Any
 ) -> Tensor:
     """How far labels depart from the predicted odds, with similar predictions taken together (KCCSD).
 
@@ -114,7 +114,7 @@ def kernel_calibration_conditional_stein_discrepancy(
     one_of("operator", operator, _OPERATORS)
     one_of("estimator", estimator, ("u", "b"))
     v = view.wide
-    total, own = _sums(v, _Comparison(v, **kernel), _stein_features(v, operator))
+    total, own = _sums(v, _Comparison(v, bandwidth=bandwidth, **kernel), _stein_features(v, operator))
     return total.clamp(min=0.0) / v.total**2 if estimator == "b" else _over_distinct(v, total, own)
 
 
